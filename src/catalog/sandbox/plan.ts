@@ -1,0 +1,124 @@
+import type { Money } from '../../common/money.js';
+import type { ActivationPolicy, PackageKind } from '../package.js';
+
+/** What is sold, apart from where: every destination combines some plans with its own price level. */
+export interface Plan {
+  readonly kind: PackageKind;
+  /** Whole gigabytes of 10^9 bytes (D10); null when unlimited or when the plan adds days only. */
+  readonly dataGb: number | null;
+  readonly unlimited: boolean;
+  readonly voiceMinutes: number | null;
+  readonly smsCount: number | null;
+  readonly validityDays: number;
+  readonly activationPolicy: ActivationPolicy;
+  readonly topupSupported: boolean;
+  /** Price in percent of the destination's price of 1 GB for 7 days. */
+  readonly pricePercent: number;
+  /** False where no retail price is suggested: partners must cope with null. */
+  readonly suggestsRetailPrice: boolean;
+  readonly available: boolean;
+}
+
+const BASE = {
+  kind: 'base',
+  dataGb: null,
+  unlimited: false,
+  voiceMinutes: null,
+  smsCount: null,
+  activationPolicy: 'on_first_use',
+  topupSupported: true,
+  suggestsRetailPrice: true,
+  available: true,
+} as const;
+
+// A top-up lands on an eSIM that is already running: there is nothing to install or to wait for.
+const TOPUP = { ...BASE, kind: 'topup', activationPolicy: 'on_purchase', topupSupported: false } as const;
+
+/** A data plan; its validity starts with the first connection to a visited network. */
+export function dataPlan(dataGb: number, validityDays: number, pricePercent: number): Plan {
+  return { ...BASE, dataGb, validityDays, pricePercent };
+}
+
+/** Unlimited data for some days; flat-rate plans start at installation, so that they cannot be kept in reserve. */
+export function unlimitedPlan(validityDays: number, pricePercent: number): Plan {
+  return { ...BASE, unlimited: true, validityDays, pricePercent, activationPolicy: 'on_install' };
+}
+
+/** Unlimited data for one day. Not extendable: the customer buys another pass. */
+export function dayPass(pricePercent: number): Plan {
+  return { ...BASE, unlimited: true, validityDays: 1, pricePercent, topupSupported: false };
+}
+
+/** Data with a phone number. The number is rented from the purchase on, so the validity runs from then. */
+export function voicePlan(
+  dataGb: number,
+  voiceMinutes: number,
+  smsCount: number,
+  validityDays: number,
+  pricePercent: number,
+): Plan {
+  return {
+    ...BASE,
+    dataGb,
+    voiceMinutes,
+    smsCount,
+    validityDays,
+    pricePercent,
+    activationPolicy: 'on_purchase',
+  };
+}
+
+/** A top-up that adds data and days. */
+export function dataTopup(dataGb: number, validityDays: number, pricePercent: number): Plan {
+  return { ...TOPUP, dataGb, validityDays, pricePercent };
+}
+
+/** A top-up that adds days only: `dataBytes` is null although it is not unlimited. */
+export function daysTopup(validityDays: number, pricePercent: number): Plan {
+  return { ...TOPUP, validityDays, pricePercent, suggestsRetailPrice: false };
+}
+
+/** A plan that is no longer sold. It stays listed: eSIMs sold with it live on. */
+export function withdrawn(plan: Plan): Plan {
+  return { ...plan, available: false };
+}
+
+/** What distinguishes the plan among its destination's, as the end of a package id: `topup_1gb_7d`. */
+export function planSlug(plan: Plan): string {
+  return [
+    ...(plan.kind === 'topup' ? ['topup'] : []),
+    ...(plan.voiceMinutes === null ? [] : ['voice']),
+    ...(plan.unlimited ? ['unlimited'] : []),
+    ...(plan.dataGb === null ? [] : [`${plan.dataGb}gb`]),
+    `${plan.validityDays}d`,
+  ].join('_');
+}
+
+/** The package's title, for people: `France 1 GB, 7 days`. */
+export function planTitle(destination: string, plan: Plan): string {
+  const days = plan.validityDays === 1 ? '1 day' : `${plan.validityDays} days`;
+  const parts = [
+    ...(plan.unlimited ? ['unlimited data'] : []),
+    ...(plan.dataGb === null ? [] : [`${plan.dataGb} GB`]),
+    ...(plan.voiceMinutes === null ? [] : [`${plan.voiceMinutes} minutes`]),
+    ...(plan.smsCount === null ? [] : [`${plan.smsCount} SMS`]),
+  ];
+  if (parts.length === 0) return `${destination} top-up: ${days} longer`;
+  return `${destination}${plan.kind === 'topup' ? ' top-up:' : ''} ${[...parts, days].join(', ')}`;
+}
+
+/**
+ * What the partner pays, in US cents.
+ *
+ * @param oneGbCents the destination's price of 1 GB for 7 days, in cents
+ */
+export function planPrice(plan: Plan, oneGbCents: number): Money {
+  // Steps of 5 cents, as on a real price list.
+  return { amount: Math.round((oneGbCents * plan.pricePercent) / 500) * 5, currency: 'USD' };
+}
+
+/** The suggested retail price: about 1.6 times the partner's price, ending in 9 cents; null when none is suggested. */
+export function planRetailPrice(plan: Plan, price: Money): Money | null {
+  if (!plan.suggestsRetailPrice) return null;
+  return { amount: Math.ceil((price.amount * 16) / 100) * 10 - 1, currency: price.currency };
+}

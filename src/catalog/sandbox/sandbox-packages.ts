@@ -1,0 +1,152 @@
+import { REGIONS, type CatalogPackage, type Region } from '../package.js';
+import { SANDBOX_COUNTRIES } from './countries.js';
+import type { PriceTier, SandboxCountry } from './country.js';
+import { packageFor, type Destination } from './destination.js';
+import { magicPackages } from './magic-packages.js';
+import {
+  dataPlan,
+  dataTopup,
+  dayPass,
+  daysTopup,
+  unlimitedPlan,
+  voicePlan,
+  withdrawn,
+  type Plan,
+} from './plan.js';
+
+export { MAGIC_PACKAGES } from './magic-packages.js';
+export { topupPackageMatches } from './topup-package-matches.js';
+
+const ONE_GB_CENTS_BY_TIER: Readonly<Record<PriceTier, number>> = {
+  budget: 110,
+  standard: 190,
+  premium: 340,
+  remote: 620,
+};
+
+const ONE_GB_CENTS_BY_REGION: Readonly<Record<Region, number>> = {
+  africa: 420,
+  asia: 200,
+  balkans: 180,
+  caribbean: 480,
+  europe: 150,
+  'latin-america': 320,
+  'middle-east': 300,
+  'north-america': 220,
+  oceania: 360,
+};
+
+const ONE_GB_CENTS_GLOBAL = 400;
+
+const REGION_TITLES: Readonly<Record<Region, string>> = {
+  africa: 'Africa',
+  asia: 'Asia',
+  balkans: 'Balkans',
+  caribbean: 'Caribbean',
+  europe: 'Europe',
+  'latin-america': 'Latin America',
+  'middle-east': 'Middle East',
+  'north-america': 'North America',
+  oceania: 'Oceania',
+};
+
+const POPULAR_COUNTRIES: ReadonlySet<string> = new Set(
+  'AE AT AU BR CA CH CN DE EG ES FR GB GR HK HR ID IN IT JP KR MA MX MY NL PT SG TH TR US VN ZA'.split(' '),
+);
+
+const VOICE_COUNTRIES: ReadonlySet<string> = new Set(['DE', 'ES', 'FR', 'GB', 'IT', 'JP', 'TH', 'US']);
+
+const UNLIMITED_REGIONS: ReadonlySet<Region> = new Set<Region>(['asia', 'europe', 'north-america']);
+
+const ENTRY_PLANS = [dataPlan(1, 7, 100), dataPlan(3, 30, 260), dataTopup(1, 7, 95)];
+const LARGE_PLANS = [dataPlan(10, 30, 700)];
+const POPULAR_PLANS = [
+  dataPlan(20, 30, 1250),
+  dayPass(180),
+  unlimitedPlan(7, 900),
+  dataTopup(5, 30, 380),
+  daysTopup(7, 60),
+];
+const VOICE_PLANS = [voicePlan(5, 100, 50, 30, 550)];
+const REGIONAL_PLANS = [
+  dataPlan(1, 7, 100),
+  dataPlan(5, 30, 400),
+  dataPlan(10, 30, 700),
+  dataTopup(1, 7, 95),
+  dataTopup(5, 30, 380),
+];
+const UNLIMITED_REGIONAL_PLANS = [unlimitedPlan(15, 1700), daysTopup(15, 110)];
+const GLOBAL_PLANS = [
+  dataPlan(1, 7, 100),
+  dataPlan(3, 30, 260),
+  dataPlan(5, 30, 400),
+  dataPlan(10, 30, 700),
+  dataPlan(20, 365, 1350),
+  dataTopup(1, 7, 95),
+  dataTopup(5, 30, 380),
+  daysTopup(30, 150),
+];
+const WITHDRAWN_PLANS = [withdrawn(dataPlan(2, 15, 185))];
+
+/**
+ * The catalogue a Sandbox key sees: packages for every country of the sandbox, every region and the world, their
+ * top-ups, and the magic packages. The same list at every call, by id ascending (code units); prices in US cents.
+ */
+export function sandboxPackages(): readonly CatalogPackage[] {
+  return [
+    ...SANDBOX_COUNTRIES.flatMap(countryPackages),
+    ...REGIONS.flatMap(regionalPackages),
+    ...globalPackages(),
+    ...magicPackages(),
+  ].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function countryPackages(country: SandboxCountry): CatalogPackage[] {
+  const plans: Plan[] = [
+    ...ENTRY_PLANS,
+    ...(country.priceTier === 'remote' ? [] : LARGE_PLANS),
+    ...(POPULAR_COUNTRIES.has(country.code) ? POPULAR_PLANS : []),
+    ...(VOICE_COUNTRIES.has(country.code) ? VOICE_PLANS : []),
+    ...(country.code === 'GR' ? WITHDRAWN_PLANS : []),
+  ];
+  const destination: Destination = {
+    slug: country.code.toLowerCase(),
+    title: country.name,
+    type: 'country',
+    region: null,
+    countries: [country],
+    oneGbCents: ONE_GB_CENTS_BY_TIER[country.priceTier],
+  };
+  return plans.map((plan) => packageFor(destination, plan));
+}
+
+function regionalPackages(region: Region): CatalogPackage[] {
+  const plans: Plan[] = [
+    ...REGIONAL_PLANS,
+    ...(UNLIMITED_REGIONS.has(region) ? UNLIMITED_REGIONAL_PLANS : []),
+    ...(region === 'europe' ? VOICE_PLANS : []),
+    ...(region === 'oceania' ? WITHDRAWN_PLANS : []),
+  ];
+  const destination: Destination = {
+    slug: region.replaceAll('-', '_'),
+    title: REGION_TITLES[region],
+    type: 'regional',
+    region,
+    countries: SANDBOX_COUNTRIES.filter((country) => country.regions.includes(region)),
+    oneGbCents: ONE_GB_CENTS_BY_REGION[region],
+  };
+  return plans.map((plan) => packageFor(destination, plan));
+}
+
+function globalPackages(): CatalogPackage[] {
+  const destination: Destination = {
+    slug: 'global',
+    title: 'Global',
+    type: 'global',
+    region: null,
+    // One price for all countries does not carry the remote ones.
+    countries: SANDBOX_COUNTRIES.filter((country) => country.priceTier !== 'remote'),
+    oneGbCents: ONE_GB_CENTS_GLOBAL,
+  };
+  return GLOBAL_PLANS.map((plan) => packageFor(destination, plan));
+}

@@ -1,0 +1,13 @@
+/**
+ * Wall-clock time of this process, injected so that tests can set it. Due times, leases, blocks, buckets and
+ * expiry never use it: they use the database's clock (D40).
+ */
+export abstract class Clock {
+  abstract now(): Date;
+}
+
+export class SystemClock extends Clock {
+  override now(): Date {
+    return new Date();
+  }
+}

@@ -1,0 +1,57 @@
+import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.js';
+
+/** One invalid field: `pointer` is an RFC 6901 pointer into the body, or `?name` for the query. */
+export interface FieldError {
+  readonly pointer: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface AppErrorOptions {
+  readonly detail?: string;
+  readonly errors?: readonly FieldError[];
+  /** Extra response headers, e.g. `Retry-After` or `Allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/**
+ * A refusal with a code of the catalogue; the only error that a client sees the words of.
+ * `detail` is prose for the caller and never repeats submitted values or secrets (D6).
+ */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, options: AppErrorOptions = {}) {
+    super(`${code}: ${options.detail ?? ERROR_CATALOGUE[code].title}`, { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.detail = options.detail ?? ERROR_CATALOGUE[code].title;
+    this.errors = options.errors;
+    this.headers = options.headers ?? {};
+  }
+
+  get status(): number {
+    return ERROR_CATALOGUE[this.code].status;
+  }
+}
+
+/** The one 404 for what does not exist, is another partner's, or is of the other mode (D14). */
+export class NotFound extends AppError {
+  constructor() {
+    super('not_found');
+  }
+}
+
+/** 400 `validation_failed` with one entry per invalid field (D9). */
+export class ValidationFailed extends AppError {
+  constructor(errors: readonly FieldError[]) {
+    super('validation_failed', {
+      detail: errors.length === 1 ? 'One field is invalid.' : `${errors.length} fields are invalid.`,
+      errors,
+    });
+  }
+}

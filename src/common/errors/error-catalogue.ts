@@ -1,0 +1,49 @@
+interface ErrorEntry {
+  readonly status: number;
+  readonly title: string;
+  /** The same request with the same key may succeed later (D6). */
+  readonly retryable: boolean;
+}
+
+const final = (status: number, title: string): ErrorEntry => ({ status, title, retryable: false });
+const transient = (status: number, title: string): ErrorEntry => ({ status, title, retryable: true });
+
+/** The closed list of error codes of the partner and admin API (spec section 7, D6, api.md). */
+export const ERROR_CATALOGUE = {
+  bad_request: final(400, 'The request is malformed.'),
+  validation_failed: final(400, 'A field is invalid.'),
+  invalid_json: final(400, 'The body is not acceptable JSON.'),
+  invalid_cursor: final(400, 'The cursor does not belong to this list.'),
+  idempotency_key_required: final(400, 'A valid Idempotency-Key is required.'),
+  unauthorized: final(401, 'A valid API key is required.'),
+  insufficient_balance: final(402, 'The wallet does not cover the price.'),
+  sandbox_only: final(403, 'This operation exists in Sandbox only.'),
+  partner_suspended: final(403, 'The partner is suspended.'),
+  ip_not_allowed: final(403, 'This key is not allowed from this address.'),
+  forbidden: final(403, 'The operation is not allowed.'),
+  not_found: final(404, 'There is no such resource.'),
+  method_not_allowed: final(405, 'The method is not allowed here.'),
+  request_timeout: transient(408, 'The request took too long to arrive.'),
+  idempotency_in_progress: transient(409, 'The first call with this Idempotency-Key is still running.'),
+  package_unavailable: final(409, 'The package cannot be sold now.'),
+  price_changed: final(409, 'The price is above the stated maximum.'),
+  reference_taken: final(409, 'The reference is already in use.'),
+  esim_not_ready: final(409, 'The state of the eSIM does not allow this.'),
+  topup_not_supported: final(409, 'The package does not fit this eSIM.'),
+  esim_expired: final(409, 'The eSIM has expired.'),
+  order_not_cancelable: final(409, 'The order can no longer be canceled.'),
+  conflict: final(409, 'The current state does not allow this.'),
+  limit_reached: final(409, 'A limit is reached.'),
+  payload_too_large: final(413, 'The body is too large.'),
+  uri_too_long: final(414, 'The URL is too long.'),
+  unsupported_media_type: final(415, 'Only application/json is accepted.'),
+  expectation_failed: final(417, 'The expectation cannot be met.'),
+  idempotency_key_reused: final(422, 'The Idempotency-Key was used for another request.'),
+  rate_limited: transient(429, 'The rate limit of this key is exceeded.'),
+  headers_too_large: final(431, 'The request headers are too large.'),
+  internal_error: transient(500, 'Something went wrong on our side.'),
+  service_unavailable: transient(503, 'The service is not available right now.'),
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+export const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];

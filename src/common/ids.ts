@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+
+/** Prefixes of D10; the part after the underscore is a ULID. */
+export type IdPrefix =
+  | 'pkg'
+  | 'ord'
+  | 'esim'
+  | 'top'
+  | 'txn'
+  | 'evt'
+  | 'dlv'
+  | 'whe'
+  | 'key'
+  | 'ptn'
+  | 'req'
+  | 'rpl'
+  | 'aud'
+  | 'prv';
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const ULID = '[0-9A-HJKMNP-TV-Z]{26}';
+
+// Reading the pool in slices saves a system call per id on the request path.
+const POOL_BYTES = 4096;
+const RANDOM_BYTES = 16;
+let pool = Buffer.alloc(0);
+let offset = 0;
+
+function takeRandom(): Buffer {
+  if (offset + RANDOM_BYTES > pool.length) {
+    pool = randomBytes(POOL_BYTES);
+    offset = 0;
+  }
+  offset += RANDOM_BYTES;
+  return pool.subarray(offset - RANDOM_BYTES, offset);
+}
+
+/** A ULID: 48 bits of Unix milliseconds, then 80 random bits, in Crockford base32. */
+export function ulid(nowMs: number = Date.now()): string {
+  let time = '';
+  for (let rest = nowMs, i = 0; i < 10; i++) {
+    time = CROCKFORD.charAt(rest % 32) + time;
+    rest = Math.floor(rest / 32);
+  }
+  let random = '';
+  for (const byte of takeRandom()) random += CROCKFORD.charAt(byte & 31);
+  return time + random;
+}
+
+/** A new id such as `ord_01JD...` (D10). Ids sort by creation to the millisecond, not within one. */
+export function newId(prefix: IdPrefix): string {
+  return `${prefix}_${ulid()}`;
+}
+
+const ID_PATTERNS = new Map<IdPrefix, RegExp>();
+
+/** Whether `value` has the form that `newId(prefix)` makes. Catalog ids are checked by the catalog. */
+export function isId(prefix: IdPrefix, value: string): boolean {
+  let pattern = ID_PATTERNS.get(prefix);
+  if (!pattern) ID_PATTERNS.set(prefix, (pattern = new RegExp(`^${prefix}_${ULID}$`)));
+  return pattern.test(value);
+}

@@ -1,0 +1,38 @@
+import { DataSource, type DataSourceOptions } from 'typeorm';
+
+export interface DataSourceSettings {
+  readonly url: string;
+  readonly poolMax: number;
+  readonly entities: NonNullable<DataSourceOptions['entities']>;
+  readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
+  readonly applicationName: string;
+}
+
+/** How long a request waits for a connection before it is answered 503. */
+const POOL_WAIT_MS = 2_000;
+/** D18: a duplicate of a running call waits this long for the first one's row lock. */
+const LOCK_TIMEOUT_MS = 5_000;
+
+/** The one DataSource of a process; every Nest app of the process gets it by value and none destroys it. */
+export function createDataSource(settings: DataSourceSettings): DataSource {
+  return new DataSource({
+    type: 'postgres',
+    url: settings.url,
+    entities: settings.entities,
+    migrations: settings.migrations ?? [],
+    migrationsTransactionMode: 'each',
+    migrationsTableName: 'schema_migrations',
+    synchronize: false,
+    migrationsRun: false,
+    installExtensions: false,
+    logging: false,
+    applicationName: settings.applicationName,
+    invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
+    extra: {
+      max: settings.poolMax,
+      connectionTimeoutMillis: POOL_WAIT_MS,
+      keepAlive: true,
+      options: `-c lock_timeout=${LOCK_TIMEOUT_MS} -c idle_in_transaction_session_timeout=30000`,
+    },
+  });
+}

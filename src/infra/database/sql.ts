@@ -1,0 +1,40 @@
+import type { EntityManager } from 'typeorm';
+
+export type SqlParameter = string | number | boolean | Date | Buffer | null | readonly SqlParameter[];
+
+export interface SqlResult<Row> {
+  readonly rows: Row[];
+  /** Rows touched by INSERT, UPDATE or DELETE. */
+  readonly affected: number;
+}
+
+/**
+ * Runs hand-written SQL on the manager's own connection (its transaction, if it has one).
+ * Wanted because `EntityManager.query` answers in three shapes, by the command.
+ */
+export async function sql<Row = Record<string, unknown>>(
+  manager: EntityManager,
+  text: string,
+  parameters: readonly SqlParameter[] = [],
+): Promise<SqlResult<Row>> {
+  const own = manager.queryRunner;
+  const runner = own ?? manager.dataSource.createQueryRunner();
+  try {
+    const result = await runner.query(text, parameters as unknown[], true);
+    return { rows: (result.records as Row[] | undefined) ?? [], affected: result.affected ?? 0 };
+  } finally {
+    if (!own) await runner.release();
+  }
+}
+
+/** `bigint` columns arrive as text. @throws RangeError outside the safe integers. */
+export function toSafeInteger(value: string | number): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new RangeError('bigint column outside the safe integers');
+  return number;
+}
+
+/** As `toSafeInteger`, for nullable columns. */
+export function toSafeIntegerOrNull(value: string | number | null): number | null {
+  return value === null ? null : toSafeInteger(value);
+}

@@ -1,0 +1,94 @@
+import { Transform } from 'class-transformer';
+import { IsInt, IsOptional, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
+
+/** A field of a query that is a whole number; conversion is explicit, never implicit (D9). */
+export function QueryInteger(range: { min: number; max: number }): PropertyDecorator {
+  return compose(
+    Transform(({ value }: { value: unknown }) =>
+      typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value,
+    ),
+    IsInt({ message: 'must be a whole number' }),
+    Min(range.min, { message: `must be at least ${range.min}` }),
+    Max(range.max, { message: `must be at most ${range.max}` }),
+  );
+}
+
+/** RFC 3339 with a zone (D10); the DTO keeps text, `toDate` turns it into a Date. */
+export function Rfc3339(): PropertyDecorator {
+  return ValidateBy({
+    name: 'rfc3339',
+    validator: { validate: isRfc3339, defaultMessage: () => 'must be an RFC 3339 time such as 2026-11-21T10:00:00.000Z' },
+  });
+}
+
+const RFC_3339 = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+function isRfc3339(value: unknown): boolean {
+  if (typeof value !== 'string' || !RFC_3339.test(value)) return false;
+  // Date.parse takes 31 February for 3 March: the day must survive the round trip.
+  const day = value.slice(0, 10);
+  const midnight = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().slice(0, 10) === day;
+}
+
+/** Text of 1 to `max` characters without NUL or lone surrogates. */
+export function ShortText(max: number): PropertyDecorator {
+  return compose(
+    IsString({ message: 'must be text' }),
+    MaxLength(max, { message: `must have at most ${max} characters` }),
+    Matches(/^[^\0]+$/, { message: 'must not be empty or contain NUL' }),
+    ValidateBy({
+      name: 'wellFormed',
+      validator: {
+        validate: (value) => typeof value === 'string' && value.isWellFormed(),
+        defaultMessage: () => 'must be well-formed Unicode',
+      },
+    }),
+  );
+}
+
+/** A partner's own id of an order or top-up: 1 to 64 printable ASCII characters (api.md). */
+export function Reference(): PropertyDecorator {
+  return compose(
+    IsString({ message: 'must be text' }),
+    Matches(/^[\x20-\x7e]{1,64}$/, { message: 'must be 1 to 64 printable ASCII characters' }),
+  );
+}
+
+const METADATA_MAX_PAIRS = 20;
+const METADATA_MAX_KEY = 40;
+const METADATA_MAX_VALUE = 500;
+
+/** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters (api.md). */
+export function Metadata(): PropertyDecorator {
+  return ValidateBy({
+    name: 'metadata',
+    validator: {
+      validate: isMetadata,
+      defaultMessage: () =>
+        `must be an object of at most ${METADATA_MAX_PAIRS} texts, keys of 1 to ${METADATA_MAX_KEY} and values of up to ${METADATA_MAX_VALUE} characters`,
+    },
+  });
+}
+
+function isMetadata(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const pairs = Object.entries(value);
+  return (
+    pairs.length <= METADATA_MAX_PAIRS &&
+    pairs.every(
+      ([key, text]) =>
+        key.length >= 1 && key.length <= METADATA_MAX_KEY && typeof text === 'string' && text.length <= METADATA_MAX_VALUE,
+    )
+  );
+}
+
+/** The field may be absent or null (api.md: fields marked `?`). */
+export const Optional = IsOptional;
+
+/** Applies several property decorators as one. */
+export function compose(...decorators: PropertyDecorator[]): PropertyDecorator {
+  return (target, key) => {
+    for (const decorate of decorators) decorate(target, key);
+  };
+}

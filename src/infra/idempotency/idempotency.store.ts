@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { sql } from '../database/index.js';
+import type { IdempotentCall, RenderedAnswer } from './idempotent-call.js';
+
+/** A finished call as it is kept for replays. */
+export interface StoredAnswer {
+  readonly fingerprint: Buffer;
+  readonly status: number;
+  readonly contentType: string;
+  readonly location: string | null;
+  readonly body: string;
+  readonly requestId: string;
+}
+
+interface StoredAnswerRow {
+  fingerprint: Buffer;
+  status: number;
+  content_type: string;
+  location: string | null;
+  body: string;
+  request_id: string;
+}
+
+/** How long a key is remembered, from completion (spec section 5, D20). */
+const RETENTION = "interval '24 hours'";
+
+/** SQL of `idempotency_keys`. */
+@Injectable()
+export class IdempotencyStore {
+  /**
+   * Claims the key; false when a finished call holds it. Waits while another transaction holds an uncommitted
+   * claim, until `lock_timeout`. A key past its retention is taken over: the purge job is not the rule.
+   */
+  async claim(manager: EntityManager, call: IdempotentCall & { key: string }): Promise<boolean> {
+    const { affected } = await sql(
+      manager,
+      `INSERT INTO idempotency_keys AS k (scope, key, fingerprint, request_id, expires_at)
+       VALUES ($1, $2, $3, $4, now() + ${RETENTION})
+       ON CONFLICT (scope, key) DO UPDATE
+         SET fingerprint = EXCLUDED.fingerprint, request_id = EXCLUDED.request_id, expires_at = EXCLUDED.expires_at,
+             status = NULL, content_type = NULL, location = NULL, body = NULL
+       WHERE k.expires_at <= now()`,
+      [call.scope, call.key, call.fingerprint, call.requestId],
+    );
+    return affected === 1;
+  }
+
+  /** Stores the answer in the transaction that claimed the key. */
+  async complete(manager: EntityManager, call: IdempotentCall & { key: string }, answer: RenderedAnswer): Promise<void> {
+    await sql(
+      manager,
+      `UPDATE idempotency_keys
+       SET status = $3, content_type = $4, location = $5, body = $6, expires_at = clock_timestamp() + ${RETENTION}
+       WHERE scope = $1 AND key = $2`,
+      [call.scope, call.key, answer.status, answer.contentType, answer.location, answer.body],
+    );
+  }
+
+  async find(manager: EntityManager, scope: string, key: string): Promise<StoredAnswer | null> {
+    const { rows } = await sql<StoredAnswerRow>(
+      manager,
+      `SELECT fingerprint, status, content_type, location, body, request_id
+       FROM idempotency_keys WHERE scope = $1 AND key = $2 AND status IS NOT NULL AND expires_at > now()`,
+      [scope, key],
+    );
+    const row = rows[0];
+    return row ? { ...row, contentType: row.content_type, requestId: row.request_id } : null;
+  }
+
+  /** Deletes keys past their retention, `limit` at a time; answers how many. */
+  async purgeExpired(manager: EntityManager, limit: number): Promise<number> {
+    const { affected } = await sql(
+      manager,
+      `DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM idempotency_keys WHERE expires_at <= now() LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+      [limit],
+    );
+    return affected;
+  }
+}

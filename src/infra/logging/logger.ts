@@ -1,0 +1,55 @@
+import { pino, type DestinationStream, type Logger } from 'pino';
+
+/** Injection token of the process's pino logger. */
+export const LOGGER = Symbol('LOGGER');
+
+const REDACTED_PATHS = [
+  'authorization',
+  'secret',
+  'key',
+  'token',
+  'activationCode',
+  '*.authorization',
+  '*.secret',
+  '*.token',
+  '*.activationCode',
+];
+
+interface LoggableError {
+  readonly type: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack?: string;
+}
+
+/**
+ * Only name, message, code and stack of an error are logged: database errors carry their statement's parameters,
+ * which may be secrets.
+ */
+export function toLoggableError(error: unknown): LoggableError {
+  if (!(error instanceof Error)) return { type: typeof error, message: 'a value that is not an Error was thrown' };
+  const code = (error as { code?: unknown }).code;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(error.stack === undefined ? {} : { stack: error.stack }),
+  };
+}
+
+/** JSON lines on stdout, buffered: a line per call must not cost a system call per call. */
+export function createLogger(level: string, role: string, destination?: DestinationStream): Logger {
+  const stream = destination ?? pino.destination({ dest: 1, sync: false, minLength: 4_096 });
+  const logger = pino(
+    {
+      level,
+      base: { role },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: toLoggableError, error: toLoggableError },
+      redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
+    },
+    stream,
+  );
+  return logger;
+}

@@ -1,0 +1,71 @@
+import type { Queue } from 'bullmq';
+import type { Logger } from 'pino';
+
+/** A wake-up's data: which lane to look at. Ids only, never rows (architecture.md). */
+export interface WakeUpJob {
+  readonly lane: string;
+}
+
+/**
+ * Asks a worker to look at a lane (an endpoint, a partner's orders). Best effort by design: a wake-up that is lost
+ * delays work until the next sweep and loses nothing (D1), so callers do not wait for the queue.
+ */
+export class WakeUps {
+  private readonly pending = new Set<string>();
+  private armed = false;
+  private flushing: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly queue: Queue<WakeUpJob>,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Wakes the lane now. Requests of one event-loop turn leave as one bulk add. */
+  request(lane: string): void {
+    this.pending.add(lane);
+    if (this.armed) return;
+    this.armed = true;
+    setImmediate(() => {
+      this.flushing = this.flushing.then(() => this.flush());
+    });
+  }
+
+  /** Wakes the lane at `dueAt`. Repeating the same request makes no second job. */
+  requestAt(lane: string, dueAt: Date): void {
+    const delay = Math.max(0, dueAt.getTime() - Date.now());
+    if (delay === 0) return this.request(lane);
+    // Job ids take no colon, and `add` with an id that still exists is ignored in silence: wanted here.
+    const jobId = `${lane.replaceAll(':', '-')}_${dueAt.getTime()}`;
+    this.queue.add('wake', { lane }, { delay, jobId, ...FORGET }).catch((error: unknown) => this.report(error));
+  }
+
+  /** Waits until what was requested has left; called by a graceful stop. */
+  async settle(): Promise<void> {
+    if (this.armed) await new Promise((resolve) => setImmediate(resolve));
+    await this.flushing;
+  }
+
+  private async flush(): Promise<void> {
+    this.armed = false;
+    const lanes = [...this.pending];
+    this.pending.clear();
+    try {
+      await this.queue.addBulk(
+        lanes.map((lane) => ({
+          name: 'wake',
+          data: { lane },
+          // A wake-up that arrives while the lane is being looked at must cause one more look.
+          opts: { deduplication: { id: lane, keepLastIfActive: true }, ...FORGET },
+        })),
+      );
+    } catch (error) {
+      this.report(error);
+    }
+  }
+
+  private report(error: unknown): void {
+    this.logger.warn({ event: 'queue.wake_up_lost', queue: this.queue.name, err: error }, 'wake-up lost; the sweep will find the work');
+  }
+}
+
+const FORGET = { removeOnComplete: true, removeOnFail: true } as const;

@@ -1,0 +1,264 @@
+import { describe, expect, it } from 'vitest';
+import { ACTIVATION_POLICIES, REGIONS, type CatalogPackage } from '../../src/catalog/package.js';
+import { SANDBOX_COUNTRIES } from '../../src/catalog/sandbox/countries.js';
+import {
+  MAGIC_PACKAGES,
+  sandboxPackages,
+  topupPackageMatches,
+} from '../../src/catalog/sandbox/sandbox-packages.js';
+
+const packages = sandboxPackages();
+const bases = packages.filter((pkg) => pkg.kind === 'base');
+const topups = packages.filter((pkg) => pkg.kind === 'topup');
+const magicIds: readonly string[] = Object.values(MAGIC_PACKAGES);
+
+function byId(id: string): CatalogPackage {
+  const found = packages.find((pkg) => pkg.id === id);
+  if (found === undefined) throw new Error(`no package ${id}`);
+  return found;
+}
+
+/** Ids of the packages that break a rule, so that a failing test names them. */
+function offenders(keepsRule: (pkg: CatalogPackage) => boolean, among = packages): string[] {
+  return among.filter((pkg) => !keepsRule(pkg)).map((pkg) => pkg.id);
+}
+
+function isSortedAndUnique(values: readonly string[]): boolean {
+  return values.every((value, index) => index === 0 || (values[index - 1] ?? '') < value);
+}
+
+describe('sandbox catalogue', () => {
+  it('has at least 300 packages over at least 110 countries, each with a base package of its own', () => {
+    expect(packages.length).toBeGreaterThanOrEqual(300);
+    const sold = new Set(bases.filter((pkg) => pkg.type === 'country').flatMap((pkg) => pkg.coverage));
+    expect(sold.size).toBeGreaterThanOrEqual(110);
+    expect(sold).toEqual(new Set(SANDBOX_COUNTRIES.map((country) => country.code)));
+  });
+
+  it('sells base packages and top-ups in every region and globally', () => {
+    for (const kind of ['base', 'topup']) {
+      const ofKind = packages.filter((pkg) => pkg.kind === kind && !magicIds.includes(pkg.id));
+      expect(new Set(ofKind.flatMap((pkg) => pkg.region ?? [])), kind).toEqual(new Set(REGIONS));
+      expect(ofKind.filter((pkg) => pkg.type === 'global').length, kind).toBeGreaterThan(0);
+    }
+  });
+
+  it('sets region on regional packages only, and covers one country with a country package', () => {
+    expect(offenders((pkg) => (pkg.region !== null) === (pkg.type === 'regional'))).toEqual([]);
+    expect(offenders((pkg) => (pkg.coverage.length === 1) === (pkg.type === 'country'))).toEqual([]);
+    expect(offenders((pkg) => pkg.type === 'country' || pkg.coverage.length >= 3)).toEqual([]);
+  });
+
+  it('is the same at every call, sorted by id, sandbox only', () => {
+    expect(sandboxPackages()).toEqual(packages);
+    expect(isSortedAndUnique(packages.map((pkg) => pkg.id))).toBe(true);
+    expect(offenders((pkg) => pkg.mode === 'sandbox')).toEqual([]);
+  });
+
+  it('has unique, readable ids and unique titles', () => {
+    expect(new Set(packages.map((pkg) => pkg.id)).size).toBe(packages.length);
+    expect(new Set(packages.map((pkg) => pkg.title)).size).toBe(packages.length);
+    expect(offenders((pkg) => /^pkg_[a-z0-9_]{1,60}$/.test(pkg.id))).toEqual([]);
+    expect(byId('pkg_fr_1gb_7d').title).toBe('France 1 GB, 7 days');
+    expect(byId('pkg_fr_topup_1gb_7d').title).toBe('France top-up: 1 GB, 7 days');
+    expect(byId('pkg_fr_unlimited_1d').title).toBe('France unlimited data, 1 day');
+    expect(byId('pkg_fr_topup_7d').title).toBe('France top-up: 7 days longer');
+    expect(byId('pkg_fr_voice_5gb_30d').title).toBe('France 5 GB, 100 minutes, 50 SMS, 30 days');
+    expect(byId('pkg_europe_10gb_30d').title).toBe('Europe 10 GB, 30 days');
+    expect(byId('pkg_latin_america_5gb_30d').region).toBe('latin-america');
+    expect(byId('pkg_global_5gb_30d').dataBytes).toBe(5_000_000_000);
+  });
+
+  it('lists coverage sorted, without repeats, as known ISO 3166-1 alpha-2 codes', () => {
+    const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+    expect(offenders((pkg) => isSortedAndUnique(pkg.coverage))).toEqual([]);
+    expect(
+      offenders((pkg) =>
+        pkg.coverage.every((code) => /^[A-Z]{2}$/.test(code) && names.of(code) !== undefined),
+      ),
+    ).toEqual([]);
+  });
+
+  it('names networks in covered countries only, at least one in each, exactly one in multi-country packages', () => {
+    expect(
+      offenders((pkg) => {
+        const countries = pkg.networks.map((network) => network.country);
+        return pkg.type === 'country'
+          ? countries.length >= 1 && countries.every((code) => pkg.coverage.includes(code))
+          : countries.join() === pkg.coverage.join();
+      }),
+    ).toEqual([]);
+    expect(
+      offenders((pkg) =>
+        pkg.networks.every(({ operator, generations }) => operator && generations.length > 0),
+      ),
+    ).toEqual([]);
+  });
+
+  it('counts data in whole gigabytes of 10^9 bytes and writes null, not 0, where there is no amount', () => {
+    expect(
+      offenders(
+        (pkg) => pkg.dataBytes === null || (pkg.dataBytes > 0 && pkg.dataBytes % 1_000_000_000 === 0),
+      ),
+    ).toEqual([]);
+    expect(offenders((pkg) => (pkg.dataBytes === null) === pkg.unlimited, bases)).toEqual([]);
+    expect(offenders((pkg) => !pkg.unlimited, topups)).toEqual([]);
+    expect(offenders((pkg) => pkg.voiceMinutes !== 0 && pkg.smsCount !== 0)).toEqual([]);
+  });
+
+  it('uses safe positive integers for amounts, bytes and days, and USD', () => {
+    expect(
+      offenders((pkg) =>
+        [
+          pkg.price.amount,
+          pkg.retailPrice?.amount ?? 1,
+          pkg.dataBytes ?? 1,
+          pkg.validityDays,
+          pkg.voiceMinutes ?? 1,
+          pkg.smsCount ?? 1,
+        ].every((value) => Number.isSafeInteger(value) && value > 0),
+      ),
+    ).toEqual([]);
+    expect(
+      offenders((pkg) => pkg.price.currency === 'USD' && (pkg.retailPrice?.currency ?? 'USD') === 'USD'),
+    ).toEqual([]);
+  });
+
+  it('suggests a retail price of about 1.6 times the price on most packages', () => {
+    const withRetail = packages.filter((pkg) => pkg.retailPrice !== null);
+    expect(withRetail.length).toBeGreaterThan(packages.length * 0.8);
+    expect(withRetail.length).toBeLessThan(packages.length);
+    expect(
+      offenders((pkg) => Math.abs((pkg.retailPrice?.amount ?? 0) / pkg.price.amount - 1.6) < 0.1, withRetail),
+    ).toEqual([]);
+  });
+
+  it('makes a bigger data package dearer in total and cheaper per gigabyte', () => {
+    const plain = bases.filter(
+      (pkg) => pkg.dataBytes !== null && pkg.voiceMinutes === null && !magicIds.includes(pkg.id),
+    );
+    const byDestination = Map.groupBy(plain, (pkg) => `${pkg.type} ${pkg.coverage.join()}`);
+    for (const group of byDestination.values()) {
+      const ascending = group.toSorted((a, b) => (a.dataBytes ?? 0) - (b.dataBytes ?? 0));
+      for (const [index, bigger] of ascending.entries()) {
+        const smaller = ascending[index - 1];
+        if (smaller === undefined) continue;
+        expect(bigger.price.amount, bigger.id).toBeGreaterThan(smaller.price.amount);
+        expect(bigger.price.amount / (bigger.dataBytes ?? 1), bigger.id).toBeLessThan(
+          smaller.price.amount / (smaller.dataBytes ?? 1),
+        );
+      }
+    }
+  });
+
+  it('has base packages of every activation policy, some unlimited, some with voice and SMS, some withdrawn', () => {
+    expect(new Set(bases.map((pkg) => pkg.activationPolicy))).toEqual(new Set(ACTIVATION_POLICIES));
+    expect(bases.some((pkg) => pkg.unlimited)).toBe(true);
+    expect(bases.some((pkg) => pkg.voiceMinutes !== null && pkg.smsCount !== null)).toBe(true);
+    expect(offenders((pkg) => pkg.available)).toEqual(['pkg_gr_2gb_15d', 'pkg_oceania_2gb_15d']);
+  });
+});
+
+describe('sandbox top-ups', () => {
+  it('exist, beyond the magic one, for every top-up-supported base; data ones unless the base is unlimited', () => {
+    expect(
+      offenders(
+        (base) =>
+          !base.topupSupported ||
+          topups.some(
+            (topup) =>
+              topup.id !== MAGIC_PACKAGES.topupFail &&
+              topup.available &&
+              (base.unlimited || topup.dataBytes !== null) &&
+              topupPackageMatches(base, topup),
+          ),
+        bases,
+      ),
+    ).toEqual([]);
+  });
+
+  it('include some that add days only, and cannot be topped up themselves', () => {
+    expect(topups.some((pkg) => pkg.dataBytes === null && !pkg.unlimited)).toBe(true);
+    expect(offenders((pkg) => !pkg.topupSupported, topups)).toEqual([]);
+  });
+
+  it('are refused by day passes only, a small part of the base packages', () => {
+    const notSupported = bases.filter((pkg) => !pkg.topupSupported);
+    expect(notSupported.length).toBeGreaterThan(0);
+    expect(notSupported.length).toBeLessThan(bases.length / 5);
+    expect(offenders((pkg) => pkg.validityDays === 1, notSupported)).toEqual([]);
+  });
+});
+
+describe('topupPackageMatches', () => {
+  const france = byId('pkg_fr_1gb_7d');
+  const franceData = byId('pkg_fr_topup_1gb_7d');
+  const franceDays = byId('pkg_fr_topup_7d');
+
+  it('accepts data and days for a base with an allowance of the same country', () => {
+    expect(topupPackageMatches(france, franceData)).toBe(true);
+    expect(topupPackageMatches(france, franceDays)).toBe(true);
+  });
+
+  it('refuses another coverage, another type, another mode, and a base package as a top-up', () => {
+    expect(topupPackageMatches(france, byId('pkg_de_topup_1gb_7d'))).toBe(false);
+    expect(topupPackageMatches(france, byId('pkg_europe_topup_1gb_7d'))).toBe(false);
+    expect(topupPackageMatches(france, { ...franceData, type: 'regional' })).toBe(false);
+    expect(topupPackageMatches(france, { ...franceData, coverage: ['DE', 'FR'] })).toBe(false);
+    expect(topupPackageMatches({ ...france, coverage: ['DE', 'FR'] }, franceData)).toBe(false);
+    expect(topupPackageMatches(france, { ...franceData, mode: 'live' })).toBe(false);
+    expect(topupPackageMatches(france, byId('pkg_fr_3gb_30d'))).toBe(false);
+  });
+
+  it('compares coverage as a set, and works on Live packages', () => {
+    const base = { ...france, mode: 'live', coverage: ['DE', 'FR'] } as const;
+    expect(topupPackageMatches(base, { ...franceData, mode: 'live', coverage: ['FR', 'DE'] })).toBe(true);
+    expect(topupPackageMatches(base, { ...franceData, mode: 'live', coverage: ['FR', 'FR'] })).toBe(false);
+  });
+
+  it('gives an unlimited base days only, and never an unlimited top-up to an allowance', () => {
+    const unlimited = byId('pkg_fr_unlimited_7d');
+    expect(topupPackageMatches(unlimited, franceDays)).toBe(true);
+    expect(topupPackageMatches(unlimited, franceData)).toBe(false);
+    expect(topupPackageMatches(france, { ...franceData, dataBytes: null, unlimited: true })).toBe(false);
+  });
+
+  it('refuses a base that cannot be topped up', () => {
+    expect(offenders((topup) => !topupPackageMatches(byId('pkg_fr_unlimited_1d'), topup), topups)).toEqual([
+      MAGIC_PACKAGES.topupFail,
+    ]);
+  });
+});
+
+describe('magic packages', () => {
+  it('exist with the ids of the contract, available, 1 GB for 7 days, and say that they are tests', () => {
+    expect(magicIds.toSorted()).toEqual([
+      'pkg_test_insufficient_balance',
+      'pkg_test_out_of_stock',
+      'pkg_test_partial',
+      'pkg_test_slow',
+      'pkg_test_timeout',
+      'pkg_test_topup_fail',
+    ]);
+    for (const id of magicIds) {
+      expect(byId(id)).toMatchObject({
+        type: 'global',
+        kind: id === MAGIC_PACKAGES.topupFail ? 'topup' : 'base',
+        topupSupported: id !== MAGIC_PACKAGES.topupFail,
+        dataBytes: 1_000_000_000,
+        validityDays: 7,
+        available: true,
+      });
+      expect(byId(id).title).toMatch(/^Test: .+\(.+\)$/);
+    }
+  });
+
+  it('include a top-up that every sandbox eSIM accepts and no Live one', () => {
+    const topupFail = byId(MAGIC_PACKAGES.topupFail);
+    expect(offenders((base) => topupPackageMatches(base, topupFail), bases)).toEqual([]);
+    expect(topupPackageMatches({ ...byId('pkg_fr_1gb_7d'), mode: 'live' }, topupFail)).toBe(false);
+    expect(
+      topupPackageMatches({ ...byId('pkg_fr_1gb_7d'), mode: 'live' }, { ...topupFail, mode: 'live' }),
+    ).toBe(false);
+  });
+});
