@@ -1,6 +1,7 @@
 export { isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
 export { DatabaseModule, EDGE_POOL } from './database.module.js';
 export { createDataSource } from './data-source.js';
-export { Conditions, KeysetPages, type ListOptions } from './keyset-page.js';
+export { KeysetPages, type ListOptions } from './keyset-page.js';
+export { bigintColumn } from './column-transformers.js';
 export { sql, toSafeInteger, toSafeIntegerOrNull, type SqlParameter } from './sql.js';
 export { Transactions, withSavepoint, type Tx } from './transactions.js';

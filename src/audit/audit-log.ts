@@ -1,0 +1,35 @@
+import { Injectable } from '@nestjs/common';
+import type { AdminPrincipal } from '../auth/index.js';
+import { newId } from '../common/ids.js';
+import type { Tx } from '../infra/database/index.js';
+import { AuditEntryEntity } from './audit-entry.entity.js';
+
+/** One administrative change. `details` never holds a key or a secret. */
+export interface AuditEntry {
+  /** Who: the admin caller, or `system` when the service itself acted (a disable after five blocks, D31). */
+  readonly actor: AdminPrincipal | 'system';
+  /** What, as `noun.verb`: `api_key.revoked`. */
+  readonly action: string;
+  readonly partnerId: string | null;
+  readonly subjectId: string;
+  readonly details?: Readonly<Record<string, string | number | boolean | null | string[]>>;
+  readonly requestId?: string;
+}
+
+/** Writes who changed what, in the transaction of the change. */
+@Injectable()
+export class AuditLog {
+  async record(tx: Tx, entry: AuditEntry): Promise<void> {
+    const { actor } = entry;
+    await tx.manager.insert(AuditEntryEntity, {
+      id: newId('aud'),
+      actor: actor === 'system' ? actor : actor.tokenName,
+      portalUser: actor === 'system' ? null : actor.portalUser,
+      action: entry.action,
+      partnerId: entry.partnerId,
+      subjectId: entry.subjectId,
+      details: { ...entry.details },
+      requestId: entry.requestId ?? null,
+    });
+  }
+}

@@ -1,0 +1,36 @@
+import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerModule } from '@nestjs/throttler';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { AdminGate } from './admin-gate.js';
+import { AdmissionsRepository } from './admissions.repository.js';
+import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
+import { KeyAdmissions } from './key-admissions.js';
+import { PartnerGate } from './partner-gate.js';
+import { RateLimitGuard } from './rate-limit.guard.js';
+import { RedisBuckets } from './redis-buckets.js';
+
+@Module({ providers: [AdmissionsRepository, GcraThrottlerStorage], exports: [AdmissionsRepository, GcraThrottlerStorage] })
+export class RateLimitStorageModule {}
+
+/** Key check and rate limit of the partner port. */
+@Module({
+  imports: [
+    RateLimitStorageModule,
+    ThrottlerModule.forRootAsync({
+      imports: [RateLimitStorageModule],
+      inject: [APP_CONFIG, GcraThrottlerStorage],
+      useFactory: (config: AppConfig, storage: GcraThrottlerStorage) => ({
+        throttlers: [{ name: 'default', limit: config.rateLimit.burst, ttl: 60_000 }],
+        storage,
+      }),
+    }),
+  ],
+  providers: [KeyAdmissions, RedisBuckets, PartnerGate, { provide: APP_GUARD, useClass: RateLimitGuard }],
+  exports: [PartnerGate],
+})
+export class PartnerAuthModule {}
+
+/** Token check of the admin port. */
+@Module({ providers: [AdminGate], exports: [AdminGate] })
+export class AdminAuthModule {}

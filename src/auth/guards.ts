@@ -1,0 +1,50 @@
+import {
+  type CanActivate,
+  createParamDecorator,
+  type ExecutionContext,
+  Injectable,
+} from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../common/errors/index.js';
+import { Authenticates } from '../infra/http/index.js';
+import { AdminPrincipal, PartnerPrincipal } from './principal.js';
+
+/**
+ * Asserts that the edge admitted a partner's key. The check itself runs before the body is read, where a guard
+ * cannot be (D7); a request that came past the edge in any other way is refused here.
+ */
+@Authenticates()
+@Injectable()
+export class BearerKeyGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    if (!(principalOf(context) instanceof PartnerPrincipal)) throw new AppError('unauthorized');
+    return true;
+  }
+}
+
+/** Asserts that the edge admitted an admin token. */
+@Authenticates()
+@Injectable()
+export class AdminTokenGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    if (!(principalOf(context) instanceof AdminPrincipal)) throw new AppError('unauthorized');
+    return true;
+  }
+}
+
+/** Sandbox keys only; refused before any lookup or claim (api.md, D26). Stands behind `BearerKeyGuard`. */
+@Injectable()
+export class SandboxOnlyGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const principal = principalOf(context);
+    if (principal instanceof PartnerPrincipal && principal.mode === 'sandbox') return true;
+    throw new AppError('sandbox_only');
+  }
+}
+
+/** The partner, mode and key of the call. */
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext) => principalOf(context));
+
+function principalOf(context: ExecutionContext): unknown {
+  return context.switchToHttp().getRequest<FastifyRequest>().principal;
+}

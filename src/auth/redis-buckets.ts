@@ -1,0 +1,84 @@
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { LOGGER } from '../infra/logging/index.js';
+import type { BucketState, RateLimitShape } from './rate-verdict.js';
+
+const COMMAND_TIMEOUT_MS = 50;
+/** After a failure the buckets of PostgreSQL are used for this long before Redis is asked again. */
+const REST_MS = 5_000;
+
+/** GCRA with Redis's own clock; KEYS = buckets, ARGV = burst, microseconds a token, calls of each bucket. */
+const CHARGE_SCRIPT = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local burst, t = tonumber(ARGV[1]), tonumber(ARGV[2])
+local out = { string.format('%.0f', now) }
+for i, key in ipairs(KEYS) do
+  local tat = tonumber(redis.call('GET', key) or 0)
+  if tat < now then tat = now end
+  local granted = math.min(tonumber(ARGV[i + 2]), math.floor((now + burst * t - tat) / t))
+  if granted < 0 then granted = 0 end
+  tat = tat + granted * t
+  if granted > 0 then redis.call('SET', key, string.format('%.0f', tat), 'PX', math.ceil((tat - now) / 1000) + 1000) end
+  out[#out + 1] = granted
+  out[#out + 1] = string.format('%.0f', tat)
+end
+return out`;
+
+/** The rate-limit buckets in Redis, when `REDIS_URL` is set (D21). Every failure is answered with null. */
+@Injectable()
+export class RedisBuckets implements OnApplicationShutdown {
+  private readonly redis: Redis | null;
+  private restUntil = 0;
+
+  constructor(
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'redisUrl'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    this.redis =
+      config.redisUrl === null
+        ? null
+        : new Redis(config.redisUrl, {
+            commandTimeout: COMMAND_TIMEOUT_MS,
+            enableOfflineQueue: false,
+            maxRetriesPerRequest: 1,
+          });
+    // Failures are seen, and logged, where a charge fails.
+    this.redis?.on('error', () => undefined);
+  }
+
+  /** Whether Redis is configured and has not just failed. */
+  get available(): boolean {
+    return this.redis !== null && performance.now() >= this.restUntil;
+  }
+
+  async charge(calls: ReadonlyMap<string, number>, shape: RateLimitShape): Promise<Map<string, BucketState> | null> {
+    if (!this.redis) return null;
+    try {
+      const keys = [...calls.keys()];
+      const reply = (await this.redis.eval(
+        CHARGE_SCRIPT,
+        keys.length,
+        ...keys.map((key) => `rate:${key}`),
+        shape.burst,
+        shape.microsecondsPerToken,
+        ...calls.values(),
+      )) as (string | number)[];
+      const nowUs = Number(reply[0]);
+      return new Map(
+        keys.map((key, i) => [key, { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs }]),
+      );
+    } catch (error) {
+      this.restUntil = performance.now() + REST_MS;
+      this.logger.warn({ event: 'rate_limit.redis_failed', err: error }, 'rate limit falls back to PostgreSQL');
+      return null;
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.redis?.disconnect();
+    await Promise.resolve();
+  }
+}

@@ -1,0 +1,63 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn, Matches } from 'class-validator';
+import { ListQueryDto, Optional, QueryInteger, Rfc3339 } from '../../infra/http/index.js';
+import type { CatalogFilters } from '../catalog-list.js';
+import {
+  PACKAGE_KINDS,
+  PACKAGE_TYPES,
+  REGIONS,
+  type PackageKind,
+  type PackageType,
+  type Region,
+} from '../package.js';
+
+const MAX_FILTER_NUMBER = 1_000_000_000_000_000;
+
+export class CatalogQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ type: String, pattern: '^[A-Z]{2}$', example: 'FR', description: 'Covered country.' })
+  @Optional()
+  @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
+  country?: string;
+
+  @ApiPropertyOptional({ enum: REGIONS })
+  @Optional()
+  @IsIn(REGIONS, { message: 'must be a known region' })
+  region?: Region;
+
+  @ApiPropertyOptional({ enum: PACKAGE_TYPES })
+  @Optional()
+  @IsIn(PACKAGE_TYPES, { message: 'must be country, regional or global' })
+  type?: PackageType;
+
+  @ApiPropertyOptional({ enum: PACKAGE_KINDS })
+  @Optional()
+  @IsIn(PACKAGE_KINDS, { message: 'must be base or topup' })
+  kind?: PackageKind;
+
+  @ApiPropertyOptional({ type: 'integer', minimum: 0, description: 'At least this much data; unlimited packages match.' })
+  @Optional()
+  @QueryInteger({ min: 0, max: MAX_FILTER_NUMBER })
+  min_data_bytes?: number;
+
+  @ApiPropertyOptional({ type: 'integer', minimum: 0, description: 'At most this price, in minor units.' })
+  @Optional()
+  @QueryInteger({ min: 0, max: MAX_FILTER_NUMBER })
+  max_price_amount?: number;
+
+  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Changed at or after this time.' })
+  @Optional()
+  @Rfc3339()
+  updated_since?: string;
+}
+
+export function toCatalogFilters(query: CatalogQueryDto): CatalogFilters {
+  return {
+    country: query.country,
+    region: query.region,
+    type: query.type,
+    kind: query.kind,
+    minDataBytes: query.min_data_bytes,
+    maxPriceAmount: query.max_price_amount,
+    updatedSince: query.updated_since === undefined ? undefined : new Date(query.updated_since),
+  };
+}

@@ -1,0 +1,45 @@
+import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
+import { isNotModified, NotModified, SerializedAnswer, toListOptions } from '../../infra/http/index.js';
+import { CatalogList } from '../catalog-list.js';
+import { CatalogService } from '../catalog.service.js';
+import { CatalogQueryDto, toCatalogFilters } from './catalog-query.dto.js';
+import { type PackageResponse, toPackageResponse } from './package.response.js';
+
+@ApiTags('Catalog')
+@UseGuards(BearerKeyGuard)
+@Controller('v1/catalog')
+export class CatalogController {
+  constructor(
+    private readonly list: CatalogList,
+    private readonly catalog: CatalogService,
+  ) {}
+
+  @Get()
+  async listPackages(
+    @Caller() caller: PartnerPrincipal,
+    @Query() query: CatalogQueryDto,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<SerializedAnswer | NotModified> {
+    const page = await this.list.list(caller, toCatalogFilters(query), toListOptions(query), toPackageResponse);
+    if (isNotModified(request, reply, page.etag)) return new NotModified();
+    const nextCursor = page.nextCursor === null ? 'null' : `"${page.nextCursor}"`;
+    return new SerializedAnswer(
+      `"data":${page.dataJson},"has_more":${page.nextCursor !== null},"next_cursor":${nextCursor}`,
+    );
+  }
+
+  @Get(':package_id')
+  async getPackage(
+    @Caller() caller: PartnerPrincipal,
+    @Param('package_id') id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PackageResponse | NotModified> {
+    const { item, version } = await this.catalog.getPackage(caller.mode, id);
+    return isNotModified(request, reply, `W/"${version}-${item.id}"`) ? new NotModified() : toPackageResponse(item);
+  }
+}

@@ -1,0 +1,87 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Mode } from '../common/mode.js';
+import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
+import type { CatalogPackage } from './package.js';
+import { PackageEntity } from './package.entity.js';
+
+/** SQL of `packages` and `catalog_versions`. */
+@Injectable()
+export class CatalogRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  async findPackage(mode: Mode, id: string, manager: EntityManager = this.manager): Promise<PackageEntity | null> {
+    return manager.findOneBy(PackageEntity, { mode, id });
+  }
+
+  async listAll(mode: Mode): Promise<PackageEntity[]> {
+    return this.manager.find(PackageEntity, { where: { mode }, order: { createdAt: 'DESC', id: 'DESC' } });
+  }
+
+  /** Moves with every change of the mode's packages. */
+  async getVersion(mode: Mode): Promise<number> {
+    const { rows } = await sql<{ version: string }>(
+      this.manager,
+      'SELECT version FROM catalog_versions WHERE mode = $1',
+      [mode],
+    );
+    return toSafeInteger(rows[0]?.version ?? 0);
+  }
+
+  /** Inserts new packages, updates changed ones, leaves the rest; the version moves only when a row did. */
+  async upsert(tx: Tx, mode: Mode, packages: readonly CatalogPackage[]): Promise<number> {
+    const { affected } = await sql(
+      tx.manager,
+      `INSERT INTO packages AS p (mode, id, title, type, region, coverage, kind, data_bytes, unlimited, voice_minutes,
+         sms_count, validity_days, activation_policy, topup_supported, networks, price_amount, currency,
+         retail_amount, available)
+       SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb) AS r (id text, title text, type text, region text,
+         coverage text[], kind text, data_bytes bigint, unlimited boolean, voice_minutes int, sms_count int,
+         validity_days int, activation_policy text, topup_supported boolean, networks jsonb, price_amount bigint,
+         currency text, retail_amount bigint, available boolean)
+       ON CONFLICT (mode, id) DO UPDATE SET (title, type, region, coverage, kind, data_bytes, unlimited,
+           voice_minutes, sms_count, validity_days, activation_policy, topup_supported, networks, price_amount,
+           currency, retail_amount, available, updated_at) =
+         (EXCLUDED.title, EXCLUDED.type, EXCLUDED.region, EXCLUDED.coverage, EXCLUDED.kind, EXCLUDED.data_bytes,
+           EXCLUDED.unlimited, EXCLUDED.voice_minutes, EXCLUDED.sms_count, EXCLUDED.validity_days,
+           EXCLUDED.activation_policy, EXCLUDED.topup_supported, EXCLUDED.networks, EXCLUDED.price_amount,
+           EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available, now())
+       WHERE (p.title, p.type, p.region, p.coverage, p.kind, p.data_bytes, p.unlimited, p.voice_minutes, p.sms_count,
+              p.validity_days, p.activation_policy, p.topup_supported, p.networks, p.price_amount, p.currency,
+              p.retail_amount, p.available)
+         IS DISTINCT FROM (EXCLUDED.title, EXCLUDED.type, EXCLUDED.region, EXCLUDED.coverage, EXCLUDED.kind,
+              EXCLUDED.data_bytes, EXCLUDED.unlimited, EXCLUDED.voice_minutes, EXCLUDED.sms_count,
+              EXCLUDED.validity_days, EXCLUDED.activation_policy, EXCLUDED.topup_supported, EXCLUDED.networks,
+              EXCLUDED.price_amount, EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available)`,
+      [mode, JSON.stringify(packages.map(toRow))],
+    );
+    if (affected > 0) {
+      await sql(tx.manager, 'UPDATE catalog_versions SET version = version + 1 WHERE mode = $1', [mode]);
+    }
+    return affected;
+  }
+}
+
+function toRow(item: CatalogPackage): Record<string, unknown> {
+  return {
+    id: item.id,
+    title: item.title,
+    type: item.type,
+    region: item.region,
+    coverage: item.coverage,
+    kind: item.kind,
+    data_bytes: item.dataBytes,
+    unlimited: item.unlimited,
+    voice_minutes: item.voiceMinutes,
+    sms_count: item.smsCount,
+    validity_days: item.validityDays,
+    activation_policy: item.activationPolicy,
+    topup_supported: item.topupSupported,
+    networks: item.networks,
+    price_amount: item.price.amount,
+    currency: item.price.currency,
+    retail_amount: item.retailPrice?.amount ?? null,
+    available: item.available,
+  };
+}

@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { isId } from '../common/ids.js';
+import { CursorCodec } from '../infra/crypto/index.js';
+import type { EventType } from './event.js';
+import type { EventEntity } from './event.entity.js';
+import { EventsRepository, type FeedOwner } from './events.repository.js';
+
+export interface FeedPage {
+  readonly bodies: readonly string[];
+  readonly hasMore: boolean;
+  /** Always present: a poller keeps it even when the page is empty (D39). */
+  readonly nextCursor: string;
+}
+
+export interface FeedRequest {
+  readonly type: EventType | undefined;
+  /** A `next_cursor` of this feed, or the id of an event. */
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+/** The events of a partner and mode, oldest first, with the very bytes of the webhooks (D39). */
+@Injectable()
+export class EventFeed {
+  constructor(
+    private readonly events: EventsRepository,
+    private readonly cursors: CursorCodec,
+  ) {}
+
+  /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
+  async list(owner: FeedOwner, request: FeedRequest): Promise<FeedPage> {
+    await this.givePositions();
+    const scope = ['events', owner.partnerId, owner.mode, request.type ?? null];
+    const start = await this.startOf(owner, request.after, scope);
+    const found = await this.events.listAfter(owner, start, request.type, request.limit + 1);
+    const items = found.slice(0, request.limit);
+    return {
+      bodies: items.map((item) => item.body),
+      hasMore: found.length > request.limit,
+      nextCursor: this.cursors.encode([items.at(-1)?.position ?? start], scope),
+    };
+  }
+
+  /** @throws NotFound */
+  async getById(owner: FeedOwner, id: string): Promise<EventEntity> {
+    const event = await this.events.findById(owner, id);
+    if (!event) throw new NotFound();
+    return event;
+  }
+
+  /** Readers give positions too, so that an event is listed as soon as it is committed. */
+  private async givePositions(): Promise<void> {
+    if (await this.events.hasUnpositioned()) await this.events.assignPositions();
+  }
+
+  private async startOf(owner: FeedOwner, after: string | undefined, scope: unknown): Promise<number> {
+    if (after === undefined) return 0;
+    if (!isId('evt', after)) return Number(this.cursors.decode(after, scope)[0]);
+    const event = await this.events.findById(owner, after);
+    if (event?.position == null) throw new AppError('invalid_cursor');
+    return event.position;
+  }
+}

@@ -1,0 +1,30 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { Mode } from '../common/mode.js';
+import { bigintColumn } from '../infra/database/index.js';
+import type { EventType } from './event.js';
+
+@Entity({ name: 'events' })
+export class EventEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ name: 'partner_id', type: 'text' })
+  partnerId!: string;
+
+  @Column({ type: 'text' })
+  mode!: Mode;
+
+  @Column({ type: 'text' })
+  type!: EventType;
+
+  /** The envelope's bytes: made once, sent and listed unchanged (D28). */
+  @Column({ type: 'text' })
+  body!: string;
+
+  /** Place in the feed, given after the commit (D39). */
+  @Column({ type: 'bigint', nullable: true, transformer: bigintColumn })
+  position!: number | null;
+
+  @Column({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+}

@@ -1,0 +1,78 @@
+import type { Mode } from '../common/mode.js';
+import type { Money } from '../common/money.js';
+
+/** The document's event types (spec section 6). */
+export const EVENT_TYPES = [
+  'order.issued',
+  'order.failed',
+  'esim.activated',
+  'esim.expired',
+  'esim.usage.threshold',
+  'order.topup.completed',
+  'order.topup.failed',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+interface EsimIdentity {
+  readonly esim_id: string;
+  readonly order_id: string;
+  readonly iccid: string;
+}
+
+interface TopupIdentity extends EsimIdentity {
+  readonly topup_id: string;
+  readonly package_id: string;
+  readonly reference: string | null;
+}
+
+/** `data` of every event type, as it is sent (api.md, Event `data`). */
+export interface EventData {
+  'order.issued': {
+    readonly order_id: string;
+    readonly reference: string | null;
+    readonly package_id: string;
+    readonly quantity_issued: number;
+    readonly quantity_failed: number;
+    readonly esims: readonly { readonly esim_id: string; readonly iccid: string }[];
+  };
+  'order.failed': {
+    readonly order_id: string;
+    readonly reference: string | null;
+    readonly package_id: string;
+    readonly code: string;
+    readonly reason: string;
+    readonly refunded: Money;
+  };
+  'esim.activated': EsimIdentity;
+  'esim.expired': EsimIdentity & { readonly reason: 'validity_ended' | 'never_used' };
+  'esim.usage.threshold': EsimIdentity & {
+    readonly threshold_percent: number;
+    readonly used_bytes: number;
+    readonly total_bytes: number;
+    readonly as_of: string;
+  };
+  'order.topup.completed': TopupIdentity & {
+    readonly data_added_bytes: number | null;
+    readonly validity_added_days: number;
+  };
+  'order.topup.failed': TopupIdentity & { readonly code: string; readonly reason: string };
+}
+
+/** A state change that a partner is told about, before it has an id. */
+export type NewEvent = {
+  [Type in EventType]: {
+    readonly type: Type;
+    readonly partnerId: string;
+    readonly mode: Mode;
+    readonly happenedAt: Date;
+    readonly data: EventData[Type];
+  };
+}[EventType];
+
+/** An event as it is stored. */
+export interface RecordedEvent {
+  readonly id: string;
+  readonly type: EventType;
+  readonly partnerId: string;
+  readonly mode: Mode;
+}

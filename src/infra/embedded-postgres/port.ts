@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import path from 'node:path';
+import { EmbeddedPostgresError, oneLine, systemCode } from './errors.js';
+
+/** The only address that the embedded server listens on. */
+export const HOST = '127.0.0.1';
+
+/** Written into a data directory by the first start that succeeds. */
+export const PORT_FILE = 'embedded.port';
+
+/**
+ * The TCP port for the next start: the fixed one, else the one this cluster had last, else any free one.
+ * @throws EmbeddedPostgresError when the fixed port cannot be used
+ */
+export async function choosePort(dataDir: string, fixed: number | undefined): Promise<number> {
+  if (fixed !== undefined) {
+    await requireFree(fixed);
+    return fixed;
+  }
+  const stored = Number(await readFile(portFileOf(dataDir), 'utf8').catch(() => ''));
+  return isPort(stored) && (await isFree(stored)) ? stored : freePort();
+}
+
+/** Remembers the port, so that clients that were told it find the server again after a restart. */
+export async function storePort(dataDir: string, port: number): Promise<void> {
+  const file = portFileOf(dataDir);
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, `${port}\n`);
+  await rename(draft, file);
+}
+
+async function requireFree(port: number): Promise<void> {
+  if (!isPort(port)) throw new EmbeddedPostgresError(`${port} is not a TCP port (1 to 65535)`);
+  try {
+    await listenBriefly(port);
+  } catch (error) {
+    const reason =
+      systemCode(error) === 'EADDRINUSE'
+        ? 'is already in use by another program'
+        : `cannot be used: ${oneLine(error)}`;
+    throw new EmbeddedPostgresError(`port ${port} on ${HOST} ${reason}`, { cause: error });
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return listenBriefly(port).then(
+    () => true,
+    () => false,
+  );
+}
+
+function freePort(): Promise<number> {
+  return listenBriefly(0);
+}
+
+async function listenBriefly(port: number): Promise<number> {
+  const server = net.createServer().listen(port, HOST);
+  await once(server, 'listening');
+  const { port: bound } = server.address() as net.AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return bound;
+}
+
+function isPort(port: number): boolean {
+  return Number.isInteger(port) && port > 0 && port <= 65_535;
+}
+
+function portFileOf(dataDir: string): string {
+  return path.join(dataDir, PORT_FILE);
+}

@@ -1,0 +1,97 @@
+import type { Socket } from 'node:net';
+import type { FastifyReply } from 'fastify';
+import { recordCall } from './call-record.js';
+import type { CallRecorder, EdgeCall } from './contract.js';
+
+/** The status of a call whose caller hung up before the answer. */
+export const CLIENT_GONE = 499;
+
+/**
+ * What is owed to the caller at the other end of one socket. It makes "recorded exactly once" (D38) hold for
+ * answers, abandoned calls and answers written past Fastify alike, without a listener per request.
+ */
+export class Connection {
+  /** Calls without an answer, oldest first; null is a call that is not recorded. */
+  private readonly owed = new Map<FastifyReply, EdgeCall | null>();
+  private newest: FastifyReply | null = null;
+  private reading: FastifyReply | null = null;
+  private waitingForReading: (() => void) | null = null;
+  private waitingForAnswers: { readonly owed: number; readonly act: () => void } | null = null;
+  /** The parser has given up: nothing more can be read from this socket. */
+  broken = false;
+  /** The server is closing: nothing more is to be read from this socket. */
+  private closing = false;
+
+  constructor(
+    readonly socket: Socket,
+    private readonly recorder: CallRecorder,
+  ) {}
+
+  begin(reply: FastifyReply, call: EdgeCall | null): void {
+    this.owed.set(reply, call);
+    this.newest = reply;
+  }
+
+  /** The call has its answer. Whatever comes later for it is not recorded again. */
+  finish(reply: FastifyReply, status: number): void {
+    const call = this.owed.get(reply);
+    if (call === undefined) return;
+    this.owed.delete(reply);
+    if (call) recordCall(this.recorder, call, reply.request, status);
+    this.afterAnswer();
+  }
+
+  isOwed(reply: FastifyReply): boolean {
+    return this.owed.has(reply);
+  }
+
+  /** The socket is gone, and with it everybody who waited for an answer. */
+  abandon(): void {
+    for (const reply of this.owed.keys()) this.finish(reply, CLIENT_GONE);
+  }
+
+  /** The newest call, if its body is not there yet. */
+  get arriving(): FastifyReply | null {
+    return this.newest && !this.newest.request.raw.complete ? this.newest : null;
+  }
+
+  /** The head of the call is fine; from here on a broken body is what it is refused for (D7). */
+  startReading(reply: FastifyReply): void {
+    this.reading = reply;
+    const act = this.waitingForReading;
+    this.waitingForReading = null;
+    act?.();
+  }
+
+  /** Runs `act` once the head of the call has passed. If it does not, the call has its answer by that. */
+  whenReading(reply: FastifyReply, act: () => void): void {
+    if (!this.owed.has(reply)) this.afterAnswer();
+    else if (this.reading === reply) act();
+    else this.waitingForReading = act;
+  }
+
+  /** Runs `act` once no more than `owed` answers are outstanding: answers leave in the order of the calls. */
+  whenOwed(owed: number, act: () => void): void {
+    this.waitingForAnswers = { owed, act };
+    this.afterAnswer();
+  }
+
+  /** Ends the connection as soon as everybody has their answer. */
+  close(): void {
+    this.closing = true;
+    // On the last one only: said any earlier, it would cut off the answers after it.
+    if (this.newest && this.owed.has(this.newest) && !this.newest.raw.headersSent) {
+      this.newest.raw.setHeader('connection', 'close');
+    }
+    this.afterAnswer();
+  }
+
+  private afterAnswer(): void {
+    const waiting = this.waitingForAnswers;
+    if (waiting && this.owed.size <= waiting.owed) {
+      this.waitingForAnswers = null;
+      waiting.act();
+    }
+    if ((this.broken || this.closing) && this.owed.size === 0) this.socket.destroySoon();
+  }
+}

@@ -1,0 +1,86 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { AppError } from '../../../common/errors/index.js';
+import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './limits.js';
+import { checkMediaType } from './media-type.js';
+import { checkRoute, hasEmptyParam } from './route-check.js';
+
+const IDEMPOTENCY_KEY = /^[A-Za-z0-9_-]{8,128}$/;
+
+/** Everything that the head of an admitted call can be refused for, in the order of D7. */
+export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boolean): AppError | null {
+  const { raw } = request;
+  return (
+    checkHost(raw) ??
+    checkExpect(raw.headers.expect) ??
+    checkUrl(raw) ??
+    checkRoute(request) ??
+    (raw.method === 'GET' ? null : checkBodyHead(request, idempotencyKeyRequired))
+  );
+}
+
+/** RFC 9112 section 3.2: exactly one Host line in HTTP/1.1. Node's own answer would lack id and body. */
+function checkHost(raw: IncomingMessage): AppError | null {
+  if (raw.httpVersionMinor === 0 && raw.httpVersionMajor === 1) return null;
+  if (raw.headers.host && countHostLines(raw.rawHeaders) === 1) return null;
+  return new AppError('bad_request', { detail: 'Exactly one Host header is required.' });
+}
+
+function countHostLines(rawHeaders: readonly string[]): number {
+  let lines = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    // The length first: lower-casing every name of every call would show.
+    if (name?.length === 4 && (name === 'Host' || name === 'host' || name.toLowerCase() === 'host')) lines++;
+  }
+  return lines;
+}
+
+function checkExpect(expect: string | undefined): AppError | null {
+  if (expect === undefined || expect.toLowerCase() === '100-continue') return null;
+  return new AppError('expectation_failed');
+}
+
+function checkUrl(raw: IncomingMessage): AppError | null {
+  return (raw.url ?? '').length > MAX_URL_LENGTH ? new AppError('uri_too_long') : null;
+}
+
+function checkBodyHead(request: FastifyRequest, idempotencyKeyRequired: boolean): AppError | null {
+  const { raw } = request;
+  if (hasEmptyParam(request.params)) return new AppError('not_found');
+  return (
+    checkBody(raw.headers) ??
+    (raw.method === 'POST'
+      ? checkIdempotencyKey(raw.headers['idempotency-key'], idempotencyKeyRequired)
+      : null)
+  );
+}
+
+/** Whether the head announces a body. Only of such a call does the content type matter. */
+export function announcesBody(headers: IncomingHttpHeaders): boolean {
+  if (headers['transfer-encoding'] !== undefined) return true;
+  const length = headers['content-length'];
+  return length !== undefined && Number(length) > 0;
+}
+
+function checkBody(headers: IncomingHttpHeaders): AppError | null {
+  if (!announcesBody(headers)) {
+    // Fastify looks for a parser as soon as there is a type, and would answer 415 to an empty text/plain.
+    delete headers['content-type'];
+    return null;
+  }
+  return checkMediaType(headers) ?? checkDeclaredSize(headers['content-length']);
+}
+
+function checkDeclaredSize(contentLength: string | undefined): AppError | null {
+  if (contentLength === undefined || Number(contentLength) <= MAX_BODY_BYTES) return null;
+  return new AppError('payload_too_large', { detail: `A body may have ${MAX_BODY_BYTES} bytes.` });
+}
+
+/** D17. Node joins repeated lines with a comma, which the pattern has no place for. */
+function checkIdempotencyKey(key: string | string[] | undefined, required: boolean): AppError | null {
+  if (key === undefined ? !required : typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return null;
+  return new AppError('idempotency_key_required', {
+    detail: 'Send exactly one Idempotency-Key header of 8 to 128 characters out of A-Z, a-z, 0-9, _ and -.',
+  });
+}

@@ -1,0 +1,167 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chown, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openCluster } from '../../../src/infra/embedded-postgres/cluster.js';
+import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
+import {
+  Application,
+  isLinux,
+  keptRows,
+  leaveRow,
+  lockFile,
+  newDataDir,
+  postmasterPid,
+  runs,
+  sql,
+  start,
+  strangerOwning,
+  until,
+} from './workbench.js';
+
+const ANSWER = [{ answer: 42 }];
+
+describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
+  it('after a SIGKILL of the application', async () => {
+    const dataDir = await newDataDir();
+    const application = Application.launch(dataDir);
+    await leaveRow(await application.ready());
+    await application.kill();
+    expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+  });
+
+  it.runIf(isLinux)('and no server outlives a killed application', async () => {
+    const dataDir = await newDataDir();
+    const application = Application.launch(dataDir);
+    await application.ready();
+    await application.kill();
+    await until(async () => (await postgresProcessesOf(dataDir)).length === 0);
+    expect(existsSync(lockFile(dataDir))).toBe(false);
+  });
+
+  it('after a SIGKILL of the application and the server', async () => {
+    const dataDir = await newDataDir();
+    const application = Application.launch(dataDir);
+    await leaveRow(await application.ready());
+    process.kill(postmasterPid(dataDir), 'SIGKILL');
+    await application.kill();
+    expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+  });
+
+  it.runIf(isLinux)('while a session of the killed server is still computing', async () => {
+    const dataDir = await newDataDir();
+    const killed = await start(dataDir);
+    await leaveRow(killed.url());
+    const session = sql(killed.url(), 'DO $$ BEGIN LOOP END LOOP; END $$').catch(() => 'cut');
+    const busy = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
+    await until(async () => (await sql(killed.url(), busy)).length > 0);
+    process.kill(postmasterPid(dataDir), 'SIGKILL');
+    await killed.crashed;
+    expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+    expect(await session).toBe('cut');
+  });
+
+  it('adopts a server that lives without its application, and stops it', async () => {
+    const dataDir = await newDataDir();
+    const first = await start(dataDir);
+    await leaveRow(first.url());
+    await first.stop();
+    const pid = await orphanServer(dataDir, first.port);
+
+    const adopted = await start(dataDir);
+    expect(postmasterPid(dataDir)).toBe(pid);
+    expect(await keptRows(adopted.url())).toEqual(ANSWER);
+    await adopted.stop();
+    expect(runs(pid)).toBe(false);
+    expect(existsSync(lockFile(dataDir))).toBe(false);
+  });
+
+  it('reports the end of an adopted server', async () => {
+    const dataDir = await newDataDir();
+    const first = await start(dataDir);
+    await first.stop();
+    const pid = await orphanServer(dataDir, first.port);
+    const adopted = await start(dataDir);
+    process.kill(pid, 'SIGINT');
+    expect(await adopted.crashed).toMatch(/ended/);
+  });
+
+  it('with a stale lock that names an unrelated live process', async () => {
+    const dataDir = await newDataDir();
+    const lock = await crashLeavingLock(dataDir);
+    const stranger = await strangerOwning(dataDir);
+    writeFileSync(lockFile(dataDir), lock.replace(/^\d+/, String(stranger)));
+    expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+    expect(runs(stranger)).toBe(true);
+  });
+
+  it('with a stale lock that names the live server of another cluster', async () => {
+    const [dataDir, otherDir] = [await newDataDir(), await newDataDir()];
+    const lock = await crashLeavingLock(dataDir);
+    const other = await start(otherDir);
+    writeFileSync(lockFile(dataDir), lock.replace(/^\d+/, String(postmasterPid(otherDir))));
+    expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+    expect(await sql(other.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+  });
+
+  it('with a lock file that a power failure has emptied', async () => {
+    const dataDir = await newDataDir();
+    await crashLeavingLock(dataDir);
+    writeFileSync(lockFile(dataDir), '');
+    expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+  });
+
+  it('after a SIGKILL in the middle of initdb', async () => {
+    const dataDir = await newDataDir();
+    const application = Application.launch(dataDir);
+    const drafts = (): string[] => namesBeside(dataDir).filter((name) => name.includes('.initdb-'));
+    await until(() => drafts().length > 0);
+    const draft = path.join(path.dirname(dataDir), drafts()[0] ?? '');
+    await until(() => existsSync(path.join(draft, 'PG_VERSION')));
+    await application.kill();
+    expect(existsSync(dataDir)).toBe(false);
+
+    expect(await sql((await start(dataDir)).url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+  });
+
+  it('redoes a data directory that initdb has not finished, and deletes nothing', async () => {
+    const dataDir = await newDataDir();
+    mkdirSync(path.join(dataDir, 'base'), { recursive: true });
+    writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n');
+    expect(await sql((await start(dataDir)).url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+    expect(namesBeside(dataDir).filter((name) => name.startsWith('postgres.incomplete-'))).toHaveLength(1);
+  });
+});
+
+/** Kills a server that holds one committed row; returns the lock that it leaves. */
+async function crashLeavingLock(dataDir: string): Promise<string> {
+  const server = await start(dataDir);
+  await leaveRow(server.url());
+  const lock = readFileSync(lockFile(dataDir), 'utf8');
+  process.kill(postmasterPid(dataDir), 'SIGKILL');
+  await server.crashed;
+  return lock;
+}
+
+/** A server of this cluster that no living supervisor has started. */
+async function orphanServer(dataDir: string, port: number): Promise<number> {
+  const { postgres, prefix } = await openCluster(dataDir, false);
+  const withoutDeathSignal = prefix.filter((word) => word !== '--pdeathsig' && word !== 'INT');
+  const words = withoutDeathSignal.length > 2 ? withoutDeathSignal : [];
+  const settings = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
+  const [file = '', ...args] = [...words, postgres, '-D', dataDir, '-p', String(port), ...settings];
+  const server = spawn(file, args, { stdio: 'ignore', detached: true });
+  const ended = once(server, 'exit');
+  onTestFinished(async () => {
+    server.kill('SIGKILL');
+    await ended;
+  });
+  await until(() => existsSync(lockFile(dataDir)) && /ready/.test(readFileSync(lockFile(dataDir), 'utf8')));
+  return server.pid ?? 0;
+}
+
+function namesBeside(dataDir: string): string[] {
+  return existsSync(path.dirname(dataDir)) ? readdirSync(path.dirname(dataDir)) : [];
+}

@@ -1,0 +1,109 @@
+import { statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  Application,
+  isLinux,
+  isRoot,
+  keptRows,
+  leaveRow,
+  newDataDir,
+  postmasterPid,
+  runs,
+  sql,
+  start,
+} from './workbench.js';
+
+const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+
+describe('embedded PostgreSQL: starting and stopping', () => {
+  it('makes the cluster and answers on 127.0.0.1', async () => {
+    const server = await start(await newDataDir(), { settings: { fsync: 'off', max_connections: 7 } });
+    const [row] = await sql(
+      server.url('template1'),
+      `SELECT current_database() AS db, current_setting('max_connections') AS connections,
+              current_setting('shared_buffers') AS buffers, current_setting('jit') AS jit,
+              current_setting('data_checksums') AS checksums, current_setting('server_encoding') AS encoding,
+              host(inet_server_addr()) AS host, inet_server_port() AS port`,
+    );
+    expect(row).toEqual({
+      db: 'template1',
+      connections: '7',
+      buffers: '64MB',
+      jit: 'off',
+      checksums: 'on',
+      encoding: 'UTF8',
+      host: '127.0.0.1',
+      port: server.port,
+    });
+  });
+
+  it('keeps the data, the port and the password over a restart', async () => {
+    const dataDir = await newDataDir();
+    const first = await start(dataDir);
+    await leaveRow(first.url());
+    await first.stop();
+
+    const second = await start(dataDir);
+    expect(second.url()).toBe(first.url());
+    expect(await keptRows(second.url())).toEqual([{ answer: 42 }]);
+  });
+
+  it('lets nobody else read the data or the password, and nobody in without it', async () => {
+    const dataDir = await newDataDir();
+    const server = await start(dataDir);
+    expect(mode(path.dirname(dataDir))).toBe('700');
+    expect(mode(dataDir)).toBe('700');
+    expect(mode(`${dataDir}.password`)).toBe('600');
+    const guess = new URL(server.url());
+    guess.password = 'postgres';
+    await expect(sql(guess.href, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
+  });
+
+  it('has ended when stop() resolves, however often it is called, and is not reported as crashed', async () => {
+    const dataDir = await newDataDir();
+    const server = await start(dataDir);
+    const pid = postmasterPid(dataDir);
+    await Promise.all([server.stop(), server.stop()]);
+    expect(runs(pid)).toBe(false);
+    expect(await Promise.race([server.crashed, 'no crash'])).toBe('no crash');
+  });
+
+  it('reports a server that ends without having been told to', async () => {
+    const dataDir = await newDataDir();
+    const server = await start(dataDir);
+    process.kill(postmasterPid(dataDir), 'SIGKILL');
+    expect(await server.crashed).toMatch(/SIGKILL/);
+  });
+
+  it.runIf(isRoot)('runs as another user than root, below a folder that only root can enter', async () => {
+    const dataDir = await newDataDir();
+    await start(dataDir);
+    const closed = statSync(path.dirname(path.dirname(dataDir)));
+    expect([closed.uid, mode(path.dirname(path.dirname(dataDir)))]).toEqual([0, '700']);
+    expect(statSync(`/proc/${postmasterPid(dataDir)}`).uid).not.toBe(0);
+  });
+
+  it('is not reached by Ctrl-C, so that the application can drain first', async () => {
+    const application = Application.launch(await newDataDir());
+    const url = await application.ready();
+    application.interruptGroup();
+    expect(await sql(url, 'SELECT pg_sleep(0.2) IS NOT NULL AS answered')).toEqual([{ answered: true }]);
+  });
+
+  it('gives two starts at the same moment one and the same server', async () => {
+    const dataDir = await newDataDir();
+    const [one, two] = await Promise.all([start(dataDir), start(dataDir)]);
+    expect(two.url()).toBe(one.url());
+    expect(await sql(two.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+  });
+
+  it.runIf(isLinux)('leaves a server running that belongs to another living process', async () => {
+    const dataDir = await newDataDir();
+    const url = await Application.launch(dataDir).ready();
+    const guest = await start(dataDir);
+    expect(guest.url()).toBe(url);
+    await guest.stop();
+    expect(await sql(url, 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+  });
+});

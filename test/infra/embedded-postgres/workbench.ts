@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import ts from 'typescript';
+import { onTestFinished } from 'vitest';
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '../../../src/infra/embedded-postgres/index.js';
+import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
+
+const SOURCES = path.resolve(import.meta.dirname, '../../../src/infra/embedded-postgres');
+/** Inside node_modules, so that the compiled copy finds the same packages. */
+const COMPILED = path.resolve(import.meta.dirname, '../../../node_modules/.cache/embedded-postgres-test');
+
+export const isRoot = process.getuid?.() === 0;
+export const isLinux = process.platform === 'linux';
+
+/** These tests lose no power, only processes. */
+const FAST = { fsync: 'off' };
+
+/** A data directory that does not exist yet, below a folder of mode 0700; whatever ends up in it is removed. */
+export async function newDataDir(): Promise<string> {
+  const root = await mkdtemp(path.join(tmpdir(), 'embedded-postgres-'));
+  chmodSync(root, 0o700);
+  const dataDir = path.join(root, '.data', 'postgres');
+  onTestFinished(async () => {
+    await killAll(await postgresProcessesOf(dataDir));
+    await rm(root, { recursive: true, force: true, maxRetries: 10 });
+  });
+  return dataDir;
+}
+
+/** Starts a server in this process and stops it after the test. */
+export async function start(
+  dataDir: string,
+  options: Partial<EmbeddedPostgresOptions> = {},
+): Promise<EmbeddedPostgres> {
+  const server = await startEmbeddedPostgres({ dataDir, settings: FAST, ...options });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+/** The rows of one statement, over a connection of its own. */
+export async function sql(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new Client(url);
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query<Record<string, unknown>>(text);
+    return rows;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Writes one committed row that a later start must still find. */
+export async function leaveRow(url: string): Promise<void> {
+  await sql(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+}
+
+export async function keptRows(url: string): Promise<Record<string, unknown>[]> {
+  return sql(url, 'SELECT answer FROM kept');
+}
+
+export function lockFile(dataDir: string): string {
+  return path.join(dataDir, 'postmaster.pid');
+}
+
+export function postmasterPid(dataDir: string): number {
+  return Number.parseInt(readFileSync(lockFile(dataDir), 'utf8'), 10);
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(10);
+}
+
+export function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A process that has nothing to do with PostgreSQL but the same system user as `dataDir`. */
+export async function strangerOwning(dataDir: string): Promise<number> {
+  const { uid, gid } = await stat(dataDir);
+  const stranger = spawn('sleep', ['60'], { stdio: 'ignore', ...(isRoot && { uid, gid }) });
+  onTestFinished(() => killAll([stranger.pid]));
+  await once(stranger, 'spawn');
+  return stranger.pid ?? 0;
+}
+
+/** Another Node.js process, in a process group of its own, that starts a server on `dataDir` and keeps it. */
+export class Application {
+  private output = '';
+
+  private constructor(private readonly process: ChildProcess) {
+    process.stdout?.setEncoding('utf8').on('data', (text: string) => (this.output += text));
+  }
+
+  static launch(dataDir: string): Application {
+    const child = spawn(process.execPath, [compiledApplication(), dataDir, JSON.stringify(FAST)], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const application = new Application(child);
+    onTestFinished(() => application.kill());
+    return application;
+  }
+
+  /** Resolves with the URL of its server. */
+  async ready(): Promise<string> {
+    await until(() => this.output.includes('\n'));
+    return this.output.trim();
+  }
+
+  /** What Ctrl-C in a terminal does: SIGINT to the whole process group, which this application survives. */
+  interruptGroup(): void {
+    process.kill(-(this.process.pid ?? NaN), 'SIGINT');
+  }
+
+  async kill(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
+    const ended = once(this.process, 'exit');
+    this.process.kill('SIGKILL');
+    await ended;
+  }
+}
+
+async function killAll(pids: readonly (number | undefined)[]): Promise<void> {
+  for (const pid of pids) {
+    if (pid !== undefined && runs(pid)) process.kill(pid, 'SIGKILL');
+  }
+  await until(() => !pids.some((pid) => pid !== undefined && runs(pid)));
+}
+
+/** Compiles the supervisor for plain Node.js, without the build of the whole project. */
+function compiledApplication(): string {
+  const folder = path.join(COMPILED, String(process.pid));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
+  for (const name of readdirSync(SOURCES)) {
+    const source = readFileSync(path.join(SOURCES, name), 'utf8');
+    const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2024 };
+    const { outputText } = ts.transpileModule(source, { compilerOptions });
+    writeFileSync(path.join(folder, name.replace(/\.ts$/, '.js')), outputText);
+  }
+  const script = path.join(folder, 'application.js');
+  writeFileSync(script, APPLICATION);
+  return script;
+}
+
+const APPLICATION = `
+import { startEmbeddedPostgres } from './index.js';
+process.on('SIGINT', () => {});
+const [dataDir, settings] = process.argv.slice(2);
+const server = await startEmbeddedPostgres({ dataDir, settings: JSON.parse(settings) });
+console.log(server.url());
+setInterval(() => {}, 60_000);
+`;

@@ -1,0 +1,128 @@
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { Body, Controller, Get, HttpCode, Module, Param, Post, Query, Req } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyRequest } from 'fastify';
+import { AppError, NotFound } from '../../../src/common/errors/index.js';
+import {
+  createEdgeAdapter,
+  ProblemFilter,
+  type Admission,
+  type EdgeCall,
+  type EdgeOptions,
+  type FinishedCall,
+} from '../../../src/infra/http/edge/index.js';
+
+/** What the handlers of the small app do next; each test may replace it. */
+export const behaviour: { thing: (request: FastifyRequest) => unknown } = {
+  thing: () => ({ name: 'thing' }),
+};
+
+@Controller('v1')
+class ThingsController {
+  @Get('things')
+  list(@Req() request: FastifyRequest): unknown {
+    return behaviour.thing(request);
+  }
+
+  @Get('things/:id')
+  one(@Param('id') id: string): unknown {
+    if (!id.startsWith('t')) throw new NotFound();
+    return { id };
+  }
+
+  @Get('query')
+  query(@Query() query: Record<string, unknown>): unknown {
+    return { query };
+  }
+
+  @Post('things')
+  @HttpCode(201)
+  create(@Body() body: unknown): unknown {
+    return { received: body ?? null };
+  }
+
+  @Post('things/:id/close')
+  close(@Param('id') id: string): unknown {
+    return { id };
+  }
+}
+
+@Controller()
+class ProbeController {
+  @Get('livez')
+  live(): unknown {
+    return { status: 'ok' };
+  }
+}
+
+@Module({ controllers: [ThingsController, ProbeController] })
+class SmallApp {}
+
+export const ADMITTED: Admission = {
+  principal: { partnerId: 'ptn_1' },
+  headers: { 'x-ratelimit-limit': '120', 'x-ratelimit-remaining': '7' },
+  refusal: null,
+  keyId: 'key_1',
+  partnerId: 'ptn_1',
+  mode: 'live',
+};
+
+export function refused(error: AppError): Admission {
+  return { principal: null, headers: {}, refusal: error, keyId: null, partnerId: null, mode: null };
+}
+
+function admitGoodToken(call: EdgeCall): Promise<Admission> {
+  const lines = call.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization');
+  const isGood = lines.length === 1 && call.headers.authorization === 'Bearer good';
+  if (isGood) return Promise.resolve(ADMITTED);
+  return Promise.resolve(
+    refused(new AppError('unauthorized', { headers: { 'www-authenticate': 'Bearer' } })),
+  );
+}
+
+export interface EdgeApp {
+  readonly app: NestFastifyApplication;
+  readonly port: number;
+  readonly records: FinishedCall[];
+  readonly unexpected: unknown[];
+  readonly seen: EdgeCall[];
+  close(): Promise<void>;
+}
+
+export async function startEdgeApp(
+  options: Partial<EdgeOptions> & { admit?: (call: EdgeCall) => Promise<Admission> } = {},
+): Promise<EdgeApp> {
+  const records: FinishedCall[] = [];
+  const unexpected: unknown[] = [];
+  const seen: EdgeCall[] = [];
+  const admit = options.admit ?? admitGoodToken;
+  const onUnexpectedError = (error: unknown): void => void unexpected.push(error);
+  const adapter = createEdgeAdapter({
+    gate: { admit: (call) => (seen.push(call), admit(call)) },
+    recorder: { record: (call) => void records.push(call) },
+    trustProxyHops: 0,
+    idempotencyKeyRequired: true,
+    onUnexpectedError,
+    ...options,
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(SmallApp, adapter, {
+    bodyParser: false,
+    logger: ['error', 'warn'],
+  });
+  app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
+  await app.listen(0, '127.0.0.1');
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  return { app, port, records, unexpected, seen, close: () => app.close() };
+}
+
+/** A port on which nobody listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+export type { Socket };
