@@ -92,7 +92,8 @@ export class CreateOrdersAndEsims1763700000004 implements MigrationInterface {
         quantity int NOT NULL,
         outcome text NOT NULL CHECK (outcome IN ('provisioned', 'rejected')),
         rejection_code text,
-        profiles jsonb NOT NULL,
+        -- sealed: matching ids are secrets here too (D25)
+        profiles text NOT NULL,
         ready_at timestamptz NOT NULL,
         canceled_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now()

@@ -59,6 +59,8 @@ export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface 
         interruptions int NOT NULL DEFAULT 0,
         next_attempt_at timestamptz,
         lease_owner text,
+        -- when the attempt under way was claimed: an interrupted one is logged with it (D30)
+        claimed_at timestamptz,
         lease_until timestamptz,
         fence bigint NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT now(),

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { AdminPrincipal } from '../auth/index.js';
 import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
-import { AuditEntryEntity } from './audit-entry.entity.js';
+import { AuditRepository } from './audit.repository.js';
 
 /** One administrative change. `details` never holds a key or a secret. */
 export interface AuditEntry {
@@ -19,9 +19,11 @@ export interface AuditEntry {
 /** Writes who changed what, in the transaction of the change. */
 @Injectable()
 export class AuditLog {
+  constructor(private readonly entries: AuditRepository) {}
+
   async record(tx: Tx, entry: AuditEntry): Promise<void> {
     const { actor } = entry;
-    await tx.manager.insert(AuditEntryEntity, {
+    await this.entries.insert(tx, {
       id: newId('aud'),
       actor: actor === 'system' ? actor : actor.tokenName,
       portalUser: actor === 'system' ? null : actor.portalUser,

@@ -1,3 +1,8 @@
-export { AuditEntryEntity } from './audit-entry.entity.js';
+import { AuditEntryEntity } from './audit-entry.entity.js';
+
+export { AuditEntryEntity };
 export { type AuditEntry, AuditLog } from './audit-log.js';
-export { AuditModule } from './audit.module.js';
+export { AuditAdminModule, AuditModule } from './audit.module.js';
+export { Author, type ChangeAuthor, SYSTEM } from './change-author.js';
+
+export const AUDIT_ENTITIES = [AuditEntryEntity];

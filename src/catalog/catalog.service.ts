@@ -6,7 +6,8 @@ import type { Tx } from '../infra/database/index.js';
 import { CatalogRepository } from './catalog.repository.js';
 import { CatalogSnapshots } from './catalog-snapshots.js';
 import type { PackageEntity } from './package.entity.js';
-import type { PackageKind } from './package.js';
+import type { CatalogPackage, PackageKind } from './package.js';
+import { topupPackageMatches } from './sandbox/sandbox-packages.js';
 
 const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 
@@ -45,4 +46,22 @@ export class CatalogService {
     }
     return item;
   }
+
+  /** Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. */
+  async listTopupsFor(mode: Mode, baseId: string): Promise<readonly PackageEntity[]> {
+    const { packages } = await this.snapshots.get(mode);
+    const base = packages.find((candidate) => candidate.id === baseId);
+    if (!base) return [];
+    return packages
+      .filter((item) => item.kind === 'topup' && item.available && topupPackageMatches(toPackage(base), toPackage(item)))
+      .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
+  }
+}
+
+function toPackage(item: PackageEntity): CatalogPackage {
+  return {
+    ...item,
+    price: { amount: item.priceAmount, currency: item.currency },
+    retailPrice: item.retailAmount === null ? null : { amount: item.retailAmount, currency: item.currency },
+  };
 }

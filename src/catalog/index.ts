@@ -1,4 +1,5 @@
 export { CatalogApiModule } from './api/catalog-api.module.js';
+export { PackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';
 export { CatalogService } from './catalog.service.js';

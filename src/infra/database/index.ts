@@ -1,3 +1,4 @@
+export { databaseNow } from './database-time.js';
 export { isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
 export { DatabaseModule, EDGE_POOL } from './database.module.js';
 export { createDataSource } from './data-source.js';

@@ -1,5 +1,6 @@
 export { isNotModified } from './entity-tag.js';
 export { EnvelopeInterceptor, ListAnswer, NotModified, SerializedAnswer } from './envelope.interceptor.js';
+export { FailureResponse, toFailureResponse } from './failure.response.js';
 export { compose, Metadata, Optional, QueryInteger, Reference, Rfc3339, ShortText } from './fields.js';
 export { assertEveryRouteIsGuarded, Authenticates } from './guarded-routes.js';
 export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, toListOptions } from './list-query.dto.js';

@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { chown, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCluster } from '../../../src/infra/embedded-postgres/cluster.js';
+import { choosePort } from '../../../src/infra/embedded-postgres/port.js';
 import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
 import {
   Application,
   isLinux,
   keptRows,
-  leaveRow,
   lockFile,
+  sharedCluster,
   newDataDir,
   postmasterPid,
   runs,
@@ -25,15 +25,15 @@ const ANSWER = [{ answer: 42 }];
 
 describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   it('after a SIGKILL of the application', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
-    await leaveRow(await application.ready());
+    await application.ready();
     await application.kill();
     expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
   });
 
   it.runIf(isLinux)('and no server outlives a killed application', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
     await application.ready();
     await application.kill();
@@ -42,18 +42,17 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it('after a SIGKILL of the application and the server', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
-    await leaveRow(await application.ready());
+    await application.ready();
     process.kill(postmasterPid(dataDir), 'SIGKILL');
     await application.kill();
     expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
   });
 
   it.runIf(isLinux)('while a session of the killed server is still computing', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     const killed = await start(dataDir);
-    await leaveRow(killed.url());
     const session = sql(killed.url(), 'DO $$ BEGIN LOOP END LOOP; END $$').catch(() => 'cut');
     const busy = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'`;
     await until(async () => (await sql(killed.url(), busy)).length > 0);
@@ -64,11 +63,8 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it('adopts a server that lives without its application, and stops it', async () => {
-    const dataDir = await newDataDir();
-    const first = await start(dataDir);
-    await leaveRow(first.url());
-    await first.stop();
-    const pid = await orphanServer(dataDir, first.port);
+    const dataDir = await sharedCluster();
+    const pid = await orphanServer(dataDir);
 
     const adopted = await start(dataDir);
     expect(postmasterPid(dataDir)).toBe(pid);
@@ -79,17 +75,15 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it('reports the end of an adopted server', async () => {
-    const dataDir = await newDataDir();
-    const first = await start(dataDir);
-    await first.stop();
-    const pid = await orphanServer(dataDir, first.port);
+    const dataDir = await sharedCluster();
+    const pid = await orphanServer(dataDir);
     const adopted = await start(dataDir);
     process.kill(pid, 'SIGINT');
     expect(await adopted.crashed).toMatch(/ended/);
   });
 
   it('with a stale lock that names an unrelated live process', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     const lock = await crashLeavingLock(dataDir);
     const stranger = await strangerOwning(dataDir);
     writeFileSync(lockFile(dataDir), lock.replace(/^\d+/, String(stranger)));
@@ -98,7 +92,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it('with a stale lock that names the live server of another cluster', async () => {
-    const [dataDir, otherDir] = [await newDataDir(), await newDataDir()];
+    const [dataDir, otherDir] = [await sharedCluster(), newDataDir()];
     const lock = await crashLeavingLock(dataDir);
     const other = await start(otherDir);
     writeFileSync(lockFile(dataDir), lock.replace(/^\d+/, String(postmasterPid(otherDir))));
@@ -107,14 +101,14 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it('with a lock file that a power failure has emptied', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     await crashLeavingLock(dataDir);
     writeFileSync(lockFile(dataDir), '');
     expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
   });
 
   it('after a SIGKILL in the middle of initdb', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = newDataDir();
     const application = Application.launch(dataDir);
     const drafts = (): string[] => namesBeside(dataDir).filter((name) => name.includes('.initdb-'));
     await until(() => drafts().length > 0);
@@ -127,7 +121,7 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 
   it('redoes a data directory that initdb has not finished, and deletes nothing', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = newDataDir();
     mkdirSync(path.join(dataDir, 'base'), { recursive: true });
     writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n');
     expect(await sql((await start(dataDir)).url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
@@ -135,10 +129,9 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   });
 });
 
-/** Kills a server that holds one committed row; returns the lock that it leaves. */
+/** Kills a server; returns the lock that it leaves. */
 async function crashLeavingLock(dataDir: string): Promise<string> {
   const server = await start(dataDir);
-  await leaveRow(server.url());
   const lock = readFileSync(lockFile(dataDir), 'utf8');
   process.kill(postmasterPid(dataDir), 'SIGKILL');
   await server.crashed;
@@ -146,10 +139,11 @@ async function crashLeavingLock(dataDir: string): Promise<string> {
 }
 
 /** A server of this cluster that no living supervisor has started. */
-async function orphanServer(dataDir: string, port: number): Promise<number> {
+async function orphanServer(dataDir: string): Promise<number> {
   const { postgres, prefix } = await openCluster(dataDir, false);
-  const withoutDeathSignal = prefix.filter((word) => word !== '--pdeathsig' && word !== 'INT');
-  const words = withoutDeathSignal.length > 2 ? withoutDeathSignal : [];
+  const port = await choosePort(dataDir, undefined);
+  // Without the signal that would tie it to this process.
+  const words = prefix.map((word) => (word === 'INT' ? 'clear' : word));
   const settings = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='];
   const [file = '', ...args] = [...words, postgres, '-D', dataDir, '-p', String(port), ...settings];
   const server = spawn(file, args, { stdio: 'ignore', detached: true });

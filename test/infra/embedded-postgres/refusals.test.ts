@@ -1,12 +1,12 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { loadBinaries } from '../../../src/infra/embedded-postgres/binaries.js';
 import { EmbeddedPostgresError } from '../../../src/infra/embedded-postgres/index.js';
 import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
-import { isRoot, newDataDir, start } from './workbench.js';
+import { isRoot, sharedCluster, newDataDir, start } from './workbench.js';
 
 /** What a start is refused with: always one line of the error class of the module. */
 async function refusalOf(attempt: Promise<unknown>): Promise<string> {
@@ -26,13 +26,13 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
     await once(squatter, 'listening');
     onTestFinished(() => void squatter.close());
     const { port } = squatter.address() as net.AddressInfo;
-    expect(await refusalOf(start(await newDataDir(), { port }))).toBe(
+    expect(await refusalOf(start(await sharedCluster(), { port }))).toBe(
       `port ${port} on 127.0.0.1 is already in use by another program`,
     );
   });
 
   it('the folder cannot be written', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = newDataDir();
     const file = path.dirname(path.dirname(dataDir)) + '/file';
     writeFileSync(file, '');
     expect(await refusalOf(start(`${file}/.data/postgres`))).toMatch(
@@ -42,7 +42,7 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
   });
 
   it('the folder holds something else, which stays untouched', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = newDataDir();
     mkdirSync(dataDir, { recursive: true });
     writeFileSync(path.join(dataDir, 'letter.txt'), 'mine');
     expect(await refusalOf(start(dataDir))).toMatch(/holds files that are not a PostgreSQL data directory/);
@@ -50,28 +50,28 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
   });
 
   it('another major version made the data', async () => {
-    const dataDir = await newDataDir();
-    await (await start(dataDir)).stop();
+    const dataDir = await sharedCluster();
+    onTestFinished(() => writeFileSync(path.join(dataDir, 'PG_VERSION'), '18\n'));
     writeFileSync(path.join(dataDir, 'PG_VERSION'), '17\n');
     expect(await refusalOf(start(dataDir))).toMatch(/made by PostgreSQL 17, .*installed version is 18/);
   });
 
   it('the password of the data is gone', async () => {
-    const dataDir = await newDataDir();
-    await (await start(dataDir)).stop();
-    rmSync(`${dataDir}.password`);
+    const dataDir = await sharedCluster();
+    onTestFinished(() => renameSync(`${dataDir}.elsewhere`, `${dataDir}.password`));
+    renameSync(`${dataDir}.password`, `${dataDir}.elsewhere`);
     expect(await refusalOf(start(dataDir))).toMatch(/password: ENOENT.*postgres\.password/);
   });
 
   it('PostgreSQL itself refuses', async () => {
-    const attempt = start(await newDataDir(), { settings: { fsync: 'off', no_such_setting: 1 } });
+    const attempt = start(await sharedCluster(), { settings: { fsync: 'off', no_such_setting: 1 } });
     expect(await refusalOf(attempt)).toBe(
       'PostgreSQL did not start: unrecognized configuration parameter "no_such_setting"',
     );
   });
 
   it('it is not ready in time, and nothing is left running', async () => {
-    const dataDir = await newDataDir();
+    const dataDir = await sharedCluster();
     expect(await refusalOf(start(dataDir, { startTimeoutMs: -1 }))).toMatch(/not ready in time/);
     expect(await postgresProcessesOf(dataDir)).toEqual([]);
   });
@@ -83,6 +83,6 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
   it.runIf(isRoot)('root has no setpriv', async () => {
     vi.stubEnv('PATH', '/nowhere');
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect(await refusalOf(start(await newDataDir()))).toMatch(/setpriv is missing: install util-linux/);
+    expect(await refusalOf(start(newDataDir()))).toMatch(/setpriv is missing: install util-linux/);
   });
 });

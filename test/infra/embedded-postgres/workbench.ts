@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import ts from 'typescript';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
@@ -26,15 +26,47 @@ export const isLinux = process.platform === 'linux';
 const FAST = { fsync: 'off' };
 
 /** A data directory that does not exist yet, below a folder of mode 0700; whatever ends up in it is removed. */
-export async function newDataDir(): Promise<string> {
-  const root = await mkdtemp(path.join(tmpdir(), 'embedded-postgres-'));
-  chmodSync(root, 0o700);
+export function newDataDir(): string {
+  const root = newFolder();
   const dataDir = path.join(root, '.data', 'postgres');
   onTestFinished(async () => {
     await killAll(await postgresProcessesOf(dataDir));
     await rm(root, { recursive: true, force: true, maxRetries: 10 });
   });
   return dataDir;
+}
+
+/**
+ * A cluster with one committed row (`keptRows`) and no running server. The tests of a file share it, because
+ * making one takes a second: they may kill what they like, but must put back what they change in its files.
+ */
+export async function sharedCluster(): Promise<string> {
+  const dataDir = await (shared ??= makeSharedCluster());
+  onTestFinished(async () => killAll(await postgresProcessesOf(dataDir)));
+  return dataDir;
+}
+
+let shared: Promise<string> | undefined;
+
+async function makeSharedCluster(): Promise<string> {
+  const root = newFolder();
+  removedAfterTests.push(root);
+  const dataDir = path.join(root, '.data', 'postgres');
+  const server = await startEmbeddedPostgres({ dataDir, settings: FAST });
+  await sql(server.url(), 'CREATE TABLE kept AS SELECT 42 AS answer');
+  await server.stop();
+  return dataDir;
+}
+
+const removedAfterTests: string[] = [];
+afterAll(() => {
+  for (const folder of removedAfterTests) rmSync(folder, { recursive: true, force: true });
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'embedded-postgres-'));
+  chmodSync(folder, 0o700);
+  return folder;
 }
 
 /** Starts a server in this process and stops it after the test. */
@@ -60,11 +92,7 @@ export async function sql(url: string, text: string): Promise<Record<string, unk
   }
 }
 
-/** Writes one committed row that a later start must still find. */
-export async function leaveRow(url: string): Promise<void> {
-  await sql(url, 'CREATE TABLE kept AS SELECT 42 AS answer');
-}
-
+/** The row of `sharedCluster`, as far as it is still there. */
 export async function keptRows(url: string): Promise<Record<string, unknown>[]> {
   return sql(url, 'SELECT answer FROM kept');
 }
@@ -147,6 +175,7 @@ async function killAll(pids: readonly (number | undefined)[]): Promise<void> {
 function compiledApplication(): string {
   const folder = path.join(COMPILED, String(process.pid));
   mkdirSync(folder, { recursive: true });
+  removedAfterTests.push(folder);
   writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
   for (const name of readdirSync(SOURCES)) {
     const source = readFileSync(path.join(SOURCES, name), 'utf8');

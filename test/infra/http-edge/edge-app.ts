@@ -1,8 +1,8 @@
-import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { Body, Controller, Get, HttpCode, Module, Param, Post, Query, Req } from '@nestjs/common';
+import type { AddressInfo } from 'node:net';
+import { Body, Controller, Get, HttpCode, Module, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, NotFound } from '../../../src/common/errors/index.js';
 import {
   createEdgeAdapter,
@@ -14,15 +14,15 @@ import {
 } from '../../../src/infra/http/edge/index.js';
 
 /** What the handlers of the small app do next; each test may replace it. */
-export const behaviour: { thing: (request: FastifyRequest) => unknown } = {
+export const behaviour: { thing: (request: FastifyRequest, reply: FastifyReply) => unknown } = {
   thing: () => ({ name: 'thing' }),
 };
 
 @Controller('v1')
 class ThingsController {
   @Get('things')
-  list(@Req() request: FastifyRequest): unknown {
-    return behaviour.thing(request);
+  list(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): unknown {
+    return behaviour.thing(request, reply);
   }
 
   @Get('things/:id')
@@ -115,14 +115,3 @@ export async function startEdgeApp(
   const { port } = app.getHttpServer().address() as AddressInfo;
   return { app, port, records, unexpected, seen, close: () => app.close() };
 }
-
-/** A port on which nobody listens. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-export type { Socket };

@@ -39,7 +39,6 @@ describe('what no HTTP parser reads', () => {
     ['two lengths', `${postHead}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x`],
     ['a negative length', `${postHead}Content-Length: -1\r\n\r\n`],
     ['a length beyond all numbers', `${postHead}Content-Length: 99999999999999999999\r\n\r\n`],
-    ['an unknown transfer encoding', `${postHead}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
     ['chunked before another encoding', `${postHead}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
     ['a relative target', `GET v1/things HTTP/1.1\r\n${auth}\r\n`],
     ['a blank in the target', `GET /v1/things /x HTTP/1.1\r\n${auth}\r\n`],
@@ -55,7 +54,7 @@ describe('what no HTTP parser reads', () => {
 
   it.each([
     ['one long header', `GET /v1/things HTTP/1.1\r\n${auth}a: ${'b'.repeat(17_000)}\r\n\r\n`],
-    ['many headers', `GET /v1/things HTTP/1.1\r\n${auth}${'ab: cd\r\n'.repeat(3000)}\r\n`],
+    ['many headers', `GET /v1/things HTTP/1.1\r\n${auth}${'ab: cd\r\n'.repeat(6000)}\r\n`],
     ['a long target', `GET /${'x'.repeat(17_000)} HTTP/1.1\r\n${auth}\r\n`],
     ['100 KB of header', `GET /v1/things HTTP/1.1\r\n${auth}a: ${'b'.repeat(100_000)}\r\n\r\n`],
   ])('is 431 beyond 16 KB: %s', async (_name, bytes) => {
@@ -91,6 +90,7 @@ describe('what no HTTP parser reads', () => {
 
 describe('a body that breaks off', () => {
   it.each([
+    ['an unknown transfer encoding', `${postHead}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
     ['a bad chunk size', `${postHead}Transfer-Encoding: chunked\r\n\r\nzz\r\n`],
     ['a chunk longer than its size', `${postHead}Transfer-Encoding: chunked\r\n\r\n2\r\n{}{}{}\r\n0\r\n\r\n`],
     [

@@ -16,13 +16,15 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 export function createOnRequest(edge: Edge): OnRequest {
   const { idempotencyKeyRequired } = edge.options;
   return async function onRequest(request, reply) {
+    // A call that was here before the server began to close is still served.
+    const isLate = edge.connections.closing;
     const { call, connection } = openCall(edge, request, reply);
     if (call) {
       const admission = await admit(edge, call);
       applyAdmission(request, reply, admission);
       if (admission.refusal) return sendProblem(reply, admission.refusal);
     }
-    const refusal = edge.connections.closing ? unavailable() : checkHead(request, idempotencyKeyRequired);
+    const refusal = isLate ? unavailable() : checkHead(request, idempotencyKeyRequired);
     if (refusal) return sendProblem(reply, refusal);
     if (request.raw.method === 'GET') return;
     // Node leaves this to us, see `createHttpServer`: who is refused need not send the body.

@@ -23,9 +23,13 @@ export function sendProblem(reply: FastifyReply, error: AppError): void {
 }
 
 function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {
-  // Fastify closes the connection after every body that it could not parse. A body that was read to its end
-  // is no reason to, and would take pipelined calls down with it. (Ours is set on the raw response.)
-  if (reply.request.raw.complete && !reply.raw.hasHeader('connection')) reply.removeHeader('connection');
+  const { raw: response, request } = reply;
+  // Fastify closes the connection after every body that it could not parse. One that was read to its end is
+  // no reason to, and would take pipelined calls down with it. (Taking the header back would make Node send
+  // none at all.)
+  if (request.raw.complete && reply.hasHeader('connection') && !response.hasHeader('connection')) {
+    reply.header('connection', response.shouldKeepAlive ? 'keep-alive' : 'close');
+  }
   reply.send(body);
 }
 

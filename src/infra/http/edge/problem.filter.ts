@@ -1,5 +1,7 @@
 import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import type { AppError } from '../../../common/errors/index.js';
+import { finishCall } from './connections.js';
 import { toFailure } from './failure.js';
 import { sendProblem } from './problem-reply.js';
 
@@ -17,8 +19,14 @@ export class ProblemFilter implements ExceptionFilter {
     if (!failure) return;
     if (failure.unexpected) this.onUnexpectedError(exception, reply.request.id);
     if (reply.sent) return;
-    // Half an answer cannot become an error body; cutting it off tells the caller that it is not whole.
-    if (reply.raw.headersSent) reply.raw.destroy();
+    if (reply.raw.headersSent) cutOff(reply, failure.error);
     else sendProblem(reply, failure.error);
   }
+}
+
+/** Half an answer cannot become an error body; cutting it off tells the caller that it is not whole. */
+function cutOff(reply: FastifyReply, error: AppError): void {
+  reply.request.errorCode = error.code;
+  finishCall(reply, error.status);
+  reply.raw.destroy();
 }

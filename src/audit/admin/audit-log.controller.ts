@@ -1,0 +1,22 @@
+import { Controller, Get, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, toListOptions } from '../../infra/http/index.js';
+import { AuditRepository } from '../audit.repository.js';
+import { type AuditEntryResponse, toAuditEntryResponse } from './audit-entry.response.js';
+import { AuditLogQueryDto, toAuditFilters } from './audit-log-query.dto.js';
+
+/** Who changed what, and when (api.md). */
+@ApiTags('Audit log')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/audit-log')
+export class AuditLogController {
+  constructor(private readonly entries: AuditRepository) {}
+
+  @Get()
+  async listEntries(@Query() query: AuditLogQueryDto): Promise<ListAnswer<AuditEntryResponse>> {
+    const page = await this.entries.list(toAuditFilters(query), toListOptions(query));
+    return new ListAnswer(mapPage(page, toAuditEntryResponse));
+  }
+}

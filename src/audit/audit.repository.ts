@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
+import { AuditEntryEntity } from './audit-entry.entity.js';
+
+/** What a reader of the audit log may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
+export interface AuditFilters {
+  readonly partnerId: string | undefined;
+  readonly subjectId: string | undefined;
+  readonly actor: string | undefined;
+  readonly action: string | undefined;
+  readonly createdAfter: Date | undefined;
+  readonly createdBefore: Date | undefined;
+}
+
+const CONDITIONS: Readonly<Record<keyof AuditFilters, string>> = {
+  partnerId: 't.partnerId = :partnerId',
+  subjectId: 't.subjectId = :subjectId',
+  actor: 't.actor = :actor',
+  action: 't.action = :action',
+  createdAfter: 't.createdAt >= :createdAfter',
+  createdBefore: 't.createdAt < :createdBefore',
+};
+
+/** SQL of `audit_log`. Entries are never changed or deleted. */
+@Injectable()
+export class AuditRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async insert(tx: Tx, entry: Omit<AuditEntryEntity, 'createdAt'>): Promise<void> {
+    await tx.manager.insert(AuditEntryEntity, entry);
+  }
+
+  async list(filters: AuditFilters, options: ListOptions): Promise<Page<AuditEntryEntity>> {
+    const query = this.manager.createQueryBuilder(AuditEntryEntity, 't');
+    for (const name of Object.keys(CONDITIONS) as (keyof AuditFilters)[]) {
+      if (filters[name] !== undefined) query.andWhere(CONDITIONS[name], { [name]: filters[name] });
+    }
+    return this.pages.list(query, options);
+  }
+}

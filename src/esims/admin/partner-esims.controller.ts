@@ -1,0 +1,25 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { EsimsQueryDto } from '../api/esim-requests.dto.js';
+import { type EsimResponse, toEsimResponse } from '../api/esim.response.js';
+import { EsimsRepository } from '../esims.repository.js';
+
+/** Support's view of a partner's eSIMs, both modes, without install data (D25). */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/esims')
+export class PartnerEsimsController {
+  constructor(private readonly esims: EsimsRepository) {}
+
+  @Get()
+  async listPartnerEsims(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Query() query: EsimsQueryDto,
+  ): Promise<ListAnswer<EsimResponse>> {
+    const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
+    return new ListAnswer(mapPage(await this.esims.list({ partnerId }, filters, toListOptions(query)), toEsimResponse));
+  }
+}

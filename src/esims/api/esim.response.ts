@@ -1,0 +1,197 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { MODES, type Mode } from '../../common/mode.js';
+import {
+  ESIM_STATUSES,
+  type EsimStatus,
+  type InstallData,
+  PROFILE_STATUSES,
+  type ProfileStatus,
+  toActivationCode,
+  toInstallLinks,
+  USAGE_SOURCES,
+  type UsageSource,
+} from '../esim.js';
+import type { EsimEntity } from '../esim.entity.js';
+
+export class EsimDataResponse {
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000, description: 'Null when unlimited.' })
+  total_bytes!: number | null;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  used_bytes!: number;
+
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000 })
+  remaining_bytes!: number | null;
+
+  @ApiProperty({ type: Boolean })
+  unlimited!: boolean;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  as_of!: string;
+}
+
+export class EsimResponse {
+  @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
+  id!: string;
+
+  @ApiProperty({ enum: MODES })
+  mode!: Mode;
+
+  @ApiProperty({ type: String })
+  order_id!: string;
+
+  @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
+  package_id!: string;
+
+  @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$' })
+  iccid!: string;
+
+  @ApiProperty({ enum: ESIM_STATUSES })
+  status!: EsimStatus;
+
+  @ApiProperty({ enum: PROFILE_STATUSES })
+  profile_status!: ProfileStatus;
+
+  @ApiProperty({ type: String, nullable: true })
+  apn!: string | null;
+
+  @ApiProperty({ type: EsimDataResponse })
+  data!: EsimDataResponse;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  install_by!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  activated_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  expires_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  updated_at!: string;
+}
+
+export class InstallLinksResponse {
+  @ApiProperty({ type: String })
+  ios_url!: string;
+
+  @ApiProperty({ type: String })
+  android_url!: string;
+}
+
+/** The eSIM with its install data: the only read besides /qr that shows it (D25). */
+export class EsimWithInstallResponse extends EsimResponse {
+  @ApiProperty({ type: String, example: 'smdp.example.com' })
+  smdp_address!: string;
+
+  @ApiProperty({ type: String })
+  matching_id!: string;
+
+  @ApiProperty({ type: String, example: 'LPA:1$smdp.example.com$MATCHING-ID' })
+  activation_code!: string;
+
+  @ApiProperty({ type: String, nullable: true })
+  confirmation_code!: string | null;
+
+  @ApiProperty({ type: InstallLinksResponse })
+  install!: InstallLinksResponse;
+}
+
+export class QrCodeResponse {
+  @ApiProperty({ type: String, example: 'LPA:1$smdp.example.com$MATCHING-ID' })
+  activation_code!: string;
+
+  @ApiProperty({ type: String, description: 'The QR code as an SVG document.' })
+  svg!: string;
+
+  @ApiProperty({ type: String, description: 'The QR code as a PNG in base64.' })
+  png_base64!: string;
+}
+
+export class UsageResponse {
+  @ApiProperty({ type: String })
+  esim_id!: string;
+
+  @ApiProperty({ type: Boolean })
+  unlimited!: boolean;
+
+  @ApiProperty({ type: 'integer', nullable: true })
+  total_bytes!: number | null;
+
+  @ApiProperty({ type: 'integer' })
+  used_bytes!: number;
+
+  @ApiProperty({ type: 'integer', nullable: true })
+  remaining_bytes!: number | null;
+
+  @ApiProperty({ type: Number, nullable: true, description: 'Null when unlimited.' })
+  percent_used!: number | null;
+
+  @ApiProperty({ type: 'array', items: { type: 'integer' }, example: [50] })
+  thresholds_crossed!: readonly number[];
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  as_of!: string;
+
+  @ApiProperty({ enum: USAGE_SOURCES })
+  source!: UsageSource;
+}
+
+export function toEsimResponse(esim: EsimEntity): EsimResponse {
+  return {
+    id: esim.id,
+    mode: esim.mode,
+    order_id: esim.orderId,
+    package_id: esim.packageId,
+    iccid: esim.iccid,
+    status: esim.status,
+    profile_status: esim.profileStatus,
+    apn: esim.apn,
+    data: {
+      total_bytes: esim.totalBytes,
+      used_bytes: esim.usedBytes,
+      remaining_bytes: remainingBytes(esim),
+      unlimited: esim.unlimited,
+      as_of: esim.usageAsOf.toISOString(),
+    },
+    install_by: esim.installBy?.toISOString() ?? null,
+    activated_at: esim.activatedAt?.toISOString() ?? null,
+    expires_at: esim.expiresAt?.toISOString() ?? null,
+    created_at: esim.createdAt.toISOString(),
+    updated_at: esim.updatedAt.toISOString(),
+  };
+}
+
+export function toEsimWithInstallResponse(esim: EsimEntity, install: InstallData): EsimWithInstallResponse {
+  const activationCode = toActivationCode(install);
+  const { iosUrl, androidUrl } = toInstallLinks(activationCode);
+  return {
+    ...toEsimResponse(esim),
+    smdp_address: install.smdpAddress,
+    matching_id: install.matchingId,
+    activation_code: activationCode,
+    confirmation_code: install.confirmationCode,
+    install: { ios_url: iosUrl, android_url: androidUrl },
+  };
+}
+
+export function toUsageResponse(esim: EsimEntity): UsageResponse {
+  return {
+    esim_id: esim.id,
+    unlimited: esim.unlimited,
+    total_bytes: esim.totalBytes,
+    used_bytes: esim.usedBytes,
+    remaining_bytes: remainingBytes(esim),
+    percent_used: esim.totalBytes === null ? null : Math.floor((esim.usedBytes / esim.totalBytes) * 10_000) / 100,
+    thresholds_crossed: esim.thresholdsCrossed,
+    as_of: esim.usageAsOf.toISOString(),
+    source: esim.usageSource,
+  };
+}
+
+function remainingBytes(esim: EsimEntity): number | null {
+  return esim.totalBytes === null ? null : Math.max(0, esim.totalBytes - esim.usedBytes);
+}

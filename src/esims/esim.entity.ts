@@ -1,0 +1,85 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { ActivationPolicy } from '../catalog/index.js';
+import type { Mode } from '../common/mode.js';
+import { bigintColumn } from '../infra/database/index.js';
+import type { EsimStatus, ProfileStatus, UsageSource } from './esim.js';
+
+@Entity({ name: 'esims' })
+export class EsimEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ name: 'partner_id', type: 'text' })
+  partnerId!: string;
+
+  @Column({ type: 'text' })
+  mode!: Mode;
+
+  @Column({ name: 'order_id', type: 'text' })
+  orderId!: string;
+
+  @Column({ name: 'package_id', type: 'text' })
+  packageId!: string;
+
+  @Column({ type: 'text' })
+  iccid!: string;
+
+  @Column({ type: 'text' })
+  status!: EsimStatus;
+
+  @Column({ name: 'profile_status', type: 'text' })
+  profileStatus!: ProfileStatus;
+
+  @Column({ type: 'text', nullable: true })
+  apn!: string | null;
+
+  /** Sealed JSON of `InstallData`; never selected by lists. */
+  @Column({ name: 'install_secrets', type: 'text', select: false })
+  installSecrets!: string;
+
+  @Column({ type: 'boolean' })
+  unlimited!: boolean;
+
+  @Column({ name: 'total_bytes', type: 'bigint', nullable: true, transformer: bigintColumn })
+  totalBytes!: number | null;
+
+  @Column({ name: 'used_bytes', type: 'bigint', transformer: bigintColumn })
+  usedBytes!: number;
+
+  @Column({ name: 'usage_as_of', type: 'timestamptz' })
+  usageAsOf!: Date;
+
+  @Column({ name: 'usage_source', type: 'text' })
+  usageSource!: UsageSource;
+
+  /** Levels announced in this data cycle (D24). */
+  @Column({ name: 'thresholds_crossed', type: 'smallint', array: true })
+  thresholdsCrossed!: number[];
+
+  @Column({ name: 'validity_days', type: 'int' })
+  validityDays!: number;
+
+  @Column({ name: 'activation_policy', type: 'text' })
+  activationPolicy!: ActivationPolicy;
+
+  @Column({ name: 'install_by', type: 'timestamptz', nullable: true })
+  installBy!: Date | null;
+
+  @Column({ name: 'activated_at', type: 'timestamptz', nullable: true })
+  activatedAt!: Date | null;
+
+  @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
+  expiresAt!: Date | null;
+
+  @Column({ type: 'text' })
+  provider!: string;
+
+  @Column({ name: 'provider_esim_id', type: 'text' })
+  providerEsimId!: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
+  updatedAt!: Date;
+}

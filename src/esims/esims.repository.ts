@@ -1,0 +1,103 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import { type EntityManager, In } from 'typeorm';
+import type { Mode } from '../common/mode.js';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import type { EsimStatus } from './esim.js';
+import { EsimEntity } from './esim.entity.js';
+
+export interface EsimOwner {
+  readonly partnerId: string;
+  /** Absent for support, who sees both modes. */
+  readonly mode?: Mode | undefined;
+}
+
+export interface EsimFilters {
+  readonly status?: EsimStatus | undefined;
+  readonly orderId?: string | undefined;
+  readonly iccid?: string | undefined;
+}
+
+const HAS_ENDED = `status IN ('issued', 'active', 'depleted') AND coalesce(expires_at, install_by) <= now()`;
+
+/** SQL of `esims`. */
+@Injectable()
+export class EsimsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async insert(tx: Tx, esims: readonly Omit<EsimEntity, 'createdAt' | 'updatedAt'>[]): Promise<void> {
+    await tx.manager.insert(EsimEntity, [...esims]);
+  }
+
+  async find(owner: { partnerId: string; mode: Mode }, id: string): Promise<EsimEntity | null> {
+    return this.manager.findOneBy(EsimEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+  }
+
+  /** The sealed install data of an eSIM, read only where it is shown (D25). */
+  async getInstallSecrets(id: string): Promise<string> {
+    const esim = await this.manager.findOneOrFail(EsimEntity, { where: { id }, select: { id: true, installSecrets: true } });
+    return esim.installSecrets;
+  }
+
+  /** The eSIM with its row locked until the transaction ends. */
+  async findForUpdate(tx: Tx, owner: { partnerId: string; mode: Mode }, id: string): Promise<EsimEntity | null> {
+    return tx.manager.findOne(EsimEntity, {
+      where: { partnerId: owner.partnerId, mode: owner.mode, id },
+      lock: { mode: 'pessimistic_write' },
+    });
+  }
+
+  async findByIdForUpdate(tx: Tx, id: string): Promise<EsimEntity | null> {
+    return tx.manager.findOne(EsimEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
+  }
+
+  async listByOrders(manager: EntityManager, orderIds: readonly string[]): Promise<EsimEntity[]> {
+    if (orderIds.length === 0) return [];
+    return manager.find(EsimEntity, { where: { orderId: In([...orderIds]) }, order: { id: 'ASC' } });
+  }
+
+  async listByOrderForUpdate(tx: Tx, orderId: string): Promise<EsimEntity[]> {
+    return tx.manager.find(EsimEntity, {
+      where: { orderId },
+      order: { id: 'ASC' },
+      lock: { mode: 'pessimistic_write' },
+    });
+  }
+
+  async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<void> {
+    await tx.manager.update(EsimEntity, { id }, changes);
+  }
+
+  async list(owner: EsimOwner, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
+    const query = this.manager
+      .createQueryBuilder(EsimEntity, 't')
+      .where('t.partner_id = :partnerId', { partnerId: owner.partnerId });
+    if (owner.mode !== undefined) query.andWhere('t.mode = :mode', { mode: owner.mode });
+    if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
+    if (filters.orderId !== undefined) query.andWhere('t.order_id = :orderId', { orderId: filters.orderId });
+    if (filters.iccid !== undefined) query.andWhere('t.iccid = :iccid', { iccid: filters.iccid });
+    return this.pages.list(query, options);
+  }
+
+  /** Whether the eSIM, locked by `tx`, has ended now. */
+  async hasEnded(tx: Tx, id: string): Promise<boolean> {
+    const { rows } = await sql(tx.manager, `SELECT 1 FROM esims WHERE id = $1 AND ${HAS_ENDED}`, [id]);
+    return rows.length > 0;
+  }
+
+  /** eSIMs whose validity, or whose time to be installed, has ended by the database's clock (D40). */
+  async listEnded(limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `SELECT id FROM esims
+       WHERE ${HAS_ENDED}
+       ORDER BY coalesce(expires_at, install_by) LIMIT $1`,
+      [limit],
+    );
+    return rows.map((row) => row.id);
+  }
+}

@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common';
+import type { ActivationPolicy } from '../catalog/index.js';
+import { newId } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
+import { SecretBox } from '../infra/crypto/index.js';
+import type { Tx } from '../infra/database/index.js';
+import type { ProviderProfile } from '../providers/index.js';
+import type { InstallData } from './esim.js';
+import { EsimsRepository } from './esims.repository.js';
+
+const DAY_MS = 86_400_000;
+/** D23: `install_by` = issue + 180 days. */
+const INSTALL_WITHIN_DAYS = 180;
+
+/** The order's part of new eSIMs. */
+export interface IssueTerms {
+  readonly orderId: string;
+  readonly partnerId: string;
+  readonly mode: Mode;
+  readonly provider: string;
+  readonly packageId: string;
+  readonly dataBytes: number | null;
+  readonly unlimited: boolean;
+  readonly validityDays: number;
+  readonly activationPolicy: ActivationPolicy;
+  readonly issuedAt: Date;
+}
+
+export interface IssuedEsim {
+  readonly esim_id: string;
+  readonly iccid: string;
+}
+
+/** Turns provisioned profiles into eSIMs, in the transaction that makes their order issued. */
+@Injectable()
+export class IssueEsims {
+  constructor(
+    private readonly esims: EsimsRepository,
+    private readonly secrets: SecretBox,
+  ) {}
+
+  async execute(tx: Tx, terms: IssueTerms, profiles: readonly ProviderProfile[]): Promise<readonly IssuedEsim[]> {
+    const rows = profiles.map((profile) => this.toRow(terms, profile));
+    await this.esims.insert(tx, rows);
+    return rows.map((row) => ({ esim_id: row.id, iccid: row.iccid }));
+  }
+
+  private toRow(terms: IssueTerms, profile: ProviderProfile): Parameters<EsimsRepository['insert']>[1][number] {
+    const id = newId('esim');
+    const { issuedAt } = terms;
+    const install: InstallData = {
+      smdpAddress: profile.smdpAddress,
+      matchingId: profile.matchingId,
+      confirmationCode: profile.confirmationCode,
+    };
+    return {
+      id,
+      partnerId: terms.partnerId,
+      mode: terms.mode,
+      orderId: terms.orderId,
+      packageId: terms.packageId,
+      iccid: profile.iccid,
+      status: 'issued',
+      profileStatus: 'released',
+      apn: profile.apn,
+      installSecrets: this.secrets.seal(JSON.stringify(install), id),
+      unlimited: terms.unlimited,
+      totalBytes: terms.unlimited ? null : terms.dataBytes,
+      usedBytes: 0,
+      usageAsOf: issuedAt,
+      usageSource: terms.mode === 'sandbox' ? 'simulated' : 'poll',
+      thresholdsCrossed: [],
+      validityDays: terms.validityDays,
+      activationPolicy: terms.activationPolicy,
+      installBy: new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),
+      activatedAt: null,
+      expiresAt:
+        terms.activationPolicy === 'on_purchase' ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS) : null,
+      provider: terms.provider,
+      providerEsimId: profile.providerEsimId,
+    };
+  }
+}

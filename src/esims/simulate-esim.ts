@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
+import type { Tx } from '../infra/database/index.js';
+import type { EsimEntity } from './esim.entity.js';
+import type { EsimObservation } from './esim-lifecycle.js';
+import { EsimObserver } from './esim-observer.js';
+import { EsimsRepository } from './esims.repository.js';
+import type { EsimReader } from './read-esims.js';
+
+/** What a device is said to have used: exactly one of the two. */
+export type SimulatedUse = { readonly bytes: number } | { readonly percent: number };
+
+/** Plays the device of a sandbox eSIM (api.md, /v1/sandbox): the same reducer and events as real reports. */
+@Injectable()
+export class SimulateEsim {
+  constructor(
+    private readonly esims: EsimsRepository,
+    private readonly observer: EsimObserver,
+  ) {}
+
+  /** @throws NotFound, AppError `esim_not_ready` */
+  async activate(tx: Tx, owner: EsimReader, id: string): Promise<EsimEntity> {
+    return this.observe(tx, owner, id, () => ({ kind: 'activated' }));
+  }
+
+  /** Adds to the usage, capped at what was bought. @throws NotFound, ValidationFailed, AppError `esim_not_ready` */
+  async consume(tx: Tx, owner: EsimReader, id: string, use: SimulatedUse): Promise<EsimEntity> {
+    return this.observe(tx, owner, id, (esim) => ({
+      kind: 'used',
+      usedBytes: usedAfter(esim, use),
+      source: 'simulated',
+    }));
+  }
+
+  /** @throws NotFound, AppError `esim_not_ready` */
+  async expire(tx: Tx, owner: EsimReader, id: string): Promise<EsimEntity> {
+    return this.observe(tx, owner, id, () => ({ kind: 'validity_ended' }));
+  }
+
+  private async observe(
+    tx: Tx,
+    owner: EsimReader,
+    id: string,
+    toObservation: (esim: EsimEntity) => EsimObservation,
+  ): Promise<EsimEntity> {
+    const esim = await this.esims.findForUpdate(tx, owner, id);
+    if (!esim) throw new NotFound();
+    return this.observer.apply(tx, esim, toObservation(esim));
+  }
+}
+
+function usedAfter(esim: EsimEntity, use: SimulatedUse): number {
+  if (esim.status !== 'active' && esim.status !== 'depleted') throw new AppError('esim_not_ready');
+  const limit = esim.totalBytes ?? Number.MAX_SAFE_INTEGER;
+  return Math.min(limit, esim.usedBytes + toBytes(esim, use));
+}
+
+function toBytes(esim: EsimEntity, use: SimulatedUse): number {
+  if ('bytes' in use) return use.bytes;
+  if (esim.totalBytes === null) {
+    throw new ValidationFailed([
+      { pointer: '/percent', code: 'unlimited_package', message: 'An unlimited eSIM takes bytes only.' },
+    ]);
+  }
+  return Number((BigInt(esim.totalBytes) * BigInt(use.percent) + 99n) / 100n); // rounded up
+}

@@ -1,0 +1,44 @@
+import type { Logger } from 'pino';
+
+export interface SweeperOptions {
+  /** As it appears in the log: `esims.expiry`. */
+  readonly name: string;
+  /** From the end of one run to the start of the next. */
+  readonly intervalMs: number;
+  readonly logger: Logger;
+  run(): Promise<unknown>;
+}
+
+/**
+ * Runs something again and again, never twice at once. A failing run is logged and the next one comes: PostgreSQL
+ * may be away for a while, and a sweep must outlive that.
+ */
+export class Sweeper {
+  private timer: NodeJS.Timeout | null = null;
+  private current: Promise<void> = Promise.resolve();
+  private stopped = false;
+
+  constructor(private readonly options: SweeperOptions) {}
+
+  start(): void {
+    this.current = this.runOnce();
+  }
+
+  /** No run begins after this; waits for the one under way. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    if (this.timer) clearTimeout(this.timer);
+    await this.current;
+  }
+
+  private async runOnce(): Promise<void> {
+    try {
+      await this.options.run();
+    } catch (error) {
+      const { name, logger } = this.options;
+      logger.warn({ event: 'sweep.failed', sweep: name, err: error }, 'sweep failed; the next one tries again');
+    }
+    if (this.stopped) return;
+    this.timer = setTimeout(() => this.start(), this.options.intervalMs);
+  }
+}

@@ -1,0 +1,25 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
+import { type OrderResponse, toOrderResponse } from '../api/order.response.js';
+import { ReadOrders } from '../read-orders.js';
+
+/** Support's view of a partner's orders, both modes. */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/orders')
+export class PartnerOrdersController {
+  constructor(private readonly orders: ReadOrders) {}
+
+  @Get()
+  async listPartnerOrders(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Query() query: OrdersQueryDto,
+  ): Promise<ListAnswer<OrderResponse>> {
+    const page = await this.orders.list({ partnerId }, toOrderFilters(query), toListOptions(query));
+    return new ListAnswer(mapPage(page, toOrderResponse));
+  }
+}

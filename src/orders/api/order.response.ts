@@ -1,0 +1,102 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { MODES, type Mode } from '../../common/mode.js';
+import { multiplyMoney } from '../../common/money.js';
+import { ESIM_STATUSES, type EsimStatus } from '../../esims/index.js';
+import { FailureResponse, MoneyResponse, toFailureResponse } from '../../infra/http/index.js';
+import { ORDER_STATUSES, type OrderStatus } from '../order-state.js';
+import type { OrderWithEsims } from '../read-orders.js';
+
+export class OrderEsimResponse {
+  @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
+  esim_id!: string;
+
+  @ApiProperty({ type: String })
+  iccid!: string;
+
+  @ApiProperty({ enum: ESIM_STATUSES })
+  status!: EsimStatus;
+}
+
+export class OrderResponse {
+  @ApiProperty({ type: String, example: 'ord_01KAEXAMPLE0000000000000000' })
+  id!: string;
+
+  @ApiProperty({ enum: MODES })
+  mode!: Mode;
+
+  @ApiProperty({ enum: ORDER_STATUSES })
+  status!: OrderStatus;
+
+  @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
+  package_id!: string;
+
+  @ApiProperty({ type: 'integer', example: 1 })
+  quantity!: number;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  quantity_issued!: number;
+
+  @ApiProperty({ type: 'integer', example: 0 })
+  quantity_failed!: number;
+
+  @ApiProperty({ type: MoneyResponse })
+  unit_price!: MoneyResponse;
+
+  @ApiProperty({ type: MoneyResponse })
+  total!: MoneyResponse;
+
+  @ApiProperty({ type: MoneyResponse, description: 'What came back: released or refunded.' })
+  refunded!: MoneyResponse;
+
+  @ApiProperty({ type: String, nullable: true })
+  reference!: string | null;
+
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' } })
+  metadata!: Record<string, string>;
+
+  @ApiProperty({ type: [OrderEsimResponse] })
+  esims!: readonly OrderEsimResponse[];
+
+  @ApiProperty({ type: FailureResponse, nullable: true })
+  failure!: FailureResponse | null;
+
+  @ApiProperty({ type: FailureResponse, nullable: true })
+  cancel_failure!: FailureResponse | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  updated_at!: string;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  issued_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  failed_at!: string | null;
+}
+
+export function toOrderResponse({ order, esims }: OrderWithEsims): OrderResponse {
+  const unitPrice = { amount: order.unitPriceAmount, currency: order.currency };
+  return {
+    id: order.id,
+    mode: order.mode,
+    status: order.status,
+    package_id: order.packageId,
+    quantity: order.quantity,
+    quantity_issued: order.quantityIssued,
+    quantity_failed: order.quantityFailed,
+    unit_price: unitPrice,
+    total: multiplyMoney(unitPrice, order.quantity),
+    refunded: { amount: order.refundedAmount, currency: order.currency },
+    reference: order.reference,
+    metadata: order.metadata,
+    esims: esims.map((esim) => ({ esim_id: esim.id, iccid: esim.iccid, status: esim.status })),
+    failure: toFailureResponse(order.failureCode, order.failureReason),
+    cancel_failure: toFailureResponse(order.cancelFailureCode, order.cancelFailureReason),
+    created_at: order.createdAt.toISOString(),
+    updated_at: order.updatedAt.toISOString(),
+    issued_at: order.issuedAt?.toISOString() ?? null,
+    failed_at: order.failedAt?.toISOString() ?? null,
+  };
+}

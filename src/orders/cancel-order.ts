@@ -1,0 +1,42 @@
+import { Injectable } from '@nestjs/common';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { EsimsRepository } from '../esims/index.js';
+import { databaseNow, type Tx } from '../infra/database/index.js';
+import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { OrderEntity } from './order.entity.js';
+import { ORDER_WAKE_UPS } from './order-queue.js';
+import { statusesBefore } from './order-state.js';
+import { OrdersRepository } from './orders.repository.js';
+import type { Buyer } from './place-order.js';
+
+/** Asks for a cancellation; the worker puts it to the upstream, whose word decides (D22, Cancel). */
+@Injectable()
+export class CancelOrder {
+  constructor(
+    private readonly orders: OrdersRepository,
+    private readonly esims: EsimsRepository,
+    @InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps,
+  ) {}
+
+  /** @throws NotFound, AppError `order_not_cancelable` unless it is issued and nothing was downloaded */
+  async execute(tx: Tx, buyer: Buyer, orderId: string): Promise<OrderEntity> {
+    const order = await this.orders.findForUpdate(tx, buyer, orderId);
+    if (!order) throw new NotFound();
+    if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
+    const esims = await this.esims.listByOrderForUpdate(tx, orderId);
+    if (esims.some((esim) => esim.profileStatus !== 'released' || esim.status !== 'issued')) {
+      throw new AppError('order_not_cancelable');
+    }
+    const changes = {
+      status: 'canceling',
+      statusBeforeCancel: order.status,
+      cancelFailureCode: null,
+      cancelFailureReason: null,
+      upstreamAttempts: 0,
+      nextAttemptAt: await databaseNow(tx),
+    } as const;
+    await tx.manager.update(OrderEntity, { id: order.id }, changes);
+    tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
+    return Object.assign(order, changes);
+  }
+}

@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { NotFound } from '../common/errors/index.js';
+import { mapPage, type Page } from '../common/page.js';
+import { type EsimEntity, EsimsRepository } from '../esims/index.js';
+import type { ListOptions, Tx } from '../infra/database/index.js';
+import type { OrderEntity } from './order.entity.js';
+import { type OrderFilters, type OrderOwner, OrdersRepository } from './orders.repository.js';
+import type { Buyer } from './place-order.js';
+
+/** An order with its eSIMs. */
+export interface OrderWithEsims {
+  readonly order: OrderEntity;
+  readonly esims: readonly EsimEntity[];
+}
+
+/** Reads orders of one partner and mode; anything else is the same 404 (D14). */
+@Injectable()
+export class ReadOrders {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly orders: OrdersRepository,
+    private readonly esims: EsimsRepository,
+  ) {}
+
+  /** @throws NotFound */
+  async getById(buyer: Buyer, id: string): Promise<OrderWithEsims> {
+    const order = await this.orders.find(buyer, id);
+    if (!order) throw new NotFound();
+    return this.withEsims(order, this.manager);
+  }
+
+  async list(owner: OrderOwner, filters: OrderFilters, options: ListOptions): Promise<Page<OrderWithEsims>> {
+    const page = await this.orders.list(owner, filters, options);
+    const esims = await this.esims.listByOrders(this.manager, page.items.map((order) => order.id));
+    const byOrder = Map.groupBy(esims, (esim) => esim.orderId);
+    return mapPage(page, (order) => ({ order, esims: byOrder.get(order.id) ?? [] }));
+  }
+
+  /** The order as `tx` sees it, with its eSIMs. */
+  async complete(tx: Tx, order: OrderEntity): Promise<OrderWithEsims> {
+    return this.withEsims(order, tx.manager);
+  }
+
+  private async withEsims(order: OrderEntity, manager: EntityManager): Promise<OrderWithEsims> {
+    return { order, esims: await this.esims.listByOrders(manager, [order.id]) };
+  }
+}

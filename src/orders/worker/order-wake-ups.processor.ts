@@ -1,0 +1,23 @@
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import type { Job } from 'bullmq';
+import type { WakeUpJob } from '../../infra/queue/index.js';
+import { ORDER_WAKE_UPS } from '../order-queue.js';
+import { OrderLanes } from './order-lanes.js';
+
+/** Hands wake-ups to the lanes; the work itself never holds a slot of the queue. */
+@Processor(ORDER_WAKE_UPS, { concurrency: 20 })
+export class OrderWakeUpsProcessor extends WorkerHost implements BeforeApplicationShutdown {
+  constructor(private readonly lanes: OrderLanes) {
+    super();
+  }
+
+  override process(job: Job<WakeUpJob>): Promise<void> {
+    this.lanes.wake(job.data.lane);
+    return Promise.resolve();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.worker.close();
+  }
+}

@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { CatalogRepository } from '../../catalog/index.js';
+import { EsimsModule } from '../../esims/index.js';
+import { EventsModule } from '../../events/index.js';
+import { ProvidersModule } from '../../providers/index.js';
+import { OrdersModule } from '../orders.module.js';
+import { FulfilOrder } from './fulfil-order.js';
+import { OrderLanes } from './order-lanes.js';
+import { OrderWakeUpsProcessor } from './order-wake-ups.processor.js';
+import { SettleCancellation } from './settle-cancellation.js';
+
+@Module({
+  imports: [OrdersModule, EsimsModule, EventsModule, ProvidersModule],
+  providers: [CatalogRepository, FulfilOrder, SettleCancellation, OrderLanes, OrderWakeUpsProcessor],
+})
+export class OrdersWorkerModule {}

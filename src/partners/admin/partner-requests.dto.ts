@@ -1,0 +1,51 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsEmail, IsIn, MaxLength, ValidateIf } from 'class-validator';
+import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
+import { PARTNER_STATUSES, type PartnerStatus } from '../partner.entity.js';
+import type { PartnerChanges } from '../partners.repository.js';
+
+const MAX_NAME = 200;
+const MAX_EMAIL = 254;
+
+function Email(): PropertyDecorator {
+  return compose(
+    MaxLength(MAX_EMAIL, { message: `must have at most ${MAX_EMAIL} characters` }),
+    IsEmail({}, { message: 'must be an email address' }),
+  );
+}
+
+export class CreatePartnerDto {
+  @ApiProperty({ type: String, maxLength: MAX_NAME, example: 'Acme Travel' })
+  @ShortText(MAX_NAME)
+  name!: string;
+
+  @ApiPropertyOptional({ type: String, format: 'email', nullable: true, maxLength: MAX_EMAIL })
+  @Optional()
+  @Email()
+  email?: string | null;
+}
+
+/** What is absent stays; `email: null` removes the address. */
+export class UpdatePartnerDto {
+  @ApiPropertyOptional({ type: String, maxLength: MAX_NAME })
+  // Not @Optional(), which would let null through: a partner always has a name.
+  @ValidateIf((_, value) => value !== undefined)
+  @ShortText(MAX_NAME)
+  name?: string;
+
+  @ApiPropertyOptional({ type: String, format: 'email', nullable: true, maxLength: MAX_EMAIL })
+  @Optional()
+  @Email()
+  email?: string | null;
+}
+
+export class PartnersQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ enum: PARTNER_STATUSES })
+  @Optional()
+  @IsIn(PARTNER_STATUSES, { message: `must be one of ${PARTNER_STATUSES.join(', ')}` })
+  status?: PartnerStatus;
+}
+
+export function toPartnerChanges({ name, email }: UpdatePartnerDto): PartnerChanges {
+  return { ...(name === undefined ? {} : { name }), ...(email === undefined ? {} : { email }) };
+}

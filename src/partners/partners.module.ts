@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
+import { PartnersController } from './admin/partners.controller.js';
+import { ChangePartnerStatus } from './change-partner-status.js';
+import { CreatePartner } from './create-partner.js';
+import { FindPartner } from './find-partner.js';
+import { PartnersRepository } from './partners.repository.js';
+import { UpdatePartner } from './update-partner.js';
+
+@Module({
+  imports: [AuditModule],
+  providers: [PartnersRepository, FindPartner, CreatePartner],
+  exports: [PartnersRepository, FindPartner, CreatePartner],
+})
+export class PartnersModule {}
+
+/** Administration of partners, on the admin port. */
+@Module({
+  imports: [PartnersModule, AuditModule],
+  providers: [UpdatePartner, ChangePartnerStatus],
+  controllers: [PartnersController],
+})
+export class PartnersAdminModule {}

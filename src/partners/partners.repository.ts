@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
+import { PartnerEntity, type PartnerStatus } from './partner.entity.js';
+
+export interface NewPartner {
+  /** A fixed id, for seeds; otherwise a new one is made. */
+  readonly id?: string;
+  readonly name: string;
+  readonly email: string | null;
+}
+
+export type PartnerChanges = Partial<Pick<PartnerEntity, 'name' | 'email'>>;
+
+/** SQL of `partners`. */
+@Injectable()
+export class PartnersRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async insert(tx: Tx, partner: NewPartner): Promise<PartnerEntity> {
+    const id = partner.id ?? newId('ptn');
+    await tx.manager.insert(PartnerEntity, { ...partner, id, status: 'active' });
+    return tx.manager.findOneByOrFail(PartnerEntity, { id });
+  }
+
+  async findById(id: string, tx?: Tx): Promise<PartnerEntity | null> {
+    return (tx?.manager ?? this.manager).findOneBy(PartnerEntity, { id });
+  }
+
+  /**
+   * The partner, locked until the end of `tx`. NO KEY UPDATE: inserts that only refer to the partner (an order, an
+   * eSIM) take KEY SHARE and must not wait for administration.
+   */
+  async findByIdForUpdate(tx: Tx, id: string): Promise<PartnerEntity | null> {
+    return tx.manager.findOne(PartnerEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
+  }
+
+  async update(tx: Tx, id: string, changes: PartnerChanges): Promise<void> {
+    await tx.manager.update(PartnerEntity, { id }, changes);
+  }
+
+  /** False when there is no such partner or it has that status already. */
+  async changeStatus(tx: Tx, id: string, from: PartnerStatus, to: PartnerStatus): Promise<boolean> {
+    const { affected } = await tx.manager.update(PartnerEntity, { id, status: from }, { status: to });
+    return affected === 1;
+  }
+
+  async list(filters: { status: PartnerStatus | undefined }, options: ListOptions): Promise<Page<PartnerEntity>> {
+    const query = this.manager.createQueryBuilder(PartnerEntity, 't');
+    if (filters.status !== undefined) query.where('t.status = :status', { status: filters.status });
+    return this.pages.list(query, options);
+  }
+}

@@ -1,0 +1,85 @@
+import { Injectable } from '@nestjs/common';
+import { MAGIC_PACKAGES } from '../../catalog/index.js';
+import {
+  type EsimProvider,
+  type FailureCode,
+  type ProviderCancelState,
+  type ProviderOrderRequest,
+  type ProviderOrderState,
+  ProviderOutcomeUnknown,
+} from '../esim-provider.js';
+import { mintProfile } from './minted-profile.js';
+import { SandboxUpstreamRepository, type UpstreamOrder } from './sandbox-upstream.repository.js';
+
+/** `pkg_test_slow` is ready after this (api.md, Sandbox catalog). */
+const SLOW_MS = 20_000;
+/** `pkg_test_timeout` must be issued within 10 s: one lost answer and one look must fit. */
+const TIMEOUT_MS = 2_500;
+const PARTIAL_SHARE = 0.6;
+
+const REJECTIONS: Readonly<Record<string, FailureCode>> = {
+  [MAGIC_PACKAGES.outOfStock]: 'package_unavailable',
+  [MAGIC_PACKAGES.insufficientBalance]: 'insufficient_balance',
+};
+
+const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
+  package_unavailable: 'The package is out of stock.',
+  insufficient_balance: 'The wallet does not cover the price.',
+};
+
+/** The built-in upstream of Sandbox (D26): real states and faults, chosen by magic packages, and no charge. */
+@Injectable()
+export class SandboxProvider implements EsimProvider {
+  readonly name = 'sandbox';
+  readonly timeoutMs = TIMEOUT_MS;
+
+  constructor(private readonly upstream: SandboxUpstreamRepository) {}
+
+  async placeOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState> {
+    const isNew = await this.upstream.insert(this.decide(request));
+    // Provisioned and committed, and then no answer: the case that a fixed reference exists for (D19).
+    if (isNew && request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
+    return (await this.findOrder(request.reference))!;
+  }
+
+  async findOrder(reference: string): Promise<ProviderOrderState | null> {
+    const order = await this.upstream.find(reference);
+    return order && toState(order);
+  }
+
+  async cancelOrder(reference: string): Promise<ProviderCancelState> {
+    await this.upstream.cancel(reference);
+    return { state: 'canceled' };
+  }
+
+  private decide(request: ProviderOrderRequest): Parameters<SandboxUpstreamRepository['insert']>[0] {
+    const { reference, packageId, quantity } = request;
+    const rejection = REJECTIONS[packageId] ?? null;
+    const provisioned = packageId === MAGIC_PACKAGES.partial ? Math.ceil(PARTIAL_SHARE * quantity) : quantity;
+    return {
+      reference,
+      packageId,
+      quantity,
+      rejection,
+      profiles: rejection === null ? Array.from({ length: provisioned }, mintProfile) : [],
+      delayMs: packageId === MAGIC_PACKAGES.slow ? SLOW_MS : 0,
+    };
+  }
+}
+
+function toState(order: UpstreamOrder): ProviderOrderState {
+  if (order.rejection !== null) return { state: 'rejected', failure: failure(order.rejection) };
+  if (order.readyInMs > 0) return { state: 'in_progress', checkAfterMs: order.readyInMs };
+  const shortfall = order.profiles.length < order.quantity ? failure('package_unavailable') : null;
+  return { state: 'provisioned', profiles: order.profiles, shortfall };
+}
+
+function failure(code: FailureCode): { code: FailureCode; reason: string } {
+  return { code, reason: REASONS[code] ?? 'The upstream refused.' };
+}
+
+function silence(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new ProviderOutcomeUnknown()), { once: true });
+  });
+}

@@ -1,0 +1,32 @@
+import { EVENT_TYPES, type EventType } from '../events/index.js';
+
+/** The type of the body that `/test` sends; it is no event and not in the feed. */
+export const TEST_EVENT_TYPE = 'webhook.test';
+export const DELIVERY_EVENT_TYPES = [...EVENT_TYPES, TEST_EVENT_TYPE] as const;
+export type DeliveryEventType = EventType | typeof TEST_EVENT_TYPE;
+
+/** Why a delivery exists; only `event` counts in the equation of D33. */
+export const DELIVERY_KINDS = ['event', 'resend', 'replay', 'test'] as const;
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
+
+/** What the table holds. */
+export type StoredDeliveryStatus = 'pending' | 'delivered' | 'failed' | 'discarded';
+
+/** What callers see: `held` is a pending delivery of a disabled endpoint (D32). */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'held', 'discarded'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** How one attempt ended; `interrupted` does not count among the six until it is the third in a row (D30). */
+export const ATTEMPT_OUTCOMES = ['delivered', 'failed', 'interrupted'] as const;
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+/** One line of the delivery log. */
+export interface LoggedAttempt {
+  readonly number: number;
+  readonly startedAt: Date;
+  readonly outcome: AttemptOutcome;
+  readonly statusCode: number | null;
+  readonly latencyMs: number;
+  readonly error: string | null;
+  readonly responseBody: string | null;
+}

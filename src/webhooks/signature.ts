@@ -1,0 +1,72 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+export interface SignatureInput {
+  /** Unix seconds of this attempt: receivers refuse what is older than 300 s, so a retry needs its own (D29). */
+  readonly timestampSeconds: number;
+  /** The very bytes that are sent. */
+  readonly body: Buffer | string;
+  /** Newest first; two during a rotation, else one (D29). */
+  readonly secrets: readonly string[];
+}
+
+/** The value of `X-Service-Signature`: `t=<unix_seconds>,v1=<hex>`, one `v1` per secret (spec section 6, D29). */
+export function signWebhook({ timestampSeconds, body, secrets }: SignatureInput): string {
+  const signatures = secrets.map((secret) => `v1=${hexHmac(secret, String(timestampSeconds), body)}`);
+  return [`t=${timestampSeconds}`, ...signatures].join(',');
+}
+
+export interface VerificationInput {
+  /** The received `X-Service-Signature`. */
+  readonly header: string;
+  /** The raw body as received, before any parsing. */
+  readonly body: Buffer | string;
+  /** The endpoint's signing secret as shown at registration, prefix included. */
+  readonly secret: string;
+  /** The receiver's time in Unix seconds; default: now. */
+  readonly nowSeconds?: number;
+  /** How far `t` may be from now, in seconds, either way. */
+  readonly toleranceSeconds?: number;
+}
+
+const DEFAULT_TOLERANCE_SECONDS = 300;
+
+/**
+ * The receiver's side of the signature (spec section 6, Signature verification), for partners and tests: true when
+ * some `v1` matches and `t` is within the tolerance. Anything malformed is false; it never throws.
+ */
+export function verifyWebhookSignature(input: VerificationInput): boolean {
+  const parsed = parseHeader(input.header);
+  if (!parsed) return false;
+  const now = input.nowSeconds ?? Math.floor(Date.now() / 1_000);
+  const tolerance = input.toleranceSeconds ?? DEFAULT_TOLERANCE_SECONDS;
+  // `!(<=)` and not `>`: NaN must refuse.
+  if (!(Math.abs(now - Number(parsed.timestamp)) <= tolerance)) return false;
+  const expected = Buffer.from(hexHmac(input.secret, parsed.timestamp, input.body));
+  return parsed.signatures.some((signature) => equalInConstantTime(Buffer.from(signature), expected));
+}
+
+interface ParsedHeader {
+  readonly timestamp: string;
+  readonly signatures: readonly string[];
+}
+
+function parseHeader(header: string): ParsedHeader | null {
+  const parts = header.split(',').map((part) => part.trim());
+  const timestamps = valuesOf(parts, 't=');
+  const [timestamp] = timestamps;
+  if (timestamps.length !== 1 || timestamp === undefined || !/^\d{1,15}$/.test(timestamp)) return null;
+  return { timestamp, signatures: valuesOf(parts, 'v1=') };
+}
+
+function valuesOf(parts: readonly string[], prefix: string): string[] {
+  return parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
+}
+
+function hexHmac(secret: string, timestamp: string, body: Buffer | string): string {
+  return createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
+}
+
+/** Different lengths mean no match (spec section 6); `timingSafeEqual` would throw. */
+function equalInConstantTime(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,183 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { Page } from '../common/page.js';
+import type { RecordedEvent } from '../events/index.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import {
+  type AttemptOutcome,
+  type DeliveryEventType,
+  type DeliveryStatus,
+  type LoggedAttempt,
+  TEST_EVENT_TYPE,
+} from './delivery.js';
+import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
+import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+
+export interface DeliveryFilters {
+  readonly status: DeliveryStatus | undefined;
+  readonly eventType: DeliveryEventType | undefined;
+  readonly eventId: string | undefined;
+  /** RFC 3339 texts: a Date would cut microseconds. Inclusive and exclusive (D11). */
+  readonly createdAfter: string | undefined;
+  readonly createdBefore: string | undefined;
+}
+
+interface AttemptRow {
+  number: number;
+  started_at: Date;
+  outcome: AttemptOutcome;
+  status_code: number | null;
+  latency_ms: number;
+  error: string | null;
+  response_body: string | null;
+}
+
+/** SQL of `webhook_deliveries` that makes, reads and gives up deliveries; sending is in `worker/`. */
+@Injectable()
+export class WebhookDeliveriesRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  /**
+   * One delivery per event and matching endpoint, disabled ones included; answers the enabled endpoints. The share
+   * lock is what a foreign key takes anyway; taken here, an endpoint that is being deleted is seen as deleted.
+   */
+  async insertForEvents(tx: Tx, events: readonly RecordedEvent[]): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      tx.manager,
+      `WITH owed AS (
+         SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.enabled
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, type, partner_id, mode)
+         JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
+         WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types))
+         FOR KEY SHARE OF w
+       ), inserted AS (
+         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at)
+         SELECT ${deliveryIdSql('$5')}, endpoint_id, event_id, event_type, 'event', 'pending', now() FROM owed
+       )
+       SELECT DISTINCT endpoint_id AS id FROM owed WHERE enabled`,
+      [
+        events.map((event) => event.id),
+        events.map((event) => event.type),
+        events.map((event) => event.partnerId),
+        events.map((event) => event.mode),
+        deliveryIdStem(),
+      ],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  async insertTest(tx: Tx, test: { id: string; endpointId: string; body: string }): Promise<void> {
+    await sql(
+      tx.manager,
+      `INSERT INTO webhook_deliveries (id, endpoint_id, event_type, kind, status, test_body, next_attempt_at)
+       VALUES ($1, $2, '${TEST_EVENT_TYPE}', 'test', 'pending', $3, now())`,
+      [test.id, test.endpointId, test.body],
+    );
+  }
+
+  /** A new delivery of the same event and bytes (D33); false when the source is a test or its endpoint is deleted. */
+  async insertResend(tx: Tx, newId: string, sourceId: string): Promise<boolean> {
+    const { affected } = await sql(
+      tx.manager,
+      `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at)
+       SELECT $1, d.endpoint_id, d.event_id, d.event_type, 'resend', 'pending', now()
+       FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+       WHERE d.id = $2 AND d.event_id IS NOT NULL AND w.deleted_at IS NULL
+       FOR KEY SHARE OF w`,
+      [newId, sourceId],
+    );
+    return affected === 1;
+  }
+
+  /** D32: what failed since the endpoint's last 2xx is owed again, once per event; answers how many. */
+  async resendFailed(tx: Tx, endpointId: string): Promise<number> {
+    const { affected } = await sql(
+      tx.manager,
+      `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at, created_at)
+       SELECT ${deliveryIdSql('$2')}, endpoint_id, event_id, event_type, 'resend', 'pending', event_created_at, now()
+       FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.event_id, d.event_type, e.created_at AS event_created_at
+             FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
+             WHERE d.endpoint_id = $1 AND d.status = 'failed'
+               AND d.failed_at > coalesce((SELECT max(delivered_at) FROM webhook_deliveries
+                                           WHERE endpoint_id = $1 AND status = 'delivered'), '-infinity')
+             ORDER BY d.event_id) AS failed`,
+      [endpointId, deliveryIdStem()],
+    );
+    return affected;
+  }
+
+  /** Makes what is owed due, in the order of its creation, with the attempts that remain (D32). */
+  async makeDue(tx: Tx, endpointId: string): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE webhook_deliveries SET next_attempt_at = created_at
+       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
+                             WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at > created_at
+                             ORDER BY id FOR UPDATE))`,
+      [endpointId],
+    );
+  }
+
+  /**
+   * Gives up what is owed; answers how many. The lease of an attempt under way is left, so that its outcome is
+   * still logged, and counted when it is a 2xx.
+   */
+  async discard(tx: Tx, endpointId: string): Promise<number> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
+       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
+                             WHERE endpoint_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE))`,
+      [endpointId],
+    );
+    return affected;
+  }
+
+  async find(id: string, tx?: Tx): Promise<WebhookDeliveryEntity | null> {
+    return (tx?.manager ?? this.manager).findOneBy(WebhookDeliveryEntity, { id });
+  }
+
+  async list(endpointId: string, filters: DeliveryFilters, options: ListOptions): Promise<Page<WebhookDeliveryEntity>> {
+    const query = this.manager
+      .createQueryBuilder(WebhookDeliveryEntity, 't')
+      .where('t.endpoint_id = :endpointId', { endpointId });
+    whereStatus(query, filters.status);
+    const { eventType, eventId, createdAfter, createdBefore } = filters;
+    if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
+    if (eventId !== undefined) query.andWhere('t.event_id = :eventId', { eventId });
+    if (createdAfter !== undefined) query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
+    if (createdBefore !== undefined) query.andWhere('t.created_at < :createdBefore::timestamptz', { createdBefore });
+    return this.pages.list(query, options);
+  }
+
+  async attemptsOf(deliveryId: string): Promise<readonly LoggedAttempt[]> {
+    const { rows } = await sql<AttemptRow>(
+      this.manager,
+      `SELECT number, started_at, outcome, status_code, latency_ms, error, response_body
+       FROM webhook_attempts WHERE delivery_id = $1 ORDER BY number`,
+      [deliveryId],
+    );
+    return rows.map((row) => ({
+      number: row.number,
+      startedAt: row.started_at,
+      outcome: row.outcome,
+      statusCode: row.status_code,
+      latencyMs: row.latency_ms,
+      error: row.error,
+      responseBody: row.response_body,
+    }));
+  }
+}
+
+const OF_DISABLED_ENDPOINT = 'EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = t.endpoint_id AND NOT w.enabled)';
+
+function whereStatus(query: SelectQueryBuilder<WebhookDeliveryEntity>, status: DeliveryStatus | undefined): void {
+  if (status === undefined) return;
+  query.andWhere('t.status = :status', { status: status === 'held' ? 'pending' : status });
+  if (status === 'held') query.andWhere(OF_DISABLED_ENDPOINT);
+  if (status === 'pending') query.andWhere(`NOT ${OF_DISABLED_ENDPOINT}`);
+}

@@ -1,0 +1,75 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
+import type { Mode } from '../common/mode.js';
+import type { EventType } from '../events/index.js';
+
+/** Where a partner receives the events of one mode (spec section 2). */
+@Entity({ name: 'webhook_endpoints' })
+export class WebhookEndpointEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ name: 'partner_id', type: 'text' })
+  partnerId!: string;
+
+  @Column({ type: 'text' })
+  mode!: Mode;
+
+  @Column({ type: 'text' })
+  url!: string;
+
+  @Column({ type: 'text', nullable: true })
+  description!: string | null;
+
+  /** Null means every type (D28). */
+  @Column({ name: 'event_types', type: 'text', array: true, nullable: true })
+  eventTypes!: EventType[] | null;
+
+  /** Sealed with the endpoint's id as owner (D37). */
+  @Column({ type: 'text' })
+  secret!: string;
+
+  @Column({ name: 'previous_secret', type: 'text', nullable: true })
+  previousSecret!: string | null;
+
+  @Column({ name: 'previous_secret_until', type: 'timestamptz', nullable: true })
+  previousSecretUntil!: Date | null;
+
+  @Column({ type: 'boolean' })
+  enabled!: boolean;
+
+  @Column({ name: 'blocked_until', type: 'timestamptz', nullable: true })
+  blockedUntil!: Date | null;
+
+  /** A block ends by itself, by the database's clock (D31, D40). */
+  @VirtualColumn({
+    type: 'boolean',
+    query: (alias) => `${alias}.enabled AND coalesce(${alias}.blocked_until > statement_timestamp(), false)`,
+  })
+  blocked!: boolean;
+
+  @Column({ name: 'consecutive_blocks', type: 'int' })
+  consecutiveBlocks!: number;
+
+  @Column({ name: 'disabled_reason', type: 'text', nullable: true })
+  disabledReason!: DisabledReason | null;
+
+  @Column({ name: 'deleted_at', type: 'timestamptz', nullable: true })
+  deletedAt!: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
+  updatedAt!: Date;
+}
+
+/** Disabled by the service after too many blocks (D31), or by the switch (D32). */
+export type DisabledReason = 'consecutive_blocks' | 'manual';
+
+export const ENDPOINT_STATUSES = ['enabled', 'blocked', 'disabled'] as const;
+export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
+
+export function endpointStatus(endpoint: WebhookEndpointEntity): EndpointStatus {
+  if (!endpoint.enabled) return 'disabled';
+  return endpoint.blocked ? 'blocked' : 'enabled';
+}

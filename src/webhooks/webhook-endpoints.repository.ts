@@ -1,0 +1,138 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import { type EntityManager, IsNull, type QueryDeepPartialEntity, type SelectQueryBuilder } from 'typeorm';
+import type { Mode } from '../common/mode.js';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { type EndpointStatus, WebhookEndpointEntity } from './webhook-endpoint.entity.js';
+
+/** Names one endpoint of one partner; another partner's is not found (D14). */
+export interface EndpointKey {
+  readonly partnerId: string;
+  readonly id: string;
+}
+
+export type NewEndpoint = Pick<
+  WebhookEndpointEntity,
+  'id' | 'partnerId' | 'mode' | 'url' | 'description' | 'eventTypes' | 'secret'
+>;
+export type EndpointChange = Partial<Pick<WebhookEndpointEntity, 'url' | 'description' | 'eventTypes'>>;
+
+const STATUS_CONDITIONS: Record<EndpointStatus, string> = {
+  enabled: 't.enabled AND coalesce(t.blocked_until <= statement_timestamp(), true)',
+  blocked: 't.enabled AND t.blocked_until > statement_timestamp()',
+  disabled: 'NOT t.enabled',
+};
+
+/** SQL of `webhook_endpoints` as the portal team sees it; the delivery engine's is in `worker/`. */
+@Injectable()
+export class WebhookEndpointsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async partnerExists(partnerId: string): Promise<boolean> {
+    const { rows } = await sql(this.manager, 'SELECT 1 FROM partners WHERE id = $1', [partnerId]);
+    return rows.length > 0;
+  }
+
+  /**
+   * Lets creations of one partner go one at a time; false when there is no such partner. NO KEY: the partner's
+   * orders and events, whose foreign keys share-lock this row, do not wait.
+   */
+  async lockPartner(tx: Tx, partnerId: string): Promise<boolean> {
+    const text = 'SELECT 1 FROM partners WHERE id = $1 FOR NO KEY UPDATE';
+    return (await sql(tx.manager, text, [partnerId])).rows.length > 0;
+  }
+
+  async countOf(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
+    return tx.manager.countBy(WebhookEndpointEntity, { partnerId, mode, deletedAt: IsNull() });
+  }
+
+  async insert(tx: Tx, endpoint: NewEndpoint): Promise<void> {
+    await tx.manager.insert(WebhookEndpointEntity, endpoint);
+  }
+
+  async find(key: EndpointKey, tx?: Tx): Promise<WebhookEndpointEntity | null> {
+    const manager = tx?.manager ?? this.manager;
+    return manager.findOneBy(WebhookEndpointEntity, { ...key, deletedAt: IsNull() });
+  }
+
+  /** Locks the endpoint against other changes of it, and against nothing else. */
+  async findForChange(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity | null> {
+    return tx.manager.findOne(WebhookEndpointEntity, {
+      where: { ...key, deletedAt: IsNull() },
+      lock: { mode: 'for_no_key_update' },
+    });
+  }
+
+  /**
+   * As `findForChange`, and waits for transactions that owe deliveries to the endpoint, while new ones wait for
+   * us: none can slip in between "discard what is owed" and "deleted".
+   */
+  async findForDeletion(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity | null> {
+    return tx.manager.findOne(WebhookEndpointEntity, {
+      where: { ...key, deletedAt: IsNull() },
+      lock: { mode: 'pessimistic_write' },
+    });
+  }
+
+  async listOfPartner(partnerId: string, options: ListOptions): Promise<Page<WebhookEndpointEntity>> {
+    return this.pages.list(this.notDeleted().andWhere('t.partner_id = :partnerId', { partnerId }), options);
+  }
+
+  async listAll(status: EndpointStatus | undefined, options: ListOptions): Promise<Page<WebhookEndpointEntity>> {
+    const query = this.notDeleted();
+    if (status !== undefined) query.andWhere(`(${STATUS_CONDITIONS[status]})`);
+    return this.pages.list(query, options);
+  }
+
+  async update(tx: Tx, id: string, change: EndpointChange): Promise<void> {
+    await this.set(tx, id, change);
+  }
+
+  /** D32: the count starts again; a block that is still running ends. */
+  async enable(tx: Tx, id: string): Promise<void> {
+    await this.set(tx, id, { enabled: true, consecutiveBlocks: 0, blockedUntil: null, disabledReason: null });
+  }
+
+  async disable(tx: Tx, id: string): Promise<void> {
+    await this.set(tx, id, { enabled: false, blockedUntil: null, disabledReason: 'manual' });
+  }
+
+  /** The current secret becomes the previous one for `graceSeconds`; with 0 it is gone at once (D29). */
+  async rotateSecret(tx: Tx, id: string, sealed: string, graceSeconds: number): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE webhook_endpoints
+       SET previous_secret = CASE WHEN $3::int > 0 THEN secret END,
+           previous_secret_until = CASE WHEN $3::int > 0 THEN statement_timestamp() + $3::int * interval '1 second' END,
+           secret = $2, updated_at = statement_timestamp()
+       WHERE id = $1`,
+      [id, sealed, graceSeconds],
+    );
+  }
+
+  async finishRotation(tx: Tx, id: string): Promise<void> {
+    await this.set(tx, id, { previousSecret: null, previousSecretUntil: null });
+  }
+
+  /** The row stays for the log; its secrets do not. */
+  async markDeleted(tx: Tx, id: string): Promise<void> {
+    await this.set(tx, id, {
+      deletedAt: () => 'statement_timestamp()',
+      secret: '',
+      previousSecret: null,
+      previousSecretUntil: null,
+    });
+  }
+
+  private async set(tx: Tx, id: string, change: QueryDeepPartialEntity<WebhookEndpointEntity>): Promise<void> {
+    await tx.manager.update(WebhookEndpointEntity, { id }, change);
+  }
+
+  private notDeleted(): SelectQueryBuilder<WebhookEndpointEntity> {
+    return this.manager.createQueryBuilder(WebhookEndpointEntity, 't').where('t.deleted_at IS NULL');
+  }
+}

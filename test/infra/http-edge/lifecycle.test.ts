@@ -1,0 +1,274 @@
+import { Agent, get } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/common/errors/index.js';
+import { ADMITTED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { expectOneProblem, expectProblem } from './expect-problem.js';
+import { exchange, post, RawClient, request, until } from './raw-client.js';
+
+let edge: EdgeApp;
+const start = async (...options: Parameters<typeof startEdgeApp>): Promise<void> => {
+  edge = await startEdgeApp(...options);
+};
+const plain = behaviour.thing;
+beforeEach(() => {
+  behaviour.thing = plain;
+});
+afterEach(() => edge.close());
+
+describe('the gate', () => {
+  it.each([401, 403, 429, 503] as const)('ends a call with %d, its headers on the answer', async (status) => {
+    const code = {
+      401: 'unauthorized',
+      403: 'ip_not_allowed',
+      429: 'rate_limited',
+      503: 'service_unavailable',
+    } as const;
+    const refusal = new AppError(code[status], { headers: { 'retry-after': '3' } });
+    await start({ admit: () => Promise.resolve({ ...ADMITTED, refusal }) });
+    const answer = await exchange(edge.port, post('{'));
+    await expectOneProblem(edge, answer, status, code[status]);
+    expect(answer.headers).toMatchObject({ 'retry-after': '3', 'x-ratelimit-remaining': '7' });
+    expect(edge.records[0]).toMatchObject({ keyId: 'key_1', partnerId: 'ptn_1', mode: 'live' });
+  });
+
+  it('that fails for want of a database answers 503, and is no unexpected error', async () => {
+    const down = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
+    await start({ admit: () => Promise.reject(down) });
+    for (const bytes of [request(), request({ path: '/%zz' }), 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
+      edge.records.length = 0;
+      const answer = await exchange(edge.port, bytes);
+      await expectOneProblem(edge, answer, 503, 'service_unavailable');
+      expect(answer.headers['retry-after']).toBe('1');
+    }
+    expect(edge.unexpected).toEqual([]);
+  });
+
+  it('that breaks answers 500, is reported, and lets nobody in', async () => {
+    const broken = new Error('secret detail');
+    await start({ admit: () => Promise.reject(broken) });
+    const answer = await exchange(edge.port, request());
+    await expectOneProblem(edge, answer, 500, 'internal_error');
+    expect(answer.body).not.toContain('secret');
+    expect(edge.unexpected).toEqual([broken]);
+  });
+
+  it('puts the principal on the request', async () => {
+    await start();
+    let principal: unknown;
+    behaviour.thing = (req) => {
+      principal = req.principal;
+      return { seen: true };
+    };
+    await exchange(edge.port, request());
+    expect(principal).toEqual({ partnerId: 'ptn_1' });
+  });
+});
+
+describe('the address of a caller', () => {
+  it.each([
+    [0, '203.0.113.9', '127.0.0.1'],
+    [1, undefined, '127.0.0.1'],
+    [1, '203.0.113.9', '203.0.113.9'],
+    [1, '198.51.100.1, 203.0.113.9', '203.0.113.9'],
+    [2, '198.51.100.1 ,203.0.113.9', '198.51.100.1'],
+    [2, '192.0.2.1, 198.51.100.1, 203.0.113.9', '198.51.100.1'],
+    [3, '203.0.113.9', '203.0.113.9'],
+    [1, '203.0.113.9, ', '127.0.0.1'],
+  ])('with %d hops and X-Forwarded-For %s is %s', async (trustProxyHops, forwarded, address) => {
+    await start({ trustProxyHops });
+    await exchange(edge.port, request({ headers: { 'x-forwarded-for': forwarded ?? null } }));
+    await until(() => edge.records.length === 1);
+    expect(edge.seen[0]?.remoteAddress).toBe(address);
+    expect(edge.records[0]?.remoteAddress).toBe(address);
+  });
+
+  it('cannot be chosen by a second X-Forwarded-For line', async () => {
+    await start({ trustProxyHops: 1 });
+    await exchange(edge.port, request({ headers: { 'x-forwarded-for': ['198.51.100.1', '203.0.113.9'] } }));
+    expect(edge.seen[0]?.remoteAddress).toBe('203.0.113.9');
+  });
+});
+
+describe('the admin port', () => {
+  it('lets its anonymous paths pass the gate unrecorded, as GET and exactly', async () => {
+    await start({ anonymousPaths: ['/livez'] });
+    const anonymous = { headers: { authorization: null } };
+    for (const path of ['/livez', '/livez?x=1']) {
+      const answer = await exchange(edge.port, request({ ...anonymous, path }));
+      expect(answer).toMatchObject({ status: 200, body: '{"status":"ok"}' });
+      expect(answer.headers['x-request-id']).toMatch(/^req_/);
+    }
+    expect(edge.seen).toEqual([]);
+    for (const parts of [
+      { path: '/livez/' },
+      { path: '/livez/x' },
+      { path: '/livez', method: 'POST' },
+      { path: '/v1/things' },
+    ]) {
+      edge.records.length = 0;
+      const answer = await exchange(edge.port, request({ ...anonymous, ...parts }));
+      await expectOneProblem(edge, answer, 401, 'unauthorized');
+    }
+  });
+
+  it('asks for no Idempotency-Key, but for a valid one', async () => {
+    await start({ idempotencyKeyRequired: false });
+    const without = post('{}', { headers: { 'idempotency-key': null } });
+    expect((await exchange(edge.port, without)).status).toBe(201);
+    for (const key of ['short', '"key-12345678"', '', ['key-12345678', 'key-12345678']]) {
+      const answer = await exchange(edge.port, post('{}', { headers: { 'idempotency-key': key } }));
+      expect(answer.problem.code).toBe('idempotency_key_required');
+    }
+  });
+});
+
+describe('a caller who hangs up', () => {
+  it.each(['destroy', 'resetAndDestroy'] as const)(
+    'before the answer is recorded once as 499: %s',
+    async (how) => {
+      await start();
+      const gone = Promise.withResolvers<void>();
+      behaviour.thing = async () => {
+        await gone.promise;
+        return {};
+      };
+      const client = new RawClient(edge.port).write(Buffer.concat([request(), request()]));
+      await until(() => edge.seen.length === 2);
+      client.socket[how]();
+      await until(() => edge.records.length === 2);
+      gone.resolve();
+      await sleep(50);
+      expect(edge.records).toMatchObject([
+        { status: 499, route: '/v1/things', keyId: 'key_1', remoteAddress: '127.0.0.1' },
+        { status: 499, route: '/v1/things', keyId: 'key_1', remoteAddress: '127.0.0.1' },
+      ]);
+      expect(edge.unexpected).toEqual([]);
+    },
+  );
+
+  it('while the gate decides is recorded once', async () => {
+    const decided = Promise.withResolvers<void>();
+    await start({ admit: () => decided.promise.then(() => ADMITTED) });
+    const client = new RawClient(edge.port).write(request());
+    await until(() => edge.seen.length === 1);
+    client.destroy();
+    await until(() => edge.records.length === 1);
+    decided.resolve();
+    await sleep(50);
+    expect(edge.records).toMatchObject([{ status: 499, keyId: null }]);
+  });
+});
+
+describe('a call that is answered from its stored response', () => {
+  it('has the first id in its header and both in its record', async () => {
+    await start();
+    let own = '';
+    behaviour.thing = (req, reply) => {
+      own = req.id;
+      req.replayOf = 'req_FIRST';
+      reply.header('x-request-id', 'req_FIRST');
+      return {};
+    };
+    const answer = await exchange(edge.port, request());
+    await until(() => edge.records.length === 1);
+    expect(answer.headers['x-request-id']).toBe('req_FIRST');
+    expect(edge.records[0]).toMatchObject({ requestId: own, replayOf: 'req_FIRST' });
+  });
+});
+
+describe('closing', () => {
+  const slowThing = (): (() => void) => {
+    const done = Promise.withResolvers<void>();
+    behaviour.thing = async () => {
+      await done.promise;
+      return { slow: true };
+    };
+    return done.resolve;
+  };
+
+  it('ends idle keep-alive connections at once', async () => {
+    await start();
+    const agent = new Agent({ keepAlive: true });
+    const headers = { authorization: 'Bearer good' };
+    await new Promise((resolve) =>
+      get({ port: edge.port, path: '/v1/things', agent, headers }, (res) => res.resume().on('end', resolve)),
+    );
+    const idle = new RawClient(edge.port);
+    await sleep(20);
+    const began = performance.now();
+    await edge.close();
+    expect(performance.now() - began).toBeLessThan(500);
+    await idle.closed();
+    agent.destroy();
+  });
+
+  it('lets calls in flight finish, tells them to go, and ends with the last of them', async () => {
+    await start();
+    const finish = slowThing();
+    const busy = new RawClient(edge.port).write(Buffer.concat([request(), request()]));
+    await until(() => edge.seen.length === 2);
+    const closing = edge.close();
+    await sleep(50);
+    await expect(new RawClient(edge.port).answer(300)).rejects.toThrow();
+    finish();
+    const answers = await busy.answers(2);
+    expect(answers.map((one) => one.body)).toEqual(['{"slow":true}', '{"slow":true}']);
+    expect(answers[1]?.headers.connection).toBe('close');
+    await closing;
+    expect(edge.records.map((one) => one.status)).toEqual([200, 200]);
+  });
+
+  it('answers 503 to calls that still come by an open connection, 401 to the anonymous', async () => {
+    await start();
+    const finish = Promise.withResolvers<void>();
+    behaviour.thing = async (_request, reply) => {
+      reply.hijack();
+      reply.raw.writeHead(200, { 'content-length': '2' });
+      reply.raw.write('{');
+      await finish.promise;
+      reply.raw.end('}');
+    };
+    const [one, other] = [new RawClient(edge.port), new RawClient(edge.port)];
+    one.write(request());
+    other.write(request());
+    await until(() => one.text !== '' && other.text !== '');
+    const closing = edge.close();
+    await sleep(30);
+    one.write(request({ path: '/v1/things/t1' }));
+    other.write(request({ headers: { authorization: null } }));
+    await until(() => edge.seen.length === 4);
+    await sleep(10);
+    finish.resolve();
+    expectProblem((await one.answers(2))[1]!, 503, 'service_unavailable');
+    expectProblem((await other.answers(2))[1]!, 401, 'unauthorized');
+    await closing;
+    expect(edge.records.map((record) => record.status).sort()).toEqual([200, 200, 401, 503]);
+  });
+
+  it('still serves a call that was with the gate when it began', async () => {
+    const decided = Promise.withResolvers<void>();
+    await start({ admit: () => decided.promise.then(() => ADMITTED) });
+    const client = new RawClient(edge.port).write(request());
+    await until(() => edge.seen.length === 1);
+    const closing = edge.close();
+    await sleep(30);
+    decided.resolve();
+    expect((await client.answer()).status).toBe(200);
+    await closing;
+  });
+
+  it('is not held open by a body that never ends', async () => {
+    await start({ requestTimeoutMs: 600 });
+    const slow = new RawClient(edge.port).write(post('{"a":1}').subarray(0, -3));
+    const head = new RawClient(edge.port).write('GET /v1/things HT');
+    await until(() => edge.seen.length === 1);
+    await sleep(20);
+    const began = performance.now();
+    await edge.close();
+    expect(performance.now() - began).toBeLessThan(2000);
+    await slow.closed();
+    await head.closed();
+    expect(edge.records).toHaveLength(1);
+  });
+});
