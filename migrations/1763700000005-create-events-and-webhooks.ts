@@ -18,6 +18,7 @@ export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface 
         created_at timestamptz NOT NULL
       );
       CREATE UNIQUE INDEX events_feed ON events (partner_id, mode, position) WHERE position IS NOT NULL;
+      CREATE INDEX events_of_partner ON events (partner_id, created_at DESC, id DESC);
       CREATE INDEX events_unpositioned ON events (created_at) WHERE position IS NULL;
 
       CREATE TABLE webhook_endpoints (

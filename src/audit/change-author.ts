@@ -6,9 +6,6 @@ import type { AuditEntry } from './audit-log.js';
 /** Who makes an administrative change, and in which call: the part of an audit entry that the caller knows. */
 export type ChangeAuthor = Pick<AuditEntry, 'actor' | 'requestId'>;
 
-/** What the service changes by itself (a seed, a job). */
-export const SYSTEM: ChangeAuthor = { actor: 'system' };
-
 /** Gives a handler behind the `AdminTokenGuard` the author that it passes to its use case. */
 export const Author = createParamDecorator((_: unknown, context: ExecutionContext): ChangeAuthor => {
   const request = context.switchToHttp().getRequest<FastifyRequest>();

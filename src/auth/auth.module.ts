@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { MeController } from './api/me.controller.js';
 import { AdminGate } from './admin-gate.js';
 import { AdmissionsRepository } from './admissions.repository.js';
 import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
@@ -26,6 +27,7 @@ export class RateLimitStorageModule {}
       }),
     }),
   ],
+  controllers: [MeController],
   providers: [KeyAdmissions, RedisBuckets, PartnerGate, { provide: APP_GUARD, useClass: RateLimitGuard }],
   exports: [PartnerGate],
 })

@@ -85,6 +85,14 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
   return Object.freeze(config);
 }
 
+/** `DATABASE_URL` alone, for `npm run migrate`. @throws ConfigError */
+export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
+  const read = new EnvReader(env);
+  const url = readDatabaseUrl(read);
+  if (read.problems.length > 0) throw new ConfigError(read.problems);
+  return url;
+}
+
 function readDatabaseUrl(read: EnvReader): string {
   const url = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
   if (url === undefined && read.text('DATABASE_URL') === undefined) {

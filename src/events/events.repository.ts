@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { sql, toSafeInteger } from '../infra/database/index.js';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, sql, toSafeInteger } from '../infra/database/index.js';
 import type { EventType } from './event.js';
 import { EventEntity } from './event.entity.js';
 
@@ -25,10 +26,26 @@ const POSITIONS_BATCH = 5_000;
 /** SQL of `events`. */
 @Injectable()
 export class EventsRepository {
-  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
 
   async findById(owner: FeedOwner, id: string): Promise<EventEntity | null> {
     return this.manager.findOneBy(EventEntity, { ...owner, id });
+  }
+
+  /** Events of both modes, newest first: support's view. */
+  async listOfPartner(
+    partnerId: string,
+    type: EventType | undefined,
+    options: ListOptions,
+  ): Promise<Page<EventEntity>> {
+    const query = this.manager
+      .createQueryBuilder(EventEntity, 't')
+      .where('t.partner_id = :partnerId', { partnerId });
+    if (type !== undefined) query.andWhere('t.type = :type', { type });
+    return this.pages.list(query, options);
   }
 
   /** Events after `position`, in feed order, at most `limit`. */

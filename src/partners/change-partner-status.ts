@@ -36,7 +36,12 @@ export class ChangePartnerStatus {
     return this.move(tx, by, id, REINSTATE);
   }
 
-  private async move(tx: Tx, by: ChangeAuthor, id: string, { from, to, action }: Transition): Promise<PartnerEntity> {
+  private async move(
+    tx: Tx,
+    by: ChangeAuthor,
+    id: string,
+    { from, to, action }: Transition,
+  ): Promise<PartnerEntity> {
     if (await this.partners.changeStatus(tx, id, from, to)) {
       await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });
     }

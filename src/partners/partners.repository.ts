@@ -51,7 +51,10 @@ export class PartnersRepository {
     return affected === 1;
   }
 
-  async list(filters: { status: PartnerStatus | undefined }, options: ListOptions): Promise<Page<PartnerEntity>> {
+  async list(
+    filters: { status: PartnerStatus | undefined },
+    options: ListOptions,
+  ): Promise<Page<PartnerEntity>> {
     const query = this.manager.createQueryBuilder(PartnerEntity, 't');
     if (filters.status !== undefined) query.where('t.status = :status', { status: filters.status });
     return this.pages.list(query, options);

@@ -13,7 +13,11 @@ export class AuditLogQueryDto extends ListQueryDto {
   @ShortText(128)
   subject_id?: string;
 
-  @ApiPropertyOptional({ type: String, maxLength: 128, description: 'A token name of ADMIN_TOKENS, or `system`.' })
+  @ApiPropertyOptional({
+    type: String,
+    maxLength: 128,
+    description: 'A token name of ADMIN_TOKENS, or `system`.',
+  })
   @Optional()
   @ShortText(128)
   actor?: string;

@@ -3,14 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Cluster } from './cluster.js';
 import { EmbeddedPostgresError, oneLine, systemCode } from './errors.js';
-import { readLock, type ServerLock } from './lock-file.js';
+import { hasLivingOwner, readLock, type ServerLock } from './lock-file.js';
 import { HOST } from './port.js';
-import { isChildOf, isPostgresOf } from './processes.js';
+import { isPostgresOf } from './processes.js';
 import type { RunningServer } from './running-server.js';
 import { shutDown } from './shutdown.js';
-
-/** The setting in which a server carries the pid of the process that started it. */
-export const STARTED_BY = 'embedded.started_by';
 
 const POLL_MS = 250;
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -26,48 +23,44 @@ const INVALID_PASSWORD = '28P01';
  * @throws EmbeddedPostgresError when it refuses the stored password or serves other data
  */
 export async function adopt(cluster: Cluster, lock: ServerLock): Promise<RunningServer | undefined> {
-  if (!lock.ready) return undefined;
-  const identity = await askIdentity(cluster, lock);
-  if (!identity) return undefined;
-  const served = await realpath(identity.dataDirectory).catch(() => identity.dataDirectory);
-  if (served !== cluster.dataDir) {
+  if (lock.status !== 'ready') return undefined;
+  const served = await askDataDirectory(cluster, lock);
+  if (served === undefined) return undefined;
+  if ((await realpath(served).catch(() => served)) !== cluster.dataDir) {
     throw new EmbeddedPostgresError(
       `the PostgreSQL server on port ${lock.port} serves ${served}, not ${cluster.dataDir}`,
     );
   }
   // It may have been told to stop in the meantime.
-  if (!(await readLock(cluster.dataDir))?.ready) return undefined;
-  return adoptedServer(cluster, lock, identity.startedBy);
+  const now = await readLock(cluster.dataDir);
+  return now?.status === 'ready' && now.pid === lock.pid ? adoptedServer(cluster, lock) : undefined;
 }
 
-function adoptedServer(cluster: Cluster, lock: ServerLock, startedBy: number): RunningServer {
+function adoptedServer(cluster: Cluster, lock: ServerLock): RunningServer {
   const watch = new AbortController();
   const ended = untilGone(lock.pid, cluster.dataDir, watch.signal);
   return {
     port: lock.port,
     ended: ended.then(() => 'the adopted PostgreSQL server ended'),
     stop: async () => {
-      if (await isChildOf(lock.pid, startedBy)) watch.abort();
+      if (await hasLivingOwner(cluster.dataDir, lock)) watch.abort();
       else await shutDown(lock.pid, ended);
     },
   };
 }
 
-/** Polls, because only a parent is told when a process ends. Never resolves once `signal` is aborted. */
-async function untilGone(pid: number, dataDir: string, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when a server that is not a child of this process has ended. It polls, because only a parent is told.
+ * @param signal once aborted, the promise stays pending and nothing is polled any more
+ */
+export async function untilGone(pid: number, dataDir: string, signal?: AbortSignal): Promise<void> {
   while (await isPostgresOf(pid, dataDir)) {
-    if (signal.aborted) return new Promise(() => {});
+    if (signal?.aborted) return new Promise(() => {});
     await sleep(POLL_MS, undefined, { ref: false });
   }
 }
 
-interface ServerIdentity {
-  readonly dataDirectory: string;
-  /** NaN when somebody else than this supervisor started it. */
-  readonly startedBy: number;
-}
-
-async function askIdentity(cluster: Cluster, lock: ServerLock): Promise<ServerIdentity | undefined> {
+async function askDataDirectory(cluster: Cluster, lock: ServerLock): Promise<string | undefined> {
   const client = new Client({
     host: HOST,
     port: lock.port,
@@ -80,12 +73,8 @@ async function askIdentity(cluster: Cluster, lock: ServerLock): Promise<ServerId
   client.on('error', () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ dir: string; owner: string | null }>(
-      `SELECT current_setting('data_directory') AS dir, current_setting($1, true) AS owner`,
-      [STARTED_BY],
-    );
-    const [row] = rows;
-    return row && { dataDirectory: row.dir, startedBy: Number.parseInt(row.owner ?? '', 10) };
+    const { rows } = await client.query<{ data_directory: string }>('SHOW data_directory');
+    return rows[0]?.data_directory;
   } catch (error) {
     throwIfFinal(error, cluster, lock);
     return undefined;

@@ -5,7 +5,7 @@ import { clusterVersionOf, contentOf, giveTo, ownerOf } from './data-directory.j
 import { EmbeddedPostgresError, orExplain, systemCode } from './errors.js';
 import { initialiseCluster, setAside } from './initialise.js';
 import { ensurePassword, readPassword } from './password.js';
-import { accountForRoot, commandPrefix } from './privileges.js';
+import { accountForRoot, commandPrefix, ROOT, type SystemAccount } from './privileges.js';
 
 /** A complete cluster on disk and what is needed to run it. */
 export interface Cluster {
@@ -24,24 +24,20 @@ export interface Cluster {
  * @throws EmbeddedPostgresError
  */
 export async function openCluster(directory: string, durable: boolean): Promise<Cluster> {
-  const binaries = await loadBinaries();
+  const { postgres, initdb } = await loadBinaries();
   const dataDir = await locate(directory);
-  const content = await orExplain(`cannot read ${dataDir}`, () => contentOf(dataDir));
-  if (content === 'foreign') {
-    throw new EmbeddedPostgresError(`${dataDir} holds files that are not a PostgreSQL data directory`);
-  }
-  const account = await accountForRoot(await ownerOf(dataDir));
+  const owner = await ownerOf(dataDir);
+  requireOwnership(dataDir, owner);
+  const account = await accountForRoot(owner);
   const prefix = await commandPrefix(account);
-  if (content === 'complete') {
-    await requireSameMajor(dataDir, binaries.postgres);
+  if (await isMade(dataDir)) {
+    await requireSameMajor(dataDir, postgres);
+    if (account && owner?.uid !== account.uid) await giveTo(account, dataDir);
   } else {
-    if (content === 'incomplete') await setAside(dataDir);
     await ensurePassword(dataDir);
-    await initialiseCluster({ dataDir, initdb: binaries.initdb, prefix, account, durable });
+    await initialiseCluster({ dataDir, initdb, prefix, account, durable });
   }
-  const owner = await requireOwner(dataDir, account?.uid);
-  if (account && owner !== account.uid) await giveTo(account, dataDir);
-  return { dataDir, password: await readPassword(dataDir), postgres: binaries.postgres, prefix };
+  return { dataDir, password: await readPassword(dataDir), postgres, prefix };
 }
 
 /** Makes the parent folder. @throws EmbeddedPostgresError when it cannot be made or written to */
@@ -77,6 +73,16 @@ async function isPresent(folder: string): Promise<boolean> {
   }
 }
 
+/** Whether there is a cluster; clears the place for one otherwise. @throws EmbeddedPostgresError */
+async function isMade(dataDir: string): Promise<boolean> {
+  const content = await orExplain(`cannot read ${dataDir}`, () => contentOf(dataDir));
+  if (content === 'foreign') {
+    throw new EmbeddedPostgresError(`${dataDir} holds files that are not a PostgreSQL data directory`);
+  }
+  if (content === 'incomplete') await setAside(dataDir);
+  return content === 'complete';
+}
+
 async function requireSameMajor(dataDir: string, postgres: string): Promise<void> {
   const made = await orExplain(`${dataDir} is damaged`, () => clusterVersionOf(dataDir));
   const runs = await majorVersionOf(postgres);
@@ -86,14 +92,11 @@ async function requireSameMajor(dataDir: string, postgres: string): Promise<void
   );
 }
 
-/** The uid that owns the data directory. @throws EmbeddedPostgresError when a non-root user owns none of it */
-async function requireOwner(dataDir: string, accountUid: number | undefined): Promise<number | undefined> {
-  const owner = (await ownerOf(dataDir))?.uid;
+/** PostgreSQL opens only what its own user owns, and only root can change that. */
+function requireOwnership(dataDir: string, owner: SystemAccount | undefined): void {
   const user = process.getuid?.();
-  if (accountUid === undefined && user !== undefined && owner !== user) {
-    throw new EmbeddedPostgresError(
-      `${dataDir} belongs to user id ${owner}, not to ${user}: start as that user or change its owner`,
-    );
-  }
-  return owner;
+  if (!owner || user === undefined || user === ROOT || owner.uid === user) return;
+  throw new EmbeddedPostgresError(
+    `${dataDir} belongs to user id ${owner.uid}, not to ${user}: start as that user or change its owner`,
+  );
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { adopt } from './adopted-server.js';
 import { type Cluster, openCluster } from './cluster.js';
+import { HungServerWatch } from './hung-server.js';
 import { readLock, removeMeaninglessLock } from './lock-file.js';
 import { choosePort, HOST, storePort } from './port.js';
 import { isPostgresOf, postgresProcessesOf } from './processes.js';
@@ -53,12 +54,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 /** Repeats until a server runs, because a predecessor may be dying and a rival may be starting. */
 async function adoptOrStart(cluster: Cluster, options: EmbeddedPostgresOptions): Promise<RunningServer> {
   const deadline = Date.now() + (options.startTimeoutMs ?? START_TIMEOUT_MS);
+  const hungServers = new HungServerWatch(cluster.dataDir);
   for (;;) {
     const attempt = await attemptOnce(cluster, options, deadline);
     if (typeof attempt !== 'string') return attempt;
     const final = Date.now() > deadline || (attempt === 'port-taken' && options.port !== undefined);
     if (final) throw obstacleError(attempt, cluster);
-    await removeObstacle(attempt, cluster);
+    await removeObstacle(attempt, cluster.dataDir, hungServers);
     await sleep(RETRY_MS);
   }
 }
@@ -79,9 +81,22 @@ async function attemptOnce(
   });
 }
 
-async function removeObstacle(obstacle: Obstacle, cluster: Cluster): Promise<void> {
-  if (obstacle === 'meaningless-lock') await removeMeaninglessLock(cluster.dataDir);
-  if (obstacle === 'orphans') await endOrphans(cluster.dataDir);
+async function removeObstacle(
+  obstacle: Obstacle,
+  dataDir: string,
+  hungServers: HungServerWatch,
+): Promise<void> {
+  switch (obstacle) {
+    case 'locked':
+      return hungServers.check();
+    case 'orphans':
+      return endOrphans(dataDir);
+    case 'meaningless-lock':
+      return removeMeaninglessLock(dataDir);
+    case 'port-taken':
+      // The next attempt chooses another one.
+      return;
+  }
 }
 
 /**

@@ -10,7 +10,7 @@ export interface SystemAccount {
   readonly gid: number;
 }
 
-const ROOT = 0;
+export const ROOT = 0;
 /** Unprivileged accounts, best first. The last resort is the number that Linux reserves for "nobody". */
 const ACCOUNT_NAMES = ['postgres', 'nobody'];
 const OVERFLOW_ACCOUNT: SystemAccount = { uid: 65534, gid: 65534 };
@@ -47,8 +47,10 @@ export async function commandPrefix(account: SystemAccount | undefined): Promise
   const setpriv = process.platform === 'linux' ? await findOnPath('setpriv') : undefined;
   if (!setpriv) {
     if (!account) return [];
+    const advice =
+      process.platform === 'linux' ? ' and setpriv is missing: install util-linux,' : ' on this platform:';
     throw new EmbeddedPostgresError(
-      'PostgreSQL does not run as root and setpriv is missing: install util-linux, start as another user, or set DATABASE_URL',
+      `PostgreSQL does not run as root${advice} start as another user, or set DATABASE_URL`,
     );
   }
   const flags = account ? [...identityFlags(account), ...(await capabilityFlags())] : [];

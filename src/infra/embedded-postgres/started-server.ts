@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { STARTED_BY } from './adopted-server.js';
 import type { Cluster } from './cluster.js';
 import { EmbeddedPostgresError } from './errors.js';
-import { readLock } from './lock-file.js';
+import { readLock, STARTED_BY } from './lock-file.js';
 import { HOST } from './port.js';
 import { type PostgresProcess, runPostgres } from './postgres-process.js';
 import type { RunningServer } from './running-server.js';
@@ -34,7 +33,7 @@ const DEFAULT_SETTINGS: ServerSettings = {
 
 /** What PostgreSQL says (LC_ALL=C) when the next attempt may go better. */
 const OBSTACLES: readonly [RegExp, Obstacle][] = [
-  [/lock file ".*" already exists/, 'locked'],
+  [/lock file ".*" already exists|could not remove old lock file/, 'locked'],
   [/pre-existing shared memory block/, 'orphans'],
   [/lock file ".*" is empty|bogus data in lock file/, 'meaningless-lock'],
   [/could not create any TCP\/IP sockets|Address already in use/, 'port-taken'],
@@ -94,7 +93,7 @@ async function untilReady(
 ): Promise<'ready' | 'ended' | 'late'> {
   while (!server.hasEnded()) {
     const lock = await readLock(dataDir);
-    if (lock?.ready && lock.pid === server.pid) return 'ready';
+    if (lock?.status === 'ready' && lock.pid === server.pid) return 'ready';
     if (Date.now() > deadline) return 'late';
     await sleep(POLL_MS);
   }

@@ -30,7 +30,12 @@ import { FindPartner } from '../find-partner.js';
 import type { PartnerEntity } from '../partner.entity.js';
 import { PartnersRepository } from '../partners.repository.js';
 import { UpdatePartner } from '../update-partner.js';
-import { CreatePartnerDto, PartnersQueryDto, toPartnerChanges, UpdatePartnerDto } from './partner-requests.dto.js';
+import {
+  CreatePartnerDto,
+  PartnersQueryDto,
+  toPartnerChanges,
+  UpdatePartnerDto,
+} from './partner-requests.dto.js';
 import { type PartnerResponse, toPartnerResponse } from './partner.response.js';
 
 /** The portal team's administration of partners (api.md, Internal admin API). */

@@ -205,6 +205,14 @@ describe('Expect: 100-continue', () => {
     client.destroy();
   });
 
+  it('does not ask in HTTP/1.0', async () => {
+    const bytes = Buffer.concat([head(), Buffer.from('{"a":1}')]).toString('latin1');
+    const client = new RawClient(edge.port).write(bytes.replace('HTTP/1.1', 'HTTP/1.0'));
+    expect((await client.answer()).status).toBe(201);
+    expect(client.text).not.toContain(' 100 ');
+    client.destroy();
+  });
+
   it.each([
     ['401', { authorization: 'Bearer bad' }],
     ['415', { 'content-type': 'text/plain' }],

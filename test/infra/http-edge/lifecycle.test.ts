@@ -75,6 +75,9 @@ describe('the address of a caller', () => {
     [2, '192.0.2.1, 198.51.100.1, 203.0.113.9', '198.51.100.1'],
     [3, '203.0.113.9', '203.0.113.9'],
     [1, '203.0.113.9, ', '127.0.0.1'],
+    [1, 'unknown', '127.0.0.1'],
+    [1, '::ffff:203.0.113.9', '203.0.113.9'],
+    [1, '2001:db8::1', '2001:db8::1'],
   ])('with %d hops and X-Forwarded-For %s is %s', async (trustProxyHops, forwarded, address) => {
     await start({ trustProxyHops });
     await exchange(edge.port, request({ headers: { 'x-forwarded-for': forwarded ?? null } }));

@@ -37,8 +37,15 @@ export class Connection {
     const call = this.owed.get(reply);
     if (call === undefined) return;
     this.owed.delete(reply);
+    this.forget(reply);
     if (call) recordCall(this.recorder, call, reply.request, status);
     this.afterAnswer();
+  }
+
+  /** An idle connection must not keep its last call in memory. Half a body may still break off, though. */
+  private forget(reply: FastifyReply): void {
+    if (this.reading === reply) this.reading = null;
+    if (this.newest === reply && reply.request.raw.complete) this.newest = null;
   }
 
   isOwed(reply: FastifyReply): boolean {

@@ -10,7 +10,7 @@ export interface EdgeCall {
   readonly headers: IncomingHttpHeaders;
   /** Names and values in turn, unmerged: a second `Authorization` line is visible here only (D12). */
   readonly rawHeaders: readonly string[];
-  /** The caller's address after `TRUST_PROXY` hops (D15); empty when the socket is already gone. */
+  /** The caller's IP address after `TRUST_PROXY` hops (D15); empty when the socket is already gone. */
   readonly remoteAddress: string;
 }
 
@@ -52,7 +52,7 @@ export interface FinishedCall {
   readonly remoteAddress: string;
   readonly replayOf: string | null;
   readonly finishedAt: Date;
-  readonly errorCode: ErrorCode | null;
+  readonly errorCode?: ErrorCode | null;
 }
 
 /** Takes every answer of the port exactly once. It must not throw and must not wait. */

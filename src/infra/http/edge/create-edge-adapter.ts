@@ -54,8 +54,8 @@ function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
     rewriteUrl: (raw) => toOriginForm(raw.url ?? ''),
     serverFactory: (listener) => createHttpServer(edge, listener),
     clientErrorHandler: (error, socket) => onClientError(edge, error, socket),
-    frameworkErrors: (error, request, reply) => {
-      answerUnroutable(edge, error, request, reply as unknown as FastifyReply).catch((thrown: unknown) => {
+    frameworkErrors: (_error, request, reply) => {
+      answerUnroutable(edge, request, reply as unknown as FastifyReply).catch((thrown: unknown) => {
         reply.raw.destroy();
         edge.options.onUnexpectedError(thrown, request.id);
       });

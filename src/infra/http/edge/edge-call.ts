@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import type { EdgeCall } from './contract.js';
 
 /** The call as the gate and the call log see it. */
@@ -18,13 +19,19 @@ export function toEdgeCall(requestId: string, raw: IncomingMessage, trustProxyHo
  * The caller's address (D15): each trusted proxy has appended the address it saw, so with n hops it is the
  * n-th entry of `X-Forwarded-For` from the right. Anything further left is the caller's own invention.
  */
-export function clientAddress(raw: IncomingMessage, trustProxyHops: number): string {
-  const peer = raw.socket.remoteAddress ?? '';
-  const forwarded = raw.headers['x-forwarded-for'];
+export function clientAddress({ socket, headers }: IncomingMessage, trustProxyHops: number): string {
+  const peer = plainAddress(socket.remoteAddress ?? '');
+  const forwarded = headers['x-forwarded-for'];
   if (trustProxyHops === 0 || forwarded === undefined) return peer;
   const seen = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded).split(',');
   // With fewer entries than hops the call came around a proxy; the leftmost is the best known.
-  return seen[Math.max(0, seen.length - trustProxyHops)]?.trim() || peer;
+  const address = seen[Math.max(0, seen.length - trustProxyHops)]?.trim() ?? '';
+  return isIP(address) ? plainAddress(address) : peer;
+}
+
+/** An IPv4 address as such, also where the server listens on IPv6: `::ffff:192.0.2.1` is in no IPv4 CIDR. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }
 
 /** The path of a request target, without query and fragment. */

@@ -41,7 +41,7 @@ function checkExpect(expect: string | undefined): AppError | null {
   return new AppError('expectation_failed');
 }
 
-function checkUrl(raw: IncomingMessage): AppError | null {
+export function checkUrl(raw: IncomingMessage): AppError | null {
   return (raw.url ?? '').length > MAX_URL_LENGTH ? new AppError('uri_too_long') : null;
 }
 

@@ -25,6 +25,9 @@ export function createHttpServer(edge: Edge, listener: RequestListener): Server 
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      // Spares a request without a body the life of a stream: 2 of 14 us of CPU for a GET. The price: such a
+      // request emits no 'close', so do not use `request.signal` to learn that the caller is gone.
+      optimizeEmptyRequests: true,
     },
     listener,
   );

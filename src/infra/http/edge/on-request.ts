@@ -1,10 +1,10 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../common/errors/index.js';
 import { finishCall } from './connections.js';
 import { admit, applyAdmission, openCall, type Edge } from './edge.js';
 import { unavailable } from './failure.js';
-import { checkHead } from './head-checks.js';
-import { MAX_URL_LENGTH } from './limits.js';
+import { checkHead, checkUrl } from './head-checks.js';
 import { sendProblem } from './problem-reply.js';
 
 type OnRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
@@ -28,15 +28,18 @@ export function createOnRequest(edge: Edge): OnRequest {
     if (refusal) return sendProblem(reply, refusal);
     if (request.raw.method === 'GET') return;
     // Node leaves this to us, see `createHttpServer`: who is refused need not send the body.
-    if (request.raw.headers.expect !== undefined) reply.raw.writeContinue();
+    if (expectsContinue(request.raw)) reply.raw.writeContinue();
     connection.startReading(reply);
   };
 }
 
-/** What the router refuses before any hook has run: bad percent-encoding in the path, an endless segment. */
+function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersionMinor !== 0;
+}
+
+/** What the router refuses before any hook has run: bad percent-encoding in the path. */
 export async function answerUnroutable(
   edge: Edge,
-  error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
@@ -45,8 +48,7 @@ export async function answerUnroutable(
   const { call } = openCall(edge, request, reply);
   const admission = call && (await admit(edge, call));
   if (admission) applyAdmission(request, reply, admission);
-  const tooLong = error.statusCode === 414 || request.raw.url!.length > MAX_URL_LENGTH;
-  sendProblem(reply, admission?.refusal ?? (tooLong ? new AppError('uri_too_long') : badEncoding()));
+  sendProblem(reply, admission?.refusal ?? checkUrl(request.raw) ?? badEncoding());
   finishCall(reply, reply.statusCode);
 }
 

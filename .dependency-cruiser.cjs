@@ -1,0 +1,107 @@
+/** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
+const FEATURES =
+  'auth|api-keys|partners|audit|call-log|catalog|orders|esims|topups|wallet|providers|events|webhooks';
+
+/** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling). */
+const MAY_USE = {
+  auth: [],
+  audit: ['auth'],
+  partners: ['auth', 'audit'],
+  'api-keys': ['auth', 'audit', 'partners'],
+  'call-log': ['auth', 'partners', 'api-keys'],
+  catalog: ['auth'],
+  providers: ['catalog'],
+  events: ['auth'],
+  esims: ['auth', 'catalog', 'events', 'providers'],
+  wallet: ['auth', 'audit'],
+  orders: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet'],
+  topups: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet'],
+  webhooks: ['auth', 'audit', 'events', 'partners'],
+};
+
+const featureRules = Object.entries(MAY_USE).map(([feature, allowed]) => ({
+  name: `${feature}-uses-only-what-it-may`,
+  severity: 'error',
+  from: { path: `^src/${feature}/` },
+  to: { path: `^src/(${FEATURES})/`, pathNot: `^src/(${[feature, ...allowed].join('|')})/` },
+}));
+
+module.exports = {
+  forbidden: [
+    { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '^src/(main|migrate|openapi)' }, to: {} },
+    {
+      name: 'features-through-their-index',
+      comment: 'A feature is reached through its index.ts only.',
+      severity: 'error',
+      from: { path: `^src/(${FEATURES})/` },
+      to: { path: `^src/(${FEATURES})/`, pathNot: [`^src/$1/`, '/index\\.ts$'] },
+    },
+    {
+      name: 'apps-through-index',
+      severity: 'error',
+      from: { path: '^src/apps/' },
+      to: { path: `^src/(${FEATURES})/`, pathNot: '/index\\.ts$' },
+    },
+    {
+      name: 'common-is-a-leaf',
+      severity: 'error',
+      from: { path: '^src/common/' },
+      to: { path: '^(src|migrations)/', pathNot: '^src/common/' },
+    },
+    {
+      name: 'common-without-frameworks',
+      severity: 'error',
+      from: { path: '^src/common/' },
+      to: { path: 'node_modules/(@nestjs|typeorm|fastify|bullmq|pg)/' },
+    },
+    {
+      name: 'infra-knows-no-feature',
+      severity: 'error',
+      from: { path: '^src/infra/' },
+      to: { path: `^src/(${FEATURES}|apps)/` },
+    },
+    {
+      name: 'config-knows-nobody',
+      severity: 'error',
+      from: { path: '^src/config/' },
+      to: { path: '^src/', pathNot: '^src/(config|common)/' },
+    },
+    {
+      name: 'only-mains-import-apps',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(apps/|main|migrate|openapi)' },
+      to: { path: '^src/apps/' },
+    },
+    {
+      name: 'edges-do-not-reach-tables',
+      comment: 'Controllers and processors translate; repositories and entities belong to use cases.',
+      severity: 'error',
+      from: { path: '^src/[^/]+/(api|admin|worker)/.*\\.(controller|processor)\\.ts$' },
+      to: { path: '\\.entity\\.ts$', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'one-role-does-not-import-another',
+      severity: 'error',
+      from: { path: '^src/([^/]+)/(api|admin|worker)/' },
+      to: { path: '^src/$1/(api|admin|worker)/', pathNot: ['^src/$1/$2/', '\\.(dto|response)\\.ts$', '\\.controller\\.ts$'] },
+    },
+    { name: 'src-without-tests', severity: 'error', from: { path: '^(src|migrations)/' }, to: { path: '^(test|bench)/' } },
+    {
+      name: 'migrations-only-typeorm',
+      severity: 'error',
+      from: { path: '^migrations/' },
+      to: { pathNot: ['^migrations/', 'node_modules/typeorm/'] },
+    },
+  ].concat(featureRules),
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+      mainFields: ['main', 'types'],
+    },
+  },
+};

@@ -1,0 +1,93 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsInt, Max, Min, ValidateBy } from 'class-validator';
+import { MODES, type Mode } from '../../common/mode.js';
+import { compose, ListQueryDto, Optional, Rfc3339, ShortText } from '../../infra/http/index.js';
+import { parseCidr } from '../allowed-cidr.js';
+import type { KeyTerms } from '../api-keys.repository.js';
+
+const MAX_NAME = 100;
+const MAX_CIDRS = 50;
+const MAX_GRACE_SECONDS = 604_800;
+export const DEFAULT_GRACE_SECONDS = 86_400;
+
+const MODE_MESSAGE = { message: `must be one of ${MODES.join(', ')}` };
+
+/** 1 to 50 networks or addresses. `[]` is refused: it could mean all or nothing; null means all. */
+function AllowedCidrs(): PropertyDecorator {
+  return compose(
+    IsArray({ message: 'must be a list' }),
+    ArrayMinSize(1, { message: 'must not be empty; leave it out to allow every address' }),
+    ArrayMaxSize(MAX_CIDRS, { message: `must have at most ${MAX_CIDRS} entries` }),
+    ValidateBy({
+      name: 'cidrs',
+      validator: {
+        validate: (list) =>
+          !Array.isArray(list) || list.every((item) => typeof item === 'string' && parseCidr(item)),
+        defaultMessage: () =>
+          'must be IPv4 or IPv6 addresses or networks such as 203.0.113.0/24, host bits zero',
+      },
+    }),
+  );
+}
+
+export class CreateApiKeyDto {
+  @ApiProperty({ enum: MODES })
+  @IsIn(MODES, MODE_MESSAGE)
+  mode!: Mode;
+
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_NAME, example: 'Production backend' })
+  @Optional()
+  @ShortText(MAX_NAME)
+  name?: string | null;
+
+  @ApiPropertyOptional({ type: String, format: 'date-time', nullable: true, description: 'In the future.' })
+  @Optional()
+  @Rfc3339()
+  expires_at?: string | null;
+
+  @ApiPropertyOptional({
+    type: [String],
+    nullable: true,
+    minItems: 1,
+    maxItems: MAX_CIDRS,
+    example: ['203.0.113.0/24', '2001:db8::/32'],
+    description: 'Networks or single addresses the key may be used from; absent or null for all.',
+  })
+  @Optional()
+  @AllowedCidrs()
+  allowed_cidrs?: string[] | null;
+}
+
+export class RotateApiKeyDto {
+  @ApiPropertyOptional({
+    type: 'integer',
+    nullable: true,
+    minimum: 0,
+    maximum: MAX_GRACE_SECONDS,
+    default: DEFAULT_GRACE_SECONDS,
+    description: 'How long the old key stays valid.',
+  })
+  @Optional()
+  @IsInt({ message: 'must be a whole number of seconds' })
+  @Min(0, { message: 'must be at least 0' })
+  @Max(MAX_GRACE_SECONDS, { message: `must be at most ${MAX_GRACE_SECONDS}` })
+  grace_seconds?: number | null;
+}
+
+export class ApiKeysQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ enum: MODES })
+  @Optional()
+  @IsIn(MODES, MODE_MESSAGE)
+  mode?: Mode;
+}
+
+export function toKeyTerms(partnerId: string, body: CreateApiKeyDto): KeyTerms {
+  const networks = body.allowed_cidrs?.flatMap((text) => parseCidr(text) ?? []);
+  return {
+    partnerId,
+    mode: body.mode,
+    name: body.name ?? null,
+    expiresAt: body.expires_at == null ? null : new Date(body.expires_at),
+    allowedCidrs: networks ? [...new Set(networks)] : null,
+  };
+}

@@ -1,0 +1,77 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { MODES, type Mode } from '../../common/mode.js';
+import { type ApiKeyEntity, KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
+import type { IssuedKey } from '../key-issuer.js';
+import { keyPrefix } from '../key-material.js';
+
+export class ApiKeyResponse {
+  @ApiProperty({ type: String, example: 'key_01KAEXAMPLE000000000000000' })
+  id!: string;
+
+  @ApiProperty({ type: String })
+  partner_id!: string;
+
+  @ApiProperty({ enum: MODES })
+  mode!: Mode;
+
+  @ApiProperty({ type: String, nullable: true })
+  name!: string | null;
+
+  @ApiProperty({ type: String, example: keyPrefix('sandbox') })
+  prefix!: string;
+
+  @ApiProperty({ type: String, minLength: 4, maxLength: 4 })
+  last4!: string;
+
+  @ApiProperty({ enum: KEY_STATUSES, description: 'A replaced key in its grace is `active`.' })
+  status!: KeyStatus;
+
+  @ApiProperty({ type: [String], nullable: true, example: ['203.0.113.0/24'] })
+  allowed_cidrs!: readonly string[] | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  expires_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  revoked_at!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, description: 'The key that a rotation made in its place.' })
+  replaced_by!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'To about a minute.' })
+  last_used_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+}
+
+export class IssuedApiKeyResponse extends ApiKeyResponse {
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Shown in this answer only; null when it is replayed.',
+  })
+  key!: string | null;
+}
+
+export function toApiKeyResponse(key: ApiKeyEntity): ApiKeyResponse {
+  return {
+    id: key.id,
+    partner_id: key.partnerId,
+    mode: key.mode,
+    name: key.name,
+    prefix: keyPrefix(key.mode),
+    last4: key.last4,
+    status: key.status,
+    allowed_cidrs: key.allowedCidrs,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+    replaced_by: key.replacedBy,
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    created_at: key.createdAt.toISOString(),
+  };
+}
+
+export function toIssuedApiKeyResponse({ entity, key }: IssuedKey): IssuedApiKeyResponse {
+  return { ...toApiKeyResponse(entity), key };
+}

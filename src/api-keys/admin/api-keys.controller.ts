@@ -1,0 +1,111 @@
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import {
+  type Answer,
+  Idempotent,
+  type IdempotentCall,
+  IdempotencyInterceptor,
+  OnceOnly,
+  type RenderedAnswer,
+} from '../../infra/idempotency/index.js';
+import { FindPartner } from '../../partners/index.js';
+import { ApiKeysRepository } from '../api-keys.repository.js';
+import { CreateKey } from '../create-key.js';
+import type { IssuedKey } from '../key-issuer.js';
+import { RevokeKey } from '../revoke-key.js';
+import { RotateKey } from '../rotate-key.js';
+import {
+  ApiKeysQueryDto,
+  CreateApiKeyDto,
+  DEFAULT_GRACE_SECONDS,
+  RotateApiKeyDto,
+  toKeyTerms,
+} from './api-key-requests.dto.js';
+import { type ApiKeyResponse, toApiKeyResponse, toIssuedApiKeyResponse } from './api-key.response.js';
+
+/** The portal team's administration of a partner's keys (api.md, D12, D15). */
+@ApiTags('API keys')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/api-keys')
+export class ApiKeysController {
+  constructor(
+    private readonly create: CreateKey,
+    private readonly revoke: RevokeKey,
+    private readonly rotate: RotateKey,
+    private readonly partners: FindPartner,
+    private readonly keys: ApiKeysRepository,
+    private readonly onceOnly: OnceOnly,
+  ) {}
+
+  @Post()
+  @UseInterceptors(IdempotencyInterceptor)
+  async createKey(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Body() body: CreateApiKeyDto,
+  ): Promise<RenderedAnswer> {
+    const terms = toKeyTerms(partnerId, body);
+    return this.onceOnly.run(call, async (tx) => shownOnce(201, await this.create.execute(tx, by, terms)));
+  }
+
+  @Get()
+  async listKeys(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Query() query: ApiKeysQueryDto,
+  ): Promise<ListAnswer<ApiKeyResponse>> {
+    await this.partners.getById(partnerId);
+    const page = await this.keys.list(partnerId, query.mode, toListOptions(query));
+    return new ListAnswer(mapPage(page, toApiKeyResponse));
+  }
+
+  @Post(':id/revoke')
+  @HttpCode(200)
+  @UseInterceptors(IdempotencyInterceptor)
+  async revokeKey(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('key')) id: string,
+  ): Promise<RenderedAnswer> {
+    return this.onceOnly.run(call, async (tx) => ({
+      status: 200,
+      data: toApiKeyResponse(await this.revoke.execute(tx, by, partnerId, id)),
+    }));
+  }
+
+  @Post(':id/rotate')
+  @HttpCode(200)
+  @UseInterceptors(IdempotencyInterceptor)
+  async rotateKey(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('key')) keyId: string,
+    @Body() body: RotateApiKeyDto,
+  ): Promise<RenderedAnswer> {
+    const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
+    return this.onceOnly.run(call, async (tx) =>
+      shownOnce(200, await this.rotate.execute(tx, by, { partnerId, keyId, graceSeconds })),
+    );
+  }
+}
+
+/** D20: the stored answer, and so every replay of it, has `key: null`. */
+function shownOnce(status: number, issued: IssuedKey): Answer {
+  return { status, data: toIssuedApiKeyResponse(issued), secretFields: ['key'] };
+}

@@ -1,0 +1,58 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
+import type { Mode } from '../common/mode.js';
+
+/** A key whose replacement is out stays `active` during its grace. */
+export const KEY_STATUSES = ['active', 'revoked', 'expired'] as const;
+export type KeyStatus = (typeof KEY_STATUSES)[number];
+
+@Entity({ name: 'api_keys' })
+export class ApiKeyEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ name: 'partner_id', type: 'text' })
+  partnerId!: string;
+
+  @Column({ type: 'text' })
+  mode!: Mode;
+
+  @Column({ type: 'text', nullable: true })
+  name!: string | null;
+
+  /** SHA-256 of the whole key (D12); never read back. */
+  @Column({ type: 'bytea', select: false })
+  hash!: Buffer;
+
+  @Column({ type: 'text' })
+  last4!: string;
+
+  /** Null: from everywhere (D15). */
+  @Column({ name: 'allowed_cidrs', type: 'cidr', array: true, nullable: true })
+  allowedCidrs!: string[] | null;
+
+  @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
+  expiresAt!: Date | null;
+
+  @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
+  revokedAt!: Date | null;
+
+  @Column({ name: 'replaced_by', type: 'text', nullable: true })
+  replacedBy!: string | null;
+
+  @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
+  lastUsedAt!: Date | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
+  updatedAt!: Date;
+
+  /** Derived by the database's clock, like the key check itself (D40). */
+  @VirtualColumn({
+    type: 'text',
+    query: (t) => `CASE WHEN ${t}.revoked_at IS NOT NULL THEN 'revoked'
+                        WHEN ${t}.expires_at <= statement_timestamp() THEN 'expired' ELSE 'active' END`,
+  })
+  status!: KeyStatus;
+}

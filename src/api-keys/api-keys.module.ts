@@ -1,0 +1,25 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
+import { PartnersModule } from '../partners/index.js';
+import { ApiKeysController } from './admin/api-keys.controller.js';
+import { ApiKeysRepository } from './api-keys.repository.js';
+import { CreateKey } from './create-key.js';
+import { KeyIssuer } from './key-issuer.js';
+import { KeyUsesRepository } from './key-uses.repository.js';
+import { RevokeKey } from './revoke-key.js';
+import { RotateKey } from './rotate-key.js';
+
+@Module({
+  imports: [PartnersModule],
+  providers: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
+  exports: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
+})
+export class ApiKeysModule {}
+
+/** Administration of keys, on the admin port. */
+@Module({
+  imports: [ApiKeysModule, PartnersModule, AuditModule],
+  providers: [CreateKey, RevokeKey, RotateKey],
+  controllers: [ApiKeysController],
+})
+export class ApiKeysAdminModule {}

@@ -1,0 +1,95 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { ApiKeyEntity } from './api-key.entity.js';
+import type { KeyMaterial } from './key-material.js';
+
+/** What is chosen about a key; null for no name, no expiry, no restriction (D15). */
+export interface KeyTerms {
+  readonly partnerId: string;
+  readonly mode: Mode;
+  readonly name: string | null;
+  readonly expiresAt: Date | null;
+  readonly allowedCidrs: readonly string[] | null;
+}
+
+/** Neither revoked nor expired, by the database's clock of this statement (D40). */
+const VALID = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
+
+/** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (KeyUses). */
+@Injectable()
+export class ApiKeysRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async insert(tx: Tx, terms: KeyTerms, { hash, last4 }: KeyMaterial): Promise<ApiKeyEntity> {
+    const id = newId('key');
+    // By name: the terms may be a whole entity, whose other fields are another key's.
+    const { partnerId, mode, name, expiresAt } = terms;
+    const allowedCidrs = terms.allowedCidrs && [...terms.allowedCidrs];
+    await tx.manager.insert(ApiKeyEntity, {
+      id,
+      partnerId,
+      mode,
+      name,
+      expiresAt,
+      allowedCidrs,
+      hash,
+      last4,
+    });
+    return tx.manager.findOneByOrFail(ApiKeyEntity, { id });
+  }
+
+  /** Valid keys of partner and mode; one that is replaced and in its grace does not count (see KeyIssuer). */
+  async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
+    const { rows } = await sql<{ active: number }>(
+      tx.manager,
+      `SELECT count(*)::int AS active FROM api_keys
+       WHERE partner_id = $1 AND mode = $2 AND replaced_by IS NULL AND ${VALID}`,
+      [partnerId, mode],
+    );
+    return rows[0]!.active;
+  }
+
+  async findById(tx: Tx, partnerId: string, id: string): Promise<ApiKeyEntity | null> {
+    return tx.manager.findOneBy(ApiKeyEntity, { id, partnerId });
+  }
+
+  /** False when there is no such key or it is revoked already. */
+  async revoke(tx: Tx, partnerId: string, id: string): Promise<boolean> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE api_keys SET revoked_at = clock_timestamp(), updated_at = now()
+       WHERE id = $1 AND partner_id = $2 AND revoked_at IS NULL`,
+      [id, partnerId],
+    );
+    return affected === 1;
+  }
+
+  /** Lets a valid key that has no successor yet end after its grace; false when it is not such a key (any more). */
+  async replace(tx: Tx, id: string, successorId: string, graceSeconds: number): Promise<boolean> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE api_keys
+       SET replaced_by = $2, updated_at = now(),
+           expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3))
+       WHERE id = $1 AND replaced_by IS NULL AND ${VALID}`,
+      [id, successorId, graceSeconds],
+    );
+    return affected === 1;
+  }
+
+  async list(partnerId: string, mode: Mode | undefined, options: ListOptions): Promise<Page<ApiKeyEntity>> {
+    const query = this.manager
+      .createQueryBuilder(ApiKeyEntity, 't')
+      .where('t.partnerId = :partnerId', { partnerId });
+    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
+    return this.pages.list(query, options);
+  }
+}

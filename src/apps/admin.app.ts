@@ -1,0 +1,47 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { ApiKeysAdminModule } from '../api-keys/index.js';
+import { AuditAdminModule } from '../audit/index.js';
+import { AdminAuthModule, AdminGate } from '../auth/index.js';
+import { CallLogAdminModule } from '../call-log/index.js';
+import { EsimsAdminModule } from '../esims/index.js';
+import { EventsAdminModule } from '../events/index.js';
+import { OrdersAdminModule } from '../orders/index.js';
+import { PartnersAdminModule } from '../partners/index.js';
+import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
+import { type RunningHttpApp, startHttpApp } from './http-app.js';
+import { HttpPipelineModule, PlatformModule } from './platform.module.js';
+import { OPS_PATHS, type OpsProbe } from './ops.js';
+import type { ProcessResources } from './process-resources.js';
+
+/** The internal admin API of the portal team; never routed publicly (D3). */
+@Module({
+  imports: [
+    HttpPipelineModule,
+    AdminAuthModule,
+    PartnersAdminModule,
+    ApiKeysAdminModule,
+    AuditAdminModule,
+    CallLogAdminModule,
+    OrdersAdminModule,
+    EsimsAdminModule,
+    EventsAdminModule,
+    WebhooksCoreModule,
+    WebhooksAdminModule,
+  ],
+})
+export class AdminModule {
+  static of(process: ProcessResources): DynamicModule {
+    return { module: AdminModule, imports: [PlatformModule.of(process)] };
+  }
+}
+
+/** Starts the admin API on `ADMIN_HOST:ADMIN_PORT`; with `probe` it also answers the ops paths (all in one). */
+export async function startAdmin(process: ProcessResources, probe: OpsProbe | null): Promise<RunningHttpApp> {
+  return startHttpApp(process, {
+    module: AdminModule.of(process),
+    gate: AdminGate,
+    listen: process.config.adminApi,
+    idempotencyKeyRequired: false,
+    ...(probe ? { anonymousPaths: OPS_PATHS, prepare: (fastify) => probe.serveOn(fastify) } : {}),
+  });
+}

@@ -1,0 +1,38 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { PartnerAuthModule, PartnerGate } from '../auth/index.js';
+import { CatalogApiModule } from '../catalog/index.js';
+import { EsimsApiModule } from '../esims/index.js';
+import { EventsApiModule } from '../events/index.js';
+import { OrdersApiModule } from '../orders/index.js';
+import { WebhooksCoreModule } from '../webhooks/index.js';
+import { type RunningHttpApp, startHttpApp } from './http-app.js';
+import { HttpPipelineModule, PlatformModule } from './platform.module.js';
+import type { ProcessResources } from './process-resources.js';
+
+/** The partner API: what partners may call, and nothing anonymous (D3). */
+@Module({
+  imports: [
+    HttpPipelineModule,
+    PartnerAuthModule,
+    CatalogApiModule,
+    OrdersApiModule,
+    EsimsApiModule,
+    EventsApiModule,
+    WebhooksCoreModule,
+  ],
+})
+export class ApiModule {
+  static of(process: ProcessResources): DynamicModule {
+    return { module: ApiModule, imports: [PlatformModule.of(process)] };
+  }
+}
+
+/** Starts the partner API on `HOST:PORT`. */
+export async function startApi(process: ProcessResources): Promise<RunningHttpApp> {
+  return startHttpApp(process, {
+    module: ApiModule.of(process),
+    gate: PartnerGate,
+    listen: process.config.partnerApi,
+    idempotencyKeyRequired: true,
+  });
+}

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ConfigError } from '../../config/index.js';
+
+/** Where the embedded start keeps what must survive a restart. */
+export interface DataDirectory {
+  readonly root: string;
+  readonly postgres: string;
+  /** Generated `ADMIN_TOKENS` and `SECRETS_KEYS`, mode 0600. */
+  readonly secretsFile: string;
+  readonly webhookSecretFile: string;
+  readonly logFile: string;
+}
+
+/** `DATA_DIR`, made with mode 0700. @throws ConfigError when it cannot be written. */
+export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
+  const root = path.resolve(env['DATA_DIR'] || './.data');
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    const probe = path.join(root, '.writable');
+    writeFileSync(probe, '');
+  } catch (error) {
+    throw new ConfigError([`DATA_DIR ${root} is not writable (${(error as NodeJS.ErrnoException).code})`]);
+  }
+  return {
+    root,
+    postgres: path.join(root, 'postgres'),
+    secretsFile: path.join(root, 'secrets.env'),
+    webhookSecretFile: path.join(root, 'demo-webhook.json'),
+    logFile: path.join(root, 'service.log'),
+  };
+}
+
+/**
+ * The environment of the embedded start: development defaults for what is unset, nothing else changed (D2, D35).
+ * @throws ConfigError with `NODE_ENV=production`
+ */
+export function withDevelopmentDefaults(
+  env: NodeJS.ProcessEnv,
+  directory: DataDirectory,
+  databaseUrl: string,
+): NodeJS.ProcessEnv {
+  return {
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+    ...readOrMakeSecrets(directory.secretsFile),
+    ...withoutEmpty(env),
+    DATABASE_URL: databaseUrl,
+  };
+}
+
+function readOrMakeSecrets(file: string): Record<string, string> {
+  if (!existsSync(file)) {
+    const lines = [
+      `ADMIN_TOKENS=portal:${randomBytes(24).toString('hex')}`,
+      `SECRETS_KEYS=dev:${randomBytes(32).toString('base64')}`,
+    ];
+    writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 });
+  }
+  const pairs = readFileSync(file, 'utf8').split('\n').filter(Boolean);
+  return Object.fromEntries(pairs.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+}
+
+function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+}

@@ -1,0 +1,107 @@
+import { pino, type Logger } from 'pino';
+import { ConfigError, loadConfig, type AppConfig } from '../../config/index.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../infra/embedded-postgres/index.js';
+import { createLogger } from '../../infra/logging/index.js';
+import { migrateDatabase } from '../migration.js';
+import { describeStartError, type RunningProcess, startRole } from '../role-process.js';
+import { onStopSignal } from '../stop-signal.js';
+import { AdminClient } from './admin-client.js';
+import { renderBanner } from './banner.js';
+import { prepareDemo } from './demo-partner.js';
+import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
+import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
+
+const DATABASE = 'esim';
+
+/** `npm start` on a fresh machine: PostgreSQL, every role, a demo partner and a receiver in one process (D2). */
+export async function runEmbedded(): Promise<void> {
+  const stops: (() => Promise<void>)[] = [];
+  const stopAll = async (): Promise<void> => {
+    for (const stop of stops.reverse()) await stop();
+  };
+  try {
+    await start(stops, stopAll);
+  } catch (error) {
+    console.error(describeStartError(error));
+    await stopAll().catch(() => undefined);
+    process.exit(1);
+  }
+}
+
+async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void>): Promise<void> {
+  const startedAt = performance.now();
+  if (process.env['NODE_ENV'] === 'production') {
+    throw new ConfigError(['DATABASE_URL is required with NODE_ENV=production: the embedded start is for development']);
+  }
+  const directory = openDataDirectory(process.env);
+  // Every other variable is checked before PostgreSQL is started for nothing.
+  loadConfig(withDevelopmentDefaults(process.env, directory, 'postgres://embedded'));
+  const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
+  stops.push(() => postgres.stop());
+  const databaseUrl = await createDatabase(postgres);
+  const env = withDevelopmentDefaults(process.env, directory, databaseUrl);
+  const config = loadConfig(env);
+  onStopSignal(config.shutdownTimeoutMs, stopAll);
+  endWithPostgres(postgres);
+  await migrateDatabase(databaseUrl);
+
+  const toTerminal = process.stdout.isTTY;
+  const receiver = await startWebhookReceiver((line) => console.log(line));
+  stops.push(() => receiver.close());
+  const running = await startRole('all', config, chooseLogger(config, directory, toTerminal));
+  stops.push(() => running.stop());
+  const apiKey = await prepare(running, receiver, directory, env);
+  console.log(
+    renderBanner({
+      apiUrl: running.api!.url,
+      adminUrl: running.admin!.url,
+      receiverUrl: receiver.url,
+      dataDirectory: directory.root,
+      secretsFile: directory.secretsFile,
+      logFile: toTerminal ? directory.logFile : null,
+      apiKey,
+      startedInMs: performance.now() - startedAt,
+    }),
+  );
+  console.log('ready');
+}
+
+async function prepare(
+  running: RunningProcess,
+  receiver: WebhookReceiver,
+  directory: DataDirectory,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  const token = env['ADMIN_TOKENS']!.split(',')[0]!.split(':').slice(1).join(':').trim();
+  const admin = new AdminClient(running.admin!.url, token);
+  const demo = await prepareDemo(admin, receiver.url, directory.webhookSecretFile);
+  receiver.setSecret(demo.webhookSecret);
+  return demo.apiKey;
+}
+
+async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {
+  const { Client } = (await import('pg')).default;
+  const client = new Client({ connectionString: postgres.url() });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } finally {
+    await client.end();
+  }
+  return postgres.url(DATABASE);
+}
+
+/** Without its PostgreSQL an embedded process has nothing to serve: it says so and ends. */
+function endWithPostgres(postgres: EmbeddedPostgres): void {
+  void postgres.crashed.then((reason) => {
+    console.error(`the embedded PostgreSQL ended: ${reason}; run npm start again, the data is kept`);
+    process.exit(1);
+  });
+}
+
+/** A person at a terminal gets banner and webhooks; the JSON lines go to a file. A pipe gets everything. */
+function chooseLogger(config: AppConfig, directory: DataDirectory, toTerminal: boolean): Logger {
+  if (!toTerminal) return createLogger(config.logLevel, 'all');
+  return createLogger(config.logLevel, 'all', pino.destination({ dest: directory.logFile, sync: false }));
+}

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { verifyWebhookSignature } from '../../webhooks/index.js';
+
+export interface WebhookReceiver {
+  readonly url: string;
+  /** Known only after the endpoint is registered. */
+  setSecret(secret: string): void;
+  close(): Promise<void>;
+}
+
+/** A receiver as a partner would write one: checks the signature over the raw body, answers, prints. */
+export async function startWebhookReceiver(print: (line: string) => void): Promise<WebhookReceiver> {
+  let secret = '';
+  const server = createServer((request, response) => {
+    receive(request, () => secret).then(
+      ({ status, line }) => {
+        print(line);
+        response.writeHead(status).end();
+      },
+      () => response.writeHead(400).end(),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
+    setSecret: (value) => (secret = value),
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await Promise.resolve();
+    },
+  };
+}
+
+async function receive(request: IncomingMessage, secret: () => string): Promise<{ status: number; line: string }> {
+  const body = await text(request);
+  const header = request.headers['x-service-signature'];
+  const valid =
+    typeof header === 'string' && verifyWebhookSignature({ header, body, secret: secret() });
+  if (!valid) return { status: 400, line: 'webhook  REFUSED: the signature does not verify' };
+  const event = JSON.parse(body) as { id: string; type: string; data: unknown };
+  return { status: 200, line: `webhook  ${event.type}  signature ok  ${event.id}  ${JSON.stringify(event.data)}` };
+}

@@ -1,0 +1,53 @@
+import { Client } from 'pg';
+import { runMigrations } from 'bullmq';
+import type { DataSource } from 'typeorm';
+import { MIGRATIONS } from '../../migrations/index.js';
+import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
+import { createDataSource, Transactions } from '../infra/database/index.js';
+import { QUEUE_SCHEMA } from '../infra/queue/index.js';
+import { ENTITIES } from './entities.js';
+
+/** Any number; it names this lock among the advisory locks of the database. */
+const MIGRATION_LOCK = 7_302_113;
+
+export interface MigrationReport {
+  readonly migrations: readonly string[];
+  readonly packages: number;
+}
+
+/**
+ * Brings a database up to date: BullMQ's schema, ours, and the Sandbox catalogue of this release. Any number of
+ * processes may call it at once; TypeORM takes no lock of its own, so one is held around everything.
+ */
+export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
+  const lock = new Client({ connectionString: databaseUrl });
+  await lock.connect();
+  try {
+    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await runMigrations(lock, QUEUE_SCHEMA);
+    return await migrateOurs(databaseUrl);
+  } finally {
+    await lock.end();
+  }
+}
+
+async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
+  const dataSource = createDataSource({
+    url: databaseUrl,
+    poolMax: 2,
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    applicationName: 'partner-esim-migrate',
+  });
+  await dataSource.initialize();
+  try {
+    const done = await dataSource.runMigrations();
+    return { migrations: done.map((migration) => migration.name), packages: await seedCatalog(dataSource) };
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+async function seedCatalog(dataSource: DataSource): Promise<number> {
+  return new SandboxCatalogSeed(new Transactions(dataSource), new CatalogRepository(dataSource.manager)).run();
+}

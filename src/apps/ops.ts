@@ -1,0 +1,87 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { ProcessResources } from './process-resources.js';
+import type { RunningApp } from './http-app.js';
+
+/** Anonymous paths of the ops listener (D3). */
+export const OPS_PATHS = ['/livez', '/readyz', '/metrics'] as const;
+
+interface OpsAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Liveness, readiness and metrics of a process. */
+export class OpsProbe {
+  readonly registry = new Registry();
+  private ready = false;
+
+  constructor(private readonly process: ProcessResources) {
+    this.registry.setDefaultLabels({ role: process.role });
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** Until this is called, and again once a stop has begun, `/readyz` answers 503. */
+  setReady(ready: boolean): void {
+    this.ready = ready;
+  }
+
+  /** Answers the ops paths on the admin port, when all roles share a process. */
+  serveOn(fastify: FastifyInstance): void {
+    for (const path of OPS_PATHS) {
+      fastify.get(path, async (_request, reply) => {
+        const answer = await this.answer(path);
+        return reply.status(answer.status).header('content-type', answer.contentType).send(answer.body);
+      });
+    }
+  }
+
+  async answer(path: string): Promise<OpsAnswer> {
+    if (path === '/livez') return plain(200, 'ok');
+    if (path === '/readyz') return this.readiness();
+    if (path === '/metrics') {
+      return { status: 200, contentType: this.registry.contentType, body: await this.registry.metrics() };
+    }
+    return plain(404, 'not found');
+  }
+
+  private async readiness(): Promise<OpsAnswer> {
+    if (!this.ready) return plain(503, 'not ready');
+    try {
+      await this.process.edgePool.query('SELECT 1');
+      return plain(200, 'ready');
+    } catch {
+      return plain(503, 'the database does not answer');
+    }
+  }
+}
+
+/** Serves the ops paths on `OPS_HOST:OPS_PORT`, for a role that runs apart. */
+export async function startOpsServer(process: ProcessResources, probe: OpsProbe): Promise<RunningApp & { url: string }> {
+  const server = createServer((request, response) => {
+    void probe.answer((request.url ?? '').split('?', 1)[0]!).then((answer) => write(response, answer));
+  });
+  const { host, port } = process.config.ops;
+  server.listen(port, host);
+  await once(server, 'listening');
+  return {
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await Promise.resolve();
+    },
+  };
+}
+
+function plain(status: number, text: string): OpsAnswer {
+  return { status, contentType: 'text/plain; charset=utf-8', body: `${text}\n` };
+}
+
+function write(response: ServerResponse, answer: OpsAnswer): void {
+  response.writeHead(answer.status, { 'content-type': answer.contentType }).end(answer.body);
+}

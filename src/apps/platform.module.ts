@@ -1,0 +1,41 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_INTERCEPTOR, APP_PIPE, DiscoveryModule } from '@nestjs/core';
+import { CallLogModule } from '../call-log/index.js';
+import { ConfigModule } from '../config/index.js';
+import { CryptoModule } from '../infra/crypto/index.js';
+import { DatabaseModule } from '../infra/database/index.js';
+import { EnvelopeInterceptor, StrictInputInterceptor, StrictValidationPipe } from '../infra/http/index.js';
+import { IdempotencyModule } from '../infra/idempotency/index.js';
+import { LoggerModule } from '../infra/logging/index.js';
+import { QueueModule } from '../infra/queue/index.js';
+import type { ProcessResources } from './process-resources.js';
+
+/** What every app of a process stands on: settings, connections, logger, queue. */
+@Module({})
+export class PlatformModule {
+  static of(process: ProcessResources): DynamicModule {
+    return {
+      module: PlatformModule,
+      imports: [
+        ConfigModule.of(process.config),
+        LoggerModule.of(process.logger),
+        DatabaseModule.of(process.dataSource, process.edgePool),
+        QueueModule.of(process.queue),
+        CryptoModule,
+        IdempotencyModule,
+      ],
+    };
+  }
+}
+
+/** The request pipeline of the two HTTP apps (D5, D9). */
+@Module({
+  imports: [DiscoveryModule, CallLogModule],
+  exports: [DiscoveryModule, CallLogModule],
+  providers: [
+    { provide: APP_INTERCEPTOR, useClass: EnvelopeInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: StrictInputInterceptor },
+    { provide: APP_PIPE, useClass: StrictValidationPipe },
+  ],
+})
+export class HttpPipelineModule {}

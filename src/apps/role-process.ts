@@ -1,0 +1,75 @@
+import type { Logger } from 'pino';
+import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
+import { startAdmin } from './admin.app.js';
+import { startApi } from './api.app.js';
+import type { RunningApp, RunningHttpApp } from './http-app.js';
+import { OpsProbe, startOpsServer } from './ops.js';
+import { openProcess, type ProcessResources, type Role } from './process-resources.js';
+import { onStopSignal } from './stop-signal.js';
+import { startWorker } from './worker.app.js';
+
+/** The apps of a process that is up. */
+export interface RunningProcess {
+  readonly resources: ProcessResources;
+  readonly api: RunningHttpApp | null;
+  readonly admin: RunningHttpApp | null;
+  /** Closes every app, then the connections: the API first, so that nothing new is accepted. */
+  stop(): Promise<void>;
+}
+
+/** Starts one role, or all of them in one process (D3), and answers when it is ready. */
+export async function startRole(role: Role, config: AppConfig, logger?: Logger): Promise<RunningProcess> {
+  const resources = await openProcess(config, role, logger);
+  const probe = new OpsProbe(resources);
+  const started: RunningApp[] = [];
+  const begin = async <T extends RunningApp>(wanted: boolean, start: () => Promise<T>): Promise<T | null> => {
+    if (!wanted) return null;
+    const app = await start();
+    started.push(app);
+    return app;
+  };
+  const stop = async (): Promise<void> => {
+    probe.setReady(false);
+    for (const app of stopOrder(started)) await app.close();
+    await resources.close();
+  };
+  try {
+    const all = role === 'all';
+    const admin = await begin(all || role === 'admin', () => startAdmin(resources, all ? probe : null));
+    await begin(!all, () => startOpsServer(resources, probe));
+    await begin(all || role === 'worker', () => startWorker(resources));
+    const api = await begin(all || role === 'api', () => startApi(resources));
+    probe.setReady(true);
+    return { resources, api, admin, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The API accepts orders, so it closes first; admin and ops answer to the end. */
+function stopOrder(started: readonly RunningApp[]): readonly RunningApp[] {
+  return [...started].reverse();
+}
+
+/** A role as a process of its own: `ready` on stdout, stops on SIGTERM and SIGINT, exit 1 with one clear line. */
+export async function runRole(role: Role): Promise<void> {
+  try {
+    const config = loadConfig(process.env);
+    const running = await startRole(role, config);
+    onStopSignal(config.shutdownTimeoutMs, () => running.stop());
+    console.log('ready');
+  } catch (error) {
+    console.error(describeStartError(error));
+    process.exit(1);
+  }
+}
+
+/** One line for what a person can mend, e.g. a taken port. */
+export function describeStartError(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  const { code, port, address, message } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (code === 'EADDRINUSE') return `cannot start: port ${port} on ${address} is already in use`;
+  if (code === 'EACCES') return `cannot start: no permission (${message})`;
+  return `cannot start: ${message}`;
+}

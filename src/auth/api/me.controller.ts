@@ -1,0 +1,51 @@
+import { Controller, Get, Inject, UseGuards } from '@nestjs/common';
+import { ApiProperty, ApiTags } from '@nestjs/swagger';
+import { MODES, type Mode } from '../../common/mode.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { BearerKeyGuard, Caller } from '../guards.js';
+import { PartnerPrincipal } from '../principal.js';
+
+export class LimitsResponse {
+  @ApiProperty({ type: 'integer', example: 60 })
+  requests_per_minute!: number;
+
+  @ApiProperty({ type: 'integer', example: 120 })
+  burst!: number;
+}
+
+export class MeResponse {
+  @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE0000000000000000' })
+  partner_id!: string;
+
+  @ApiProperty({ type: String, example: 'Demo Travel' })
+  partner_name!: string;
+
+  @ApiProperty({ enum: MODES })
+  mode!: Mode;
+
+  @ApiProperty({ type: String, example: 'key_01KAEXAMPLE0000000000000000' })
+  key_id!: string;
+
+  @ApiProperty({ type: LimitsResponse })
+  limits!: LimitsResponse;
+}
+
+/** GET /v1/me: whose key this is. */
+@ApiTags('Account')
+@UseGuards(BearerKeyGuard)
+@Controller('v1/me')
+export class MeController {
+  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'rateLimit'>) {}
+
+  @Get()
+  getMe(@Caller() caller: PartnerPrincipal): MeResponse {
+    const { perMinute, burst } = this.config.rateLimit;
+    return {
+      partner_id: caller.partnerId,
+      partner_name: caller.partnerName,
+      mode: caller.mode,
+      key_id: caller.keyId,
+      limits: { requests_per_minute: perMinute, burst },
+    };
+  }
+}

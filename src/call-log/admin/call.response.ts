@@ -1,0 +1,71 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { ERROR_CODES, type ErrorCode } from '../../common/errors/index.js';
+import { MODES, type Mode } from '../../common/mode.js';
+import type { ApiCallEntity } from '../api-call.entity.js';
+
+export class CallResponse {
+  @ApiProperty({ type: String, example: 'req_01KAEXAMPLE000000000000000' })
+  request_id!: string;
+
+  @ApiProperty({ type: String, nullable: true, description: "The client's own `X-Request-Id`." })
+  client_request_id!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, description: 'Null when no known key was sent.' })
+  key_id!: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  partner_id!: string | null;
+
+  @ApiProperty({ enum: MODES, nullable: true, type: String })
+  mode!: Mode | null;
+
+  @ApiProperty({ type: String, example: 'GET' })
+  method!: string;
+
+  @ApiProperty({ type: String, nullable: true, example: '/v1/orders/:id' })
+  route!: string | null;
+
+  @ApiProperty({ type: String, description: 'Without the query, at most 200 characters.' })
+  path!: string;
+
+  @ApiProperty({ type: 'integer', example: 200, description: '499: the client was gone before the answer.' })
+  status!: number;
+
+  @ApiProperty({ enum: ERROR_CODES, nullable: true, type: String })
+  error_code!: ErrorCode | null;
+
+  @ApiProperty({ type: Number, example: 3.25, description: 'Milliseconds.' })
+  latency_ms!: number;
+
+  @ApiProperty({ type: String, description: 'The address that counts for allow-lists.' })
+  remote_address!: string;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The first call, when this one replayed its answer.',
+  })
+  replay_of!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', description: 'When the answer ended.' })
+  created_at!: string;
+}
+
+export function toCallResponse(call: ApiCallEntity): CallResponse {
+  return {
+    request_id: call.id,
+    client_request_id: call.clientRequestId,
+    key_id: call.keyId,
+    partner_id: call.partnerId,
+    mode: call.mode,
+    method: call.method,
+    route: call.route,
+    path: call.path,
+    status: call.status,
+    error_code: call.errorCode,
+    latency_ms: call.latencyMs,
+    remote_address: call.remoteAddress,
+    replay_of: call.replayOf,
+    created_at: call.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,66 @@
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import { IsIn } from 'class-validator';
+import { MODES, type Mode } from '../../common/mode.js';
+import { ListQueryDto, Optional, QueryInteger, Rfc3339, ShortText } from '../../infra/http/index.js';
+import type { CallFilters } from '../call-log.repository.js';
+
+export class CallsQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ type: String })
+  @Optional()
+  @ShortText(64)
+  request_id?: string;
+
+  @ApiPropertyOptional({ type: String })
+  @Optional()
+  @ShortText(64)
+  key_id?: string;
+
+  @ApiPropertyOptional({ type: String, example: 'POST' })
+  @Optional()
+  @ShortText(32)
+  method?: string;
+
+  @ApiPropertyOptional({ type: String, example: '/v1/orders/:id', description: 'The pattern, not the path.' })
+  @Optional()
+  @ShortText(200)
+  route?: string;
+
+  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599 })
+  @Optional()
+  @QueryInteger({ min: 100, max: 599 })
+  status?: number;
+
+  @ApiPropertyOptional({ enum: MODES })
+  @Optional()
+  @IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` })
+  mode?: Mode;
+
+  @ApiPropertyOptional({ type: String, description: 'The request id of the first call.' })
+  @Optional()
+  @ShortText(64)
+  replay_of?: string;
+
+  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Inclusive.' })
+  @Optional()
+  @Rfc3339()
+  created_after?: string;
+
+  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Exclusive.' })
+  @Optional()
+  @Rfc3339()
+  created_before?: string;
+}
+
+export function toCallFilters(query: CallsQueryDto): CallFilters {
+  return {
+    requestId: query.request_id,
+    keyId: query.key_id,
+    method: query.method,
+    route: query.route,
+    status: query.status,
+    mode: query.mode,
+    replayOf: query.replay_of,
+    createdAfter: query.created_after === undefined ? undefined : new Date(query.created_after),
+    createdBefore: query.created_before === undefined ? undefined : new Date(query.created_before),
+  };
+}

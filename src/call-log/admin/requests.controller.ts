@@ -1,0 +1,38 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { NotFound } from '../../common/errors/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { FindPartner } from '../../partners/index.js';
+import { CallLogRepository } from '../call-log.repository.js';
+import { type CallResponse, toCallResponse } from './call.response.js';
+import { CallsQueryDto, toCallFilters } from './calls-query.dto.js';
+
+/** The call log, for support: what a partner did, and the call behind a request id (api.md, D38). */
+@ApiTags('Call log')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1')
+export class RequestsController {
+  constructor(
+    private readonly partners: FindPartner,
+    private readonly calls: CallLogRepository,
+  ) {}
+
+  @Get('partners/:pid/requests')
+  async listPartnerRequests(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Query() query: CallsQueryDto,
+  ): Promise<ListAnswer<CallResponse>> {
+    await this.partners.getById(partnerId);
+    const page = await this.calls.list(partnerId, toCallFilters(query), toListOptions(query));
+    return new ListAnswer(mapPage(page, toCallResponse));
+  }
+
+  @Get('requests/:request_id')
+  async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<CallResponse> {
+    const call = await this.calls.findByRequestId(requestId);
+    if (!call) throw new NotFound();
+    return toCallResponse(call);
+  }
+}

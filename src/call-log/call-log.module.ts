@@ -1,0 +1,26 @@
+import { Module } from '@nestjs/common';
+import { ApiKeysModule } from '../api-keys/index.js';
+import { DailyPartitions } from '../infra/partitions/index.js';
+import { PartnersModule } from '../partners/index.js';
+import { RequestsController } from './admin/requests.controller.js';
+import { BufferedCallRecorder } from './buffered-call-recorder.js';
+import { CallLines } from './call-lines.js';
+import { CallLogRepository } from './call-log.repository.js';
+import { CallRowsRepository } from './call-rows.repository.js';
+import { CallLogMaintenance } from './worker/call-log-maintenance.js';
+
+/** Writing: BufferedCallRecorder for the partner port, CallLines for the others. */
+@Module({
+  imports: [ApiKeysModule],
+  providers: [CallLines, CallRowsRepository, BufferedCallRecorder],
+  exports: [CallLines, BufferedCallRecorder],
+})
+export class CallLogModule {}
+
+/** Reading, on the admin port. */
+@Module({ imports: [PartnersModule], providers: [CallLogRepository], controllers: [RequestsController] })
+export class CallLogAdminModule {}
+
+/** Retention, in the worker. */
+@Module({ providers: [DailyPartitions, CallLogMaintenance], exports: [CallLogMaintenance] })
+export class CallLogWorkerModule {}

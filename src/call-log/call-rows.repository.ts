@@ -1,0 +1,54 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { EDGE_POOL } from '../infra/database/index.js';
+import type { FinishedCall } from '../infra/http/edge/index.js';
+import { toLoggedPath } from './logged-path.js';
+
+/** `X-Forwarded-For` may hold any text (D15). */
+const MAX_ADDRESS = 64;
+
+const COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
+  latency_ms, remote_address, replay_of, created_at`;
+
+const INSERT = `
+  INSERT INTO api_calls (${COLUMNS})
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::text[], $9::smallint[], $10::text[], $11::real[], $12::text[], $13::text[], $14::timestamptz[])
+    AS c (${COLUMNS})`;
+
+/** After a failure nobody knows whether the rows were committed: only those that are missing are written. */
+const INSERT_MISSING = `${INSERT}
+  WHERE NOT EXISTS (SELECT 1 FROM api_calls w WHERE w.request_id = c.request_id AND w.created_at = c.created_at)`;
+
+/** The writing side of `api_calls`, on the edge's pool: long transactions must not delay the call log. */
+@Injectable()
+export class CallRowsRepository {
+  constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
+
+  async insert(calls: readonly FinishedCall[]): Promise<void> {
+    await this.pool.query({ name: 'insert-calls', text: INSERT, values: toColumns(calls) });
+  }
+
+  async insertMissing(calls: readonly FinishedCall[]): Promise<void> {
+    await this.pool.query({ name: 'insert-missing-calls', text: INSERT_MISSING, values: toColumns(calls) });
+  }
+}
+
+function toColumns(calls: readonly FinishedCall[]): unknown[] {
+  return [
+    calls.map((call) => call.requestId),
+    calls.map((call) => call.clientRequestId),
+    calls.map((call) => call.keyId),
+    calls.map((call) => call.partnerId),
+    calls.map((call) => call.mode),
+    calls.map((call) => call.method),
+    calls.map((call) => call.route),
+    calls.map((call) => toLoggedPath(call.path)),
+    calls.map((call) => call.status),
+    calls.map((call) => call.errorCode),
+    calls.map((call) => call.latencyMs),
+    calls.map((call) => call.remoteAddress.slice(0, MAX_ADDRESS)),
+    calls.map((call) => call.replayOf),
+    calls.map((call) => call.finishedAt.toISOString()),
+  ];
+}

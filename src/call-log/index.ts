@@ -1,0 +1,8 @@
+import { ApiCallEntity } from './api-call.entity.js';
+
+export { BufferedCallRecorder } from './buffered-call-recorder.js';
+export { CallLines } from './call-lines.js';
+export { CallLogAdminModule, CallLogModule, CallLogWorkerModule } from './call-log.module.js';
+export { CallLogMaintenance } from './worker/call-log-maintenance.js';
+
+export const CALL_LOG_ENTITIES = [ApiCallEntity];

@@ -1,0 +1,77 @@
+import {
+  Inject,
+  Injectable,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { Logger } from 'pino';
+import type { EntityManager } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { IdempotencyStore } from '../../infra/idempotency/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { DailyPartitions } from '../../infra/partitions/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+
+const PARTITIONS_EVERY_MS = 600_000;
+const PURGE_EVERY_MS = 60_000;
+const PURGE_BATCH_KEYS = 1_000;
+const MAX_PURGE_BATCHES = 100;
+
+/** Keeps the call log to its retention (D38) and the idempotency keys to theirs (D20), once at start and from then on. */
+@Injectable()
+export class CallLogMaintenance implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly sweepers: readonly Sweeper[];
+
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'callLogRetentionDays'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly partitions: DailyPartitions,
+    private readonly idempotency: IdempotencyStore,
+  ) {
+    this.sweepers = [
+      new Sweeper({
+        name: 'call_log.partitions',
+        intervalMs: PARTITIONS_EVERY_MS,
+        logger,
+        run: () => this.maintainPartitions(),
+      }),
+      new Sweeper({
+        name: 'idempotency.purge',
+        intervalMs: PURGE_EVERY_MS,
+        logger,
+        run: () => this.purgeKeys(),
+      }),
+    ];
+  }
+
+  onApplicationBootstrap(): void {
+    for (const sweeper of this.sweepers) sweeper.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+  }
+
+  /** Makes and drops the partitions of `api_calls`. */
+  async maintainPartitions(): Promise<void> {
+    const changes = await this.partitions.maintain({
+      table: 'api_calls',
+      column: 'created_at',
+      retentionDays: this.config.callLogRetentionDays,
+    });
+    this.logger.info({ event: 'call_log.partitions', ...changes }, 'call log partitions are maintained');
+  }
+
+  /** Deletes expired idempotency keys, batch by batch; answers how many. */
+  async purgeKeys(): Promise<number> {
+    let purged = 0;
+    for (let batch = 0; batch < MAX_PURGE_BATCHES; batch++) {
+      const deleted = await this.idempotency.purgeExpired(this.manager, PURGE_BATCH_KEYS);
+      purged += deleted;
+      if (deleted < PURGE_BATCH_KEYS) break;
+    }
+    return purged;
+  }
+}

@@ -1,0 +1,33 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
+import { IsIn } from 'class-validator';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, ListQueryDto, Optional, PathId, toListOptions } from '../../infra/http/index.js';
+import type { EventResponse } from '../api/events.controller.js';
+import { EVENT_TYPES, type EventType } from '../event.js';
+import { EventsRepository } from '../events.repository.js';
+
+export class PartnerEventsQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ enum: EVENT_TYPES })
+  @Optional()
+  @IsIn(EVENT_TYPES, { message: 'must be a known event type' })
+  type?: EventType;
+}
+
+/** Support's view of a partner's events, both modes, newest first. */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/events')
+export class PartnerEventsController {
+  constructor(private readonly events: EventsRepository) {}
+
+  @Get()
+  async listPartnerEvents(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Query() query: PartnerEventsQueryDto,
+  ): Promise<ListAnswer<EventResponse>> {
+    const page = await this.events.listOfPartner(partnerId, query.type, toListOptions(query));
+    return new ListAnswer(mapPage(page, (event) => JSON.parse(event.body) as EventResponse));
+  }
+}

@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  type HttpClient,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+
+let service: TestService;
+let partner: TestPartner;
+let api: HttpClient;
+let receiver: TestReceiver;
+
+beforeAll(async () => {
+  service = await startTestService();
+  partner = await service.createPartner();
+  api = partner.sandbox;
+  receiver = await startReceiver();
+  await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, {
+    mode: 'sandbox',
+    url: receiver.url,
+  });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+async function place(body: object): Promise<{ id: string }> {
+  const answer = await api.post('/v1/orders', body);
+  expect(answer.status, answer.text).toBe(202);
+  return answer.body.data as { id: string };
+}
+
+async function ended(id: string, withinMs = 15_000): Promise<Record<string, any>> {
+  return eventually(
+    `order ${id} ends`,
+    async () => {
+      const { data } = (await api.get(`/v1/orders/${id}`)).body;
+      return data.status === 'pending' || data.status === 'processing' ? null : data;
+    },
+    withinMs,
+  );
+}
+
+async function webhook(type: string, orderId: string): Promise<Record<string, any>> {
+  return eventually(`${type} of ${orderId}`, () =>
+    receiver.received
+      .map((item) => JSON.parse(item.body))
+      .find((event) => event.type === type && event.data.order_id === orderId),
+  );
+}
+
+describe('POST /v1/orders', () => {
+  it('accepts an order, issues its eSIM and announces it with exactly the documented data', async () => {
+    const answer = await api.post('/v1/orders', {
+      package_id: 'pkg_fr_1gb_7d',
+      reference: 'booking-1',
+      metadata: { traveller: 'A-17' },
+    });
+    expect(answer.status).toBe(202);
+    expect(answer.headers.get('location')).toBe(`/v1/orders/${answer.body.data.id}`);
+    expect(answer.body.data).toMatchObject({ status: 'pending', quantity: 1, esims: [], mode: 'sandbox' });
+
+    const order = await ended(answer.body.data.id);
+    expect(order).toMatchObject({
+      status: 'issued',
+      quantity_issued: 1,
+      quantity_failed: 0,
+      reference: 'booking-1',
+      metadata: { traveller: 'A-17' },
+      failure: null,
+    });
+    const [esim] = order['esims'];
+    const event = await webhook('order.issued', order['id']);
+    expect(Object.keys(event).sort()).toEqual(['created_at', 'data', 'id', 'type']);
+    expect(event['data']).toEqual({
+      order_id: order['id'],
+      reference: 'booking-1',
+      package_id: 'pkg_fr_1gb_7d',
+      quantity_issued: 1,
+      quantity_failed: 0,
+      esims: [{ esim_id: esim.esim_id, iccid: esim.iccid }],
+    });
+  });
+
+  it('shows installation data in the two reads that may, and nowhere else', async () => {
+    const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
+    const order = await ended(id);
+    const esimId = order['esims'][0].esim_id as string;
+    const { data: esim } = (await api.get(`/v1/esims/${esimId}`)).body;
+    expect(esim.activation_code).toBe(`LPA:1$${esim.smdp_address}$${esim.matching_id}`);
+    expect(esim.install.ios_url).toBe(
+      `https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=${esim.activation_code}`,
+    );
+    expect(esim.iccid).toMatch(/^89\d{17}$/);
+    const { data: qr } = (await api.get(`/v1/esims/${esimId}/qr`)).body;
+    expect(qr.activation_code).toBe(esim.activation_code);
+    expect(qr.svg).toContain('<svg');
+    expect(Buffer.from(qr.png_base64, 'base64').subarray(1, 4).toString()).toBe('PNG');
+
+    const elsewhere = await Promise.all([
+      api.get('/v1/esims?limit=100'),
+      api.get(`/v1/orders/${id}`),
+      api.get(`/v1/esims/${esimId}/usage`),
+      api.get('/v1/events'),
+      api.post(`/v1/sandbox/esims/${esimId}/activate`),
+      service.admin.get(`/internal/v1/partners/${partner.id}/esims`),
+    ]);
+    for (const answer of elsewhere) {
+      expect(answer.status).toBe(200);
+      expect(answer.text).not.toContain(esim.matching_id);
+      expect(answer.text).not.toContain('activation_code');
+    }
+    expect(receiver.received.map((item) => item.body).join()).not.toContain(esim.matching_id);
+    const { rows } = await service.database.pool.query('SELECT install_secrets FROM esims');
+    expect(JSON.stringify(rows)).not.toContain(esim.matching_id);
+  });
+
+  it.each([
+    ['pkg_test_out_of_stock', 'package_unavailable'],
+    ['pkg_test_insufficient_balance', 'insufficient_balance'],
+  ])('fails %s after the 202 with order.failed %s and everything refunded', async (packageId, code) => {
+    const { id } = await place({ package_id: packageId, quantity: 2 });
+    const order = await ended(id);
+    expect(order).toMatchObject({ status: 'failed', failure: { code }, quantity_failed: 2 });
+    expect(order['refunded']).toEqual(order['total']);
+    const event = await webhook('order.failed', id);
+    expect(event['data']).toMatchObject({ code, refunded: order['total'], package_id: packageId });
+  });
+
+  it('issues ceil(0.6 x quantity) of the partial package and refunds the rest', async () => {
+    const { id } = await place({ package_id: 'pkg_test_partial', quantity: 5 });
+    const order = await ended(id);
+    expect(order).toMatchObject({ status: 'partially_issued', quantity_issued: 3, quantity_failed: 2 });
+    expect(order['refunded'].amount).toBe(order['unit_price'].amount * 2);
+    expect(order['esims']).toHaveLength(3);
+    expect((await webhook('order.issued', id))['data']).toMatchObject({ quantity_issued: 3, quantity_failed: 2 });
+  });
+
+  it('recovers an order whose upstream answered nothing, within 10 s and once', async () => {
+    const startedAt = performance.now();
+    const { id } = await place({ package_id: 'pkg_test_timeout' });
+    const order = await ended(id);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(order).toMatchObject({ status: 'issued', quantity_issued: 1 });
+    const { rows } = await service.database.pool.query(
+      `SELECT (SELECT count(*)::int FROM esims WHERE order_id = $1) AS esims,
+              (SELECT count(*)::int FROM sandbox_upstream_orders u JOIN orders o ON o.provider_reference = u.reference
+               WHERE o.id = $1) AS purchases`,
+      [id],
+    );
+    expect(rows[0]).toEqual({ esims: 1, purchases: 1 });
+  });
+
+  it('refuses what cannot be sold with the documented code, and leaves no order', async () => {
+    const before = (await api.get('/v1/orders?limit=100')).body.data.length;
+    const refusals = [
+      [{ package_id: 'pkg_no_such' }, 404, 'not_found'],
+      [{ package_id: 'pkg_fr_topup_1gb_7d' }, 409, 'package_unavailable'],
+      [{ package_id: 'pkg_gr_2gb_15d' }, 409, 'package_unavailable'],
+      [{ package_id: 'pkg_fr_1gb_7d', max_unit_price: { amount: 1, currency: 'USD' } }, 409, 'price_changed'],
+      [{ package_id: 'pkg_fr_1gb_7d', max_unit_price: { amount: 100_000, currency: 'EUR' } }, 409, 'price_changed'],
+    ] as const;
+    for (const [body, status, code] of refusals) {
+      const answer = await api.post('/v1/orders', body);
+      expect([answer.status, answer.body.code]).toEqual([status, code]);
+    }
+    expect((await api.get('/v1/orders?limit=100')).body.data).toHaveLength(before);
+  });
+
+  it('takes a reference once for ever', async () => {
+    await place({ package_id: 'pkg_fr_1gb_7d', reference: 'once' });
+    const again = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', reference: 'once' });
+    expect([again.status, again.body.code]).toEqual([409, 'reference_taken']);
+  });
+
+  it('cancels what nobody downloaded, refunds it, and refuses once it is active', async () => {
+    const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
+    await ended(id);
+    const canceled = await api.post(`/v1/orders/${id}/cancel`);
+    expect([canceled.status, canceled.body.data.status]).toEqual([202, 'canceling']);
+    const order = await eventually('canceled', async () => {
+      const { data } = (await api.get(`/v1/orders/${id}`)).body;
+      return data.status === 'canceled' ? data : null;
+    });
+    expect(order.refunded).toEqual(order.total);
+    expect(order.esims[0].status).toBe('canceled');
+    expect((await api.post(`/v1/orders/${id}/cancel`)).body.code).toBe('order_not_cancelable');
+
+    const active = await place({ package_id: 'pkg_fr_1gb_7d' });
+    const issued = await ended(active.id);
+    await api.post(`/v1/sandbox/esims/${issued['esims'][0].esim_id}/activate`);
+    expect((await api.post(`/v1/orders/${active.id}/cancel`)).body.code).toBe('order_not_cancelable');
+  });
+});
+
+describe('idempotency', () => {
+  it('places one order when the same key arrives fifty times at once, and answers identical bytes', async () => {
+    const idempotencyKey = randomUUID();
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        api.post('/v1/orders', { package_id: 'pkg_de_1gb_7d' }, { idempotencyKey }),
+      ),
+    );
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]));
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+    expect(new Set(answers.map((answer) => answer.headers.get('x-request-id'))).size).toBe(1);
+    expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1);
+    const id = answers[0]!.body.data.id as string;
+    await ended(id);
+    const { rows } = await service.database.pool.query(
+      `SELECT count(DISTINCT o.id)::int AS orders, count(e.id)::int AS esims
+       FROM orders o LEFT JOIN esims e ON e.order_id = o.id WHERE o.package_id = 'pkg_de_1gb_7d'`,
+    );
+    expect(rows[0]).toEqual({ orders: 1, esims: 1 });
+  });
+
+  it('places fifty orders for fifty keys at once', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => api.post('/v1/orders', { package_id: 'pkg_it_1gb_7d' })),
+    );
+    expect(new Set(answers.map((answer) => answer.body.data.id)).size).toBe(50);
+    await Promise.all(answers.map((answer) => ended(answer.body.data.id)));
+  });
+
+  it('replays a refusal after the claim, and frees the key of a call that failed validation', async () => {
+    const key = randomUUID();
+    const body = { package_id: 'pkg_no_such' };
+    const first = await api.post('/v1/orders', body, { idempotencyKey: key });
+    const second = await api.post('/v1/orders', body, { idempotencyKey: key });
+    expect([second.status, second.text]).toEqual([404, first.text]);
+    expect(second.headers.get('idempotent-replayed')).toBe('true');
+    expect(second.headers.get('content-type')).toContain('application/problem+json');
+
+    const other = randomUUID();
+    const invalid = await api.post('/v1/orders', { package_id: 7 }, { idempotencyKey: other });
+    expect([invalid.status, invalid.body.code]).toEqual([400, 'validation_failed']);
+    const corrected = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey: other });
+    expect(corrected.status).toBe(202);
+    const changed = await api.post('/v1/orders', { package_id: 'pkg_it_1gb_7d' }, { idempotencyKey: other });
+    expect([changed.status, changed.body.code]).toEqual([422, 'idempotency_key_reused']);
+  });
+
+  it('lets a key past its 24 hours begin anew, whether or not it was purged', async () => {
+    const key = randomUUID();
+    const first = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey: key });
+    await service.database.pool.query(`UPDATE idempotency_keys SET expires_at = now() WHERE key = $1`, [key]);
+    const second = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey: key });
+    expect(second.body.data.id).not.toBe(first.body.data.id);
+  });
+});

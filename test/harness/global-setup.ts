@@ -1,0 +1,49 @@
+import 'reflect-metadata';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../src/infra/embedded-postgres/index.js';
+import { migrateDatabase } from '../../src/apps/migration.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Superuser URL of the server; its databases are cloned from `TEMPLATE_DATABASE`. */
+    postgresUrl: string;
+  }
+}
+
+/** Durability is off: tests kill our processes, never PostgreSQL's disk. */
+const TEST_SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  max_connections: 400,
+};
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Tests that kill processes run the built output, so it must be this source's.
+  execFileSync(process.execPath, ['scripts/start.mjs', 'build'], { stdio: 'inherit', cwd: project.config.root });
+  return start(project);
+}
+
+async function start(project: TestProject): Promise<() => Promise<void>> {
+  const directory = mkdtempSync(path.join(tmpdir(), 'esim-test-'));
+  const postgres = await startEmbeddedPostgres({
+    dataDir: path.join(directory, 'postgres'),
+    settings: TEST_SETTINGS,
+  });
+  const client = new Client({ connectionString: postgres.url() });
+  await client.connect();
+  await client.query('CREATE DATABASE template_esim');
+  await client.end();
+  await migrateDatabase(postgres.url('template_esim'));
+  project.provide('postgresUrl', postgres.url());
+  return async () => {
+    await postgres.stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+}

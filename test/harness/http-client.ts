@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The body's exact text. */
+  readonly text: string;
+  // Tests look into answers of every shape; the OpenAPI fuzz checks the shapes themselves.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any;
+}
+
+export interface CallOptions {
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  /** POSTs get a fresh key unless one is given; null sends none. */
+  readonly idempotencyKey?: string | null;
+}
+
+/** Calls one port with one bearer token. */
+export class HttpClient {
+  constructor(
+    readonly baseUrl: string,
+    private readonly token: string | null,
+  ) {}
+
+  get(path: string, headers: Record<string, string> = {}): Promise<ApiAnswer> {
+    return this.call('GET', path, { headers });
+  }
+
+  post(path: string, body?: unknown, options: Omit<CallOptions, 'body'> = {}): Promise<ApiAnswer> {
+    return this.call('POST', path, { ...options, body });
+  }
+
+  async call(method: string, path: string, options: CallOptions = {}): Promise<ApiAnswer> {
+    const headers: Record<string, string> = { ...options.headers };
+    if (this.token !== null) headers['authorization'] ??= `Bearer ${this.token}`;
+    if (options.body !== undefined) headers['content-type'] ??= 'application/json';
+    if (method === 'POST' && options.idempotencyKey !== null) {
+      headers['idempotency-key'] ??= options.idempotencyKey ?? randomUUID();
+    }
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers,
+      redirect: 'manual',
+      ...(options.body === undefined
+        ? {}
+        : { body: typeof options.body === 'string' ? options.body : JSON.stringify(options.body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parse(text) };
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,6 @@
+export { createTestDatabase, type TestDatabase } from './database.js';
+export { eventually } from './eventually.js';
+export { type ApiAnswer, HttpClient } from './http-client.js';
+export { startTestService, type TestPartner, type TestService } from './service.js';
+export { ADMIN_TOKEN, testEnvironment } from './settings.js';
+export { type ReceivedWebhook, startReceiver, type TestReceiver } from './webhook-receiver.js';

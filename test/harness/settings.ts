@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+
+export const ADMIN_TOKEN = randomBytes(24).toString('hex');
+const SECRETS_KEY = randomBytes(32).toString('base64');
+
+/** Settings of a service under test: free ports, loopback receivers, no log; `overrides` win. */
+export function testEnvironment(databaseUrl: string, overrides: Record<string, string> = {}): Record<string, string> {
+  return {
+    NODE_ENV: 'test',
+    LOG_LEVEL: 'silent',
+    DATABASE_URL: databaseUrl,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    OPS_PORT: '0',
+    ADMIN_TOKENS: `portal:${ADMIN_TOKEN}`,
+    SECRETS_KEYS: `test:${SECRETS_KEY}`,
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+    SWEEP_INTERVAL_MS: '250',
+    LEASE_MS: '3000',
+    // High enough that a test which is not about the limit never meets it.
+    RATE_LIMIT_PER_MINUTE: '6000000',
+    RATE_LIMIT_BURST: '1000000',
+    ...overrides,
+  };
+}

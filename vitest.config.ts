@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    environment: 'node',
+    pool: 'forks',
+    // Two cores: more files at once only make each other's deadlines late.
+    maxWorkers: 2,
+    globalSetup: ['test/harness/global-setup.ts'],
+    setupFiles: ['test/harness/setup-file.ts'],
+    hookTimeout: 60_000,
+    testTimeout: 30_000,
+    retry: 0,
+    // The cache ignores tsconfig changes and would keep a stale green.
+    fsModuleCache: false,
+    reporters: ['default', './test/harness/closing-line.reporter.ts'],
+  },
+});
