@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 import type { CallRowsRepository } from './call-rows.repository.js';
@@ -12,6 +11,7 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 /** How long a stop goes on trying. */
 const CLOSE_LIMIT_MS = 2_000;
+const LAST_STATEMENT_MS = 500;
 
 /** Writes rows in the background, one statement at a time; failures are retried and keep the rows (D38). */
 export class CallRowWriter {
@@ -40,8 +40,12 @@ export class CallRowWriter {
     this.closeByMs = performance.now() + CLOSE_LIMIT_MS;
     this.endPause?.();
     this.start();
+    let timer: NodeJS.Timeout | undefined;
     // A statement that hangs must not hang the stop.
-    await Promise.race([this.running, sleep(2 * CLOSE_LIMIT_MS, undefined, { ref: false })]);
+    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_LIMIT_MS + LAST_STATEMENT_MS)));
+    await Promise.race([this.running, limit]);
+    clearTimeout(timer);
+    this.giveUp();
     this.dropped.report();
   }
 

@@ -102,7 +102,7 @@ export class OrderQueueRepository {
       tx,
       lease,
       outcome.status,
-      `quantity_issued = $4, quantity_failed = $5, refunded_amount = unit_price_amount * $5, issued_at = now(),
+      `quantity_issued = $4::int, quantity_failed = $5::int, refunded_amount = unit_price_amount * $5::int, issued_at = now(),
        failure_code = $6, failure_reason = $7`,
       [outcome.issued, outcome.failed, outcome.failure?.code ?? null, outcome.failure?.reason ?? null],
       'processing',

@@ -79,18 +79,26 @@ export class WebhookDeliveriesRepository {
     );
   }
 
-  /** A new delivery of the same event and bytes (D33); false when the source is a test or its endpoint is deleted. */
-  async insertResend(tx: Tx, newId: string, sourceId: string): Promise<boolean> {
-    const { affected } = await sql(
+  /**
+   * A new delivery of the same event and bytes (D33); answers the partner, or null when the source is a test or its
+   * endpoint is deleted.
+   */
+  async insertResend(tx: Tx, newId: string, sourceId: string): Promise<string | null> {
+    const { rows } = await sql<{ partner_id: string }>(
       tx.manager,
-      `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at)
-       SELECT $1, d.endpoint_id, d.event_id, d.event_type, 'resend', 'pending', now()
-       FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
-       WHERE d.id = $2 AND d.event_id IS NOT NULL AND w.deleted_at IS NULL
-       FOR KEY SHARE OF w`,
+      `WITH source AS (
+         SELECT d.endpoint_id, d.event_id, d.event_type, w.partner_id
+         FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+         WHERE d.id = $2 AND d.event_id IS NOT NULL AND w.deleted_at IS NULL
+         FOR KEY SHARE OF w
+       ), inserted AS (
+         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at)
+         SELECT $1, endpoint_id, event_id, event_type, 'resend', 'pending', now() FROM source
+       )
+       SELECT partner_id FROM source`,
       [newId, sourceId],
     );
-    return affected === 1;
+    return rows[0]?.partner_id ?? null;
   }
 
   /** D32: what failed since the endpoint's last 2xx is owed again, once per event; answers how many. */

@@ -32,20 +32,6 @@ export class WebhookEndpointsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  async partnerExists(partnerId: string): Promise<boolean> {
-    const { rows } = await sql(this.manager, 'SELECT 1 FROM partners WHERE id = $1', [partnerId]);
-    return rows.length > 0;
-  }
-
-  /**
-   * Lets creations of one partner go one at a time; false when there is no such partner. NO KEY: the partner's
-   * orders and events, whose foreign keys share-lock this row, do not wait.
-   */
-  async lockPartner(tx: Tx, partnerId: string): Promise<boolean> {
-    const text = 'SELECT 1 FROM partners WHERE id = $1 FOR NO KEY UPDATE';
-    return (await sql(tx.manager, text, [partnerId])).rows.length > 0;
-  }
-
   async countOf(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
     return tx.manager.countBy(WebhookEndpointEntity, { partnerId, mode, deletedAt: IsNull() });
   }
@@ -57,6 +43,11 @@ export class WebhookEndpointsRepository {
   async find(key: EndpointKey, tx?: Tx): Promise<WebhookEndpointEntity | null> {
     const manager = tx?.manager ?? this.manager;
     return manager.findOneBy(WebhookEndpointEntity, { ...key, deletedAt: IsNull() });
+  }
+
+  /** The delivery log outlives its endpoint. */
+  async existedOnce(key: EndpointKey): Promise<boolean> {
+    return this.manager.existsBy(WebhookEndpointEntity, { ...key });
   }
 
   /** Locks the endpoint against other changes of it, and against nothing else. */

@@ -55,8 +55,8 @@ function adoptedServer(cluster: Cluster, lock: ServerLock): RunningServer {
  */
 export async function untilGone(pid: number, dataDir: string, signal?: AbortSignal): Promise<void> {
   while (await isPostgresOf(pid, dataDir)) {
+    await sleep(POLL_MS, undefined, signal && { signal }).catch(() => {});
     if (signal?.aborted) return new Promise(() => {});
-    await sleep(POLL_MS, undefined, { ref: false });
   }
 }
 

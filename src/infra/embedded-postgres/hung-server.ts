@@ -3,12 +3,12 @@ import { hasLivingOwner, readLock } from './lock-file.js';
 import { isPostgresOf } from './processes.js';
 import { shutDown } from './shutdown.js';
 
-/** How long a server without an owner may neither answer nor end. It loses nothing: what is committed is on disk. */
-const PATIENCE_MS = 5_000;
+/** Milliseconds that such a server is given. Ending it too early would lose nothing: what is committed is on disk. */
+const PATIENCE_MS = 3_000;
 
 /**
- * Ends a server that its owner has left behind in a state in which it neither serves nor stops, which
- * PostgreSQL 18 can reach when it is told to stop just after one of its processes was killed (D2).
+ * Ends a server that has outlived its owner but neither serves nor stops (D2). PostgreSQL 18.4 gets there when
+ * the fast shutdown comes while it restarts because one of its processes was killed: it then waits for ever.
  */
 export class HungServerWatch {
   private readonly dataDir: string;

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCluster } from '../../../src/infra/embedded-postgres/cluster.js';
 import { choosePort } from '../../../src/infra/embedded-postgres/port.js';
@@ -49,6 +50,22 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     await application.kill();
     expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
   });
+
+  it.runIf(isLinux)(
+    'after a SIGKILL of one PostgreSQL process and the application, which hangs the server',
+    async () => {
+      const dataDir = await sharedCluster();
+      const application = Application.launch(dataDir);
+      await application.ready();
+      const postmaster = postmasterPid(dataDir);
+      const [child = 0] = (await postgresProcessesOf(dataDir)).filter((pid) => pid !== postmaster);
+      process.kill(child, 'SIGKILL');
+      // The server is told to stop by the death of the application, in the middle of restarting its processes.
+      await sleep(15);
+      await application.kill();
+      expect(await keptRows((await start(dataDir)).url())).toEqual(ANSWER);
+    },
+  );
 
   it.runIf(isLinux)('while a session of the killed server is still computing', async () => {
     const dataDir = await sharedCluster();

@@ -52,7 +52,7 @@ export interface FinishedCall {
   readonly remoteAddress: string;
   readonly replayOf: string | null;
   readonly finishedAt: Date;
-  readonly errorCode?: ErrorCode | null;
+  readonly errorCode: ErrorCode | null;
 }
 
 /** Takes every answer of the port exactly once. It must not throw and must not wait. */

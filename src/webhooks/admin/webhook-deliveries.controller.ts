@@ -1,0 +1,80 @@
+import { Controller, Get, HttpCode, Param, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { NotFound } from '../../common/errors/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import {
+  Idempotent,
+  type IdempotentCall,
+  IdempotencyInterceptor,
+  OnceOnly,
+  type RenderedAnswer,
+} from '../../infra/idempotency/index.js';
+import { SendOnRequest } from '../send-on-request.js';
+import { WebhookDeliveriesRepository } from '../webhook-deliveries.repository.js';
+import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
+import { DeliveriesQueryDto, toDeliveryFilters } from './deliveries-query.dto.js';
+import {
+  toDeliveryResponse,
+  toDeliveryWithAttemptsResponse,
+  type WebhookDeliveryResponse,
+  type WebhookDeliveryWithAttemptsResponse,
+} from './webhook-delivery.response.js';
+import { WebhookEndpointsQueryDto } from './webhook-endpoint-requests.dto.js';
+import { toEndpointResponse, type WebhookEndpointResponse } from './webhook-endpoint.response.js';
+
+/** The delivery log (spec section 2) and endpoints across partners, for the portal and for support. */
+@ApiTags('Webhook deliveries')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1')
+export class WebhookDeliveriesController {
+  constructor(
+    private readonly endpoints: WebhookEndpointsRepository,
+    private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly send: SendOnRequest,
+    private readonly onceOnly: OnceOnly,
+  ) {}
+
+  @Get('webhook-endpoints')
+  async listEndpointsOfAllPartners(
+    @Query() query: WebhookEndpointsQueryDto,
+  ): Promise<ListAnswer<WebhookEndpointResponse>> {
+    const page = await this.endpoints.listAll(query.status, toListOptions(query));
+    return new ListAnswer(mapPage(page, toEndpointResponse));
+  }
+
+  @Get('partners/:pid/webhook-endpoints/:id/deliveries')
+  async listDeliveries(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Query() query: DeliveriesQueryDto,
+  ): Promise<ListAnswer<WebhookDeliveryResponse>> {
+    if (!(await this.endpoints.existedOnce({ partnerId, id }))) throw new NotFound();
+    const page = await this.deliveries.list(id, toDeliveryFilters(query), toListOptions(query));
+    return new ListAnswer(mapPage(page, toDeliveryResponse));
+  }
+
+  @Get('deliveries/:id')
+  async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
+    const delivery = await this.deliveries.find(id);
+    if (!delivery) throw new NotFound();
+    return toDeliveryWithAttemptsResponse(delivery, await this.deliveries.attemptsOf(id));
+  }
+
+  @Post('deliveries/:id/resend')
+  @HttpCode(202)
+  @UseInterceptors(IdempotencyInterceptor)
+  async resendDelivery(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('id', PathId('dlv')) id: string,
+  ): Promise<RenderedAnswer> {
+    return this.onceOnly.run(call, async (tx) => {
+      const delivery = await this.send.resend(tx, by, id);
+      const location = `/internal/v1/deliveries/${delivery.id}`;
+      return { status: 202, data: toDeliveryResponse(delivery), location };
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import { ApiProperty } from '@nestjs/swagger';
+import {
+  ATTEMPT_OUTCOMES,
+  type AttemptOutcome,
+  DELIVERY_EVENT_TYPES,
+  DELIVERY_KINDS,
+  DELIVERY_STATUSES,
+  type DeliveryEventType,
+  type DeliveryKind,
+  type DeliveryStatus,
+  type LoggedAttempt,
+} from '../delivery.js';
+import { deliveryStatus, type WebhookDeliveryEntity } from '../webhook-delivery.entity.js';
+
+export class WebhookDeliveryResponse {
+  @ApiProperty({ type: String, example: 'dlv_01KAEXAMPLE000000000000000' })
+  id!: string;
+
+  @ApiProperty({ type: String })
+  endpoint_id!: string;
+
+  @ApiProperty({ type: String, nullable: true, description: 'Null for a test, which is no event.' })
+  event_id!: string | null;
+
+  @ApiProperty({ enum: DELIVERY_EVENT_TYPES })
+  event_type!: DeliveryEventType;
+
+  @ApiProperty({ enum: DELIVERY_KINDS })
+  kind!: DeliveryKind;
+
+  @ApiProperty({ enum: DELIVERY_STATUSES, description: '`held`: owed to an endpoint that is disabled.' })
+  status!: DeliveryStatus;
+
+  @ApiProperty({ type: 'integer', description: 'Attempts made, interrupted ones included.' })
+  attempt_count!: number;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Null unless pending.' })
+  next_attempt_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  delivered_at!: string | null;
+}
+
+export class WebhookAttemptResponse {
+  @ApiProperty({ type: 'integer', minimum: 1 })
+  number!: number;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  started_at!: string;
+
+  @ApiProperty({ enum: ATTEMPT_OUTCOMES })
+  outcome!: AttemptOutcome;
+
+  @ApiProperty({ type: 'integer', nullable: true })
+  status_code!: number | null;
+
+  @ApiProperty({ type: 'integer', description: 'Until the status line, or until the attempt failed.' })
+  latency_ms!: number;
+
+  @ApiProperty({ type: String, nullable: true, example: 'connect: ECONNREFUSED' })
+  error!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, description: 'At most 16 KB.' })
+  response_body!: string | null;
+}
+
+export class WebhookDeliveryWithAttemptsResponse extends WebhookDeliveryResponse {
+  @ApiProperty({ type: () => [WebhookAttemptResponse] })
+  attempts!: readonly WebhookAttemptResponse[];
+}
+
+export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeliveryResponse {
+  const status = deliveryStatus(delivery);
+  return {
+    id: delivery.id,
+    endpoint_id: delivery.endpointId,
+    event_id: delivery.eventId,
+    event_type: delivery.eventType,
+    kind: delivery.kind,
+    status,
+    attempt_count: delivery.attemptCount,
+    next_attempt_at: status === 'pending' ? (delivery.nextAttemptAt?.toISOString() ?? null) : null,
+    created_at: delivery.createdAt.toISOString(),
+    delivered_at: delivery.deliveredAt?.toISOString() ?? null,
+  };
+}
+
+export function toDeliveryWithAttemptsResponse(
+  delivery: WebhookDeliveryEntity,
+  attempts: readonly LoggedAttempt[],
+): WebhookDeliveryWithAttemptsResponse {
+  return { ...toDeliveryResponse(delivery), attempts: attempts.map(toAttemptResponse) };
+}
+
+function toAttemptResponse(attempt: LoggedAttempt): WebhookAttemptResponse {
+  return {
+    number: attempt.number,
+    started_at: attempt.startedAt.toISOString(),
+    outcome: attempt.outcome,
+    status_code: attempt.statusCode,
+    latency_ms: attempt.latencyMs,
+    error: attempt.error,
+    response_body: attempt.responseBody,
+  };
+}

@@ -1,0 +1,105 @@
+import { Body, Controller, HttpCode, Param, Post, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { PathId } from '../../infra/http/index.js';
+import {
+  type Answer,
+  Idempotent,
+  type IdempotentCall,
+  IdempotencyInterceptor,
+  OnceOnly,
+  type RenderedAnswer,
+} from '../../infra/idempotency/index.js';
+import { RotateSecret } from '../rotate-secret.js';
+import { SendOnRequest } from '../send-on-request.js';
+import { SwitchEndpoint } from '../switch-endpoint.js';
+import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
+import { DEFAULT_GRACE_SECONDS, EnableWebhookEndpointDto, RotateWebhookSecretDto } from './webhook-endpoint-requests.dto.js';
+import { toDeliveryResponse } from './webhook-delivery.response.js';
+import { toEndpointResponse, toRotatedSecretResponse } from './webhook-endpoint.response.js';
+
+/** What the portal's endpoint row can do: the status switch, the secret, a test (api.md, D29, D32). */
+@ApiTags('Webhook endpoints')
+@UseGuards(AdminTokenGuard)
+@UseInterceptors(IdempotencyInterceptor)
+@Controller('internal/v1/partners/:pid/webhook-endpoints/:id')
+export class WebhookEndpointActionsController {
+  constructor(
+    private readonly switchEndpoint: SwitchEndpoint,
+    private readonly rotate: RotateSecret,
+    private readonly send: SendOnRequest,
+    private readonly onceOnly: OnceOnly,
+  ) {}
+
+  @Post('enable')
+  @HttpCode(200)
+  async enableEndpoint(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body?: EnableWebhookEndpointDto,
+  ): Promise<RenderedAnswer> {
+    const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
+    return this.onceOnly.run(call, async (tx) =>
+      ok(await this.switchEndpoint.enable(tx, by, { partnerId, id }, choice)),
+    );
+  }
+
+  @Post('disable')
+  @HttpCode(200)
+  async disableEndpoint(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<RenderedAnswer> {
+    return this.onceOnly.run(call, async (tx) => ok(await this.switchEndpoint.disable(tx, by, { partnerId, id })));
+  }
+
+  @Post('rotate-secret')
+  @HttpCode(200)
+  async rotateSecret(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body?: RotateWebhookSecretDto,
+  ): Promise<RenderedAnswer> {
+    const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
+    return this.onceOnly.run(call, async (tx) => {
+      const { endpoint, secret } = await this.rotate.execute(tx, by, { partnerId, id }, graceSeconds);
+      return { status: 200, data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
+    });
+  }
+
+  @Post('rotate-secret/finish')
+  @HttpCode(200)
+  async finishRotation(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<RenderedAnswer> {
+    return this.onceOnly.run(call, async (tx) => ok(await this.rotate.finish(tx, by, { partnerId, id })));
+  }
+
+  @Post('test')
+  @HttpCode(202)
+  async sendTest(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<RenderedAnswer> {
+    return this.onceOnly.run(call, async (tx) => ({
+      status: 202,
+      data: toDeliveryResponse(await this.send.test(tx, by, { partnerId, id })),
+    }));
+  }
+}
+
+function ok(endpoint: WebhookEndpointEntity): Answer {
+  return { status: 200, data: toEndpointResponse(endpoint) };
+}

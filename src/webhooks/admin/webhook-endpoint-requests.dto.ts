@@ -1,0 +1,127 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ArrayNotEmpty, ArrayUnique, IsArray, IsIn, IsInt, IsString, Max, MaxLength, Min, ValidateIf } from 'class-validator';
+import { MODES, type Mode } from '../../common/mode.js';
+import { EVENT_TYPES, type EventType } from '../../events/index.js';
+import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
+import type { NewEndpointTerms } from '../register-endpoint.js';
+import { MAX_URL_LENGTH } from '../target-policy.js';
+import { ENDPOINT_STATUSES, type EndpointStatus } from '../webhook-endpoint.entity.js';
+import type { EndpointChange } from '../webhook-endpoints.repository.js';
+
+const MAX_DESCRIPTION = 200;
+const MAX_GRACE_SECONDS = 604_800;
+export const DEFAULT_GRACE_SECONDS = 86_400;
+
+const oneOf = (values: readonly string[]): { message: string } => ({ message: `must be one of ${values.join(', ')}` });
+
+/** Text only; what the URL may be depends on the settings and is the service's rule (D35). */
+function TargetUrl(): PropertyDecorator {
+  return compose(
+    IsString({ message: 'must be text' }),
+    MaxLength(MAX_URL_LENGTH, { message: `must have at most ${MAX_URL_LENGTH} characters` }),
+  );
+}
+
+/** Absent or null means every type; `[]` would mean none and is refused (D28). */
+function EventTypes(): PropertyDecorator {
+  return compose(
+    IsArray({ message: 'must be a list of event types' }),
+    ArrayNotEmpty({ message: 'must not be empty; leave it out for every type' }),
+    ArrayUnique({ message: 'must not repeat a type' }),
+    IsIn(EVENT_TYPES, { each: true, message: 'must hold known event types' }),
+  );
+}
+
+export class CreateWebhookEndpointDto {
+  @ApiProperty({ enum: MODES })
+  @IsIn(MODES, oneOf(MODES))
+  mode!: Mode;
+
+  @ApiProperty({ type: String, maxLength: MAX_URL_LENGTH, example: 'https://partner.example/webhooks' })
+  @TargetUrl()
+  url!: string;
+
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_DESCRIPTION })
+  @Optional()
+  @ShortText(MAX_DESCRIPTION)
+  description?: string | null;
+
+  @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
+  @Optional()
+  @EventTypes()
+  event_types?: EventType[] | null;
+}
+
+export class UpdateWebhookEndpointDto {
+  @ApiPropertyOptional({ type: String, maxLength: MAX_URL_LENGTH })
+  @ValidateIf((body: UpdateWebhookEndpointDto) => body.url !== undefined)
+  @TargetUrl()
+  url?: string;
+
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_DESCRIPTION })
+  @Optional()
+  @ShortText(MAX_DESCRIPTION)
+  description?: string | null;
+
+  @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
+  @Optional()
+  @EventTypes()
+  event_types?: EventType[] | null;
+}
+
+export const HELD_CHOICES = ['release', 'discard'] as const;
+export const FAILED_CHOICES = ['resend', 'leave'] as const;
+
+export class EnableWebhookEndpointDto {
+  @ApiPropertyOptional({ enum: HELD_CHOICES, nullable: true, default: 'release' })
+  @Optional()
+  @IsIn(HELD_CHOICES, oneOf(HELD_CHOICES))
+  held?: (typeof HELD_CHOICES)[number] | null;
+
+  @ApiPropertyOptional({ enum: FAILED_CHOICES, nullable: true, default: 'leave', description: 'Since the last 2xx.' })
+  @Optional()
+  @IsIn(FAILED_CHOICES, oneOf(FAILED_CHOICES))
+  failed?: (typeof FAILED_CHOICES)[number] | null;
+}
+
+export class RotateWebhookSecretDto {
+  @ApiPropertyOptional({
+    type: 'integer',
+    nullable: true,
+    minimum: 0,
+    maximum: MAX_GRACE_SECONDS,
+    default: DEFAULT_GRACE_SECONDS,
+    description: 'How long the old secret signs too.',
+  })
+  @Optional()
+  @IsInt({ message: 'must be a whole number of seconds' })
+  @Min(0, { message: 'must be at least 0' })
+  @Max(MAX_GRACE_SECONDS, { message: `must be at most ${MAX_GRACE_SECONDS}` })
+  grace_seconds?: number | null;
+}
+
+export class WebhookEndpointsQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ enum: ENDPOINT_STATUSES })
+  @Optional()
+  @IsIn(ENDPOINT_STATUSES, oneOf(ENDPOINT_STATUSES))
+  status?: EndpointStatus;
+}
+
+export function toNewEndpointTerms(partnerId: string, body: CreateWebhookEndpointDto): NewEndpointTerms {
+  return {
+    partnerId,
+    mode: body.mode,
+    url: body.url,
+    description: body.description ?? null,
+    eventTypes: body.event_types ?? null,
+  };
+}
+
+/** Fields that the body has; null is a value here: it empties the description and chooses every type. */
+export function toEndpointChange(body: UpdateWebhookEndpointDto): EndpointChange {
+  return {
+    ...(body.url === undefined ? {} : { url: body.url }),
+    ...(body.description === undefined ? {} : { description: body.description }),
+    ...(body.event_types === undefined ? {} : { eventTypes: body.event_types }),
+  };
+}

@@ -1,0 +1,123 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  Param,
+  Patch,
+  Post,
+  Query,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { Transactions } from '../../infra/database/index.js';
+import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import {
+  Idempotent,
+  type IdempotentCall,
+  IdempotencyInterceptor,
+  OnceOnly,
+  type RenderedAnswer,
+} from '../../infra/idempotency/index.js';
+import { FindPartner } from '../../partners/index.js';
+import { ChangeEndpoint } from '../change-endpoint.js';
+import { FindEndpoint } from '../find-endpoint.js';
+import { RegisterEndpoint } from '../register-endpoint.js';
+import { TargetCheck } from '../target-check.js';
+import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
+import {
+  CreateWebhookEndpointDto,
+  toEndpointChange,
+  toNewEndpointTerms,
+  UpdateWebhookEndpointDto,
+} from './webhook-endpoint-requests.dto.js';
+import {
+  type DeletedWebhookEndpointResponse,
+  toCreatedEndpointResponse,
+  toEndpointResponse,
+  type WebhookEndpointResponse,
+} from './webhook-endpoint.response.js';
+
+/** A partner's webhook endpoints (spec section 2, api.md). */
+@ApiTags('Webhook endpoints')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/webhook-endpoints')
+export class WebhookEndpointsController {
+  constructor(
+    private readonly register: RegisterEndpoint,
+    private readonly change: ChangeEndpoint,
+    private readonly find: FindEndpoint,
+    private readonly targets: TargetCheck,
+    private readonly partners: FindPartner,
+    private readonly endpoints: WebhookEndpointsRepository,
+    private readonly onceOnly: OnceOnly,
+    private readonly transactions: Transactions,
+  ) {}
+
+  @Post()
+  @UseInterceptors(IdempotencyInterceptor)
+  async createEndpoint(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Body() body: CreateWebhookEndpointDto,
+  ): Promise<RenderedAnswer> {
+    this.targets.assertAllowed(body.url);
+    const terms = toNewEndpointTerms(partnerId, body);
+    return this.onceOnly.run(call, async (tx) => {
+      const { endpoint, secret } = await this.register.execute(tx, by, terms);
+      return {
+        status: 201,
+        data: toCreatedEndpointResponse(endpoint, secret),
+        location: `/internal/v1/partners/${partnerId}/webhook-endpoints/${endpoint.id}`,
+        secretFields: ['secret'],
+      };
+    });
+  }
+
+  @Get()
+  async listEndpoints(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Query() query: ListQueryDto,
+  ): Promise<ListAnswer<WebhookEndpointResponse>> {
+    await this.partners.getById(partnerId);
+    const page = await this.endpoints.listOfPartner(partnerId, toListOptions(query));
+    return new ListAnswer(mapPage(page, toEndpointResponse));
+  }
+
+  @Get(':id')
+  async getEndpoint(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<WebhookEndpointResponse> {
+    return toEndpointResponse(await this.find.getById({ partnerId, id }));
+  }
+
+  @Patch(':id')
+  async updateEndpoint(
+    @Author() by: ChangeAuthor,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body: UpdateWebhookEndpointDto,
+  ): Promise<WebhookEndpointResponse> {
+    if (body.url !== undefined) this.targets.assertAllowed(body.url);
+    const wanted = toEndpointChange(body);
+    return toEndpointResponse(
+      await this.transactions.run((tx) => this.change.update(tx, by, { partnerId, id }, wanted)),
+    );
+  }
+
+  @Delete(':id')
+  async deleteEndpoint(
+    @Author() by: ChangeAuthor,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<DeletedWebhookEndpointResponse> {
+    await this.transactions.run((tx) => this.change.delete(tx, by, { partnerId, id }));
+    return { id, deleted: true };
+  }
+}

@@ -1,0 +1,71 @@
+import { Injectable } from '@nestjs/common';
+import { AuditLog, type ChangeAuthor } from '../audit/index.js';
+import { Clock } from '../common/clock.js';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { newId } from '../common/ids.js';
+import type { Tx } from '../infra/database/index.js';
+import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { TEST_EVENT_TYPE } from './delivery.js';
+import { FindEndpoint } from './find-endpoint.js';
+import { WEBHOOK_WAKE_UPS_QUEUE } from './wake-ups.js';
+import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
+import type { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+import { endpointStatus } from './webhook-endpoint.entity.js';
+import type { EndpointKey } from './webhook-endpoints.repository.js';
+
+/** Deliveries that a person asks for: tests and resends, counted apart (D33; decisions, `webhook.test`). */
+@Injectable()
+export class SendOnRequest {
+  constructor(
+    private readonly find: FindEndpoint,
+    private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly audit: AuditLog,
+    private readonly clock: Clock,
+    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
+  ) {}
+
+  /** One attempt, no retry, not in the feed. @throws NotFound; AppError `conflict` while blocked or disabled */
+  async test(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookDeliveryEntity> {
+    const endpoint = await this.find.getForChange(tx, key);
+    const status = endpointStatus(endpoint);
+    if (status !== 'enabled') throw new AppError('conflict', { detail: `The endpoint is ${status}.` });
+    const id = newId('dlv');
+    await this.deliveries.insertTest(tx, { id, endpointId: key.id, body: this.testBody(key.id) });
+    const { partnerId, id: subjectId } = key;
+    const details = { delivery_id: id };
+    await this.audit.record(tx, { ...by, action: 'webhook_endpoint.tested', partnerId, subjectId, details });
+    return this.send(tx, id, key.id);
+  }
+
+  /** A new delivery with the same event id and bytes. @throws NotFound; AppError `conflict` */
+  async resend(tx: Tx, by: ChangeAuthor, deliveryId: string): Promise<WebhookDeliveryEntity> {
+    const source = await this.deliveries.find(deliveryId, tx);
+    if (!source) throw new NotFound();
+    const id = newId('dlv');
+    const partnerId = await this.deliveries.insertResend(tx, id, deliveryId);
+    if (partnerId === null) {
+      throw new AppError('conflict', { detail: 'A test, or a delivery of a deleted endpoint, cannot be sent again.' });
+    }
+    const details = { delivery_id: id, endpoint_id: source.endpointId };
+    const entry = { action: 'webhook_delivery.resent', partnerId, subjectId: deliveryId, details };
+    await this.audit.record(tx, { ...by, ...entry });
+    return this.send(tx, id, source.endpointId);
+  }
+
+  private async send(tx: Tx, id: string, endpointId: string): Promise<WebhookDeliveryEntity> {
+    tx.afterCommit(() => this.wakeUps.request(endpointId));
+    const delivery = await this.deliveries.find(id, tx);
+    if (!delivery) throw new NotFound();
+    return delivery;
+  }
+
+  /** An envelope like an event's, with an id that no event has (spec section 2). */
+  private testBody(endpointId: string): string {
+    return JSON.stringify({
+      id: newId('evt'),
+      type: TEST_EVENT_TYPE,
+      created_at: this.clock.now().toISOString(),
+      data: { endpoint_id: endpointId },
+    });
+  }
+}

@@ -1,0 +1,103 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../common/clock.js';
+import type { SecretBox } from '../../infra/crypto/index.js';
+import { signWebhook } from '../signature.js';
+import type { ClaimedDelivery, LapsedLease } from './claimed-delivery.js';
+import type { ClaimsRepository, LeaseTerms } from './claims.repository.js';
+import type { AttemptResult, FinishedAttempt } from './finished-attempt.js';
+import type { Leases } from './leases.js';
+import type { OutcomeBatcher } from './outcome-batcher.js';
+import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
+
+export interface AttemptPerformerParts {
+  readonly terms: LeaseTerms;
+  readonly leases: Leases;
+  readonly claims: ClaimsRepository;
+  readonly batcher: OutcomeBatcher;
+  readonly sender: WebhookSender;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const USER_AGENT = 'partner-esim-service-webhooks/1.0';
+/** After a fault of ours (a signing secret that does not open) the delivery waits and uses up no attempt. */
+const OUR_FAULT_PAUSE_MS = 60_000;
+
+/** Makes one attempt: signs, sends, records. */
+export class AttemptPerformer {
+  private stopping = false;
+
+  constructor(private readonly parts: AttemptPerformerParts) {}
+
+  /** From now on what was claimed and not sent goes back untouched. */
+  stop(): void {
+    this.stopping = true;
+  }
+
+  /** Resolves when the outcome is committed. */
+  async perform(delivery: ClaimedDelivery): Promise<void> {
+    const { leases, batcher } = this.parts;
+    const control = leases.hold(delivery);
+    try {
+      const result = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
+      if (result) await batcher.add(finished(delivery, result));
+    } finally {
+      leases.drop(delivery);
+    }
+  }
+
+  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptResult | null> {
+    const webhook = this.stopping ? null : this.sign(delivery);
+    if (webhook) return this.parts.sender.send(webhook, control);
+    await this.parts.claims.release(this.parts.terms, delivery, this.stopping ? 0 : OUR_FAULT_PAUSE_MS);
+    return null;
+  }
+
+  /** A fresh `t` at every attempt: receivers refuse what is older than five minutes (D29). */
+  private sign(delivery: ClaimedDelivery): OutgoingWebhook | null {
+    const { secrets, clock, logger } = this.parts;
+    try {
+      const body = Buffer.from(delivery.body);
+      const signature = signWebhook({
+        timestampSeconds: Math.floor(clock.now().getTime() / 1_000),
+        body,
+        secrets: delivery.sealedSecrets.map((sealed) => secrets.open(sealed, delivery.endpointId)),
+      });
+      return { url: delivery.url, body, headers: headersOf(delivery, signature) };
+    } catch (error) {
+      const { id: deliveryId, endpointId } = delivery;
+      logger.error({ event: 'webhook.signing_failed', deliveryId, endpointId, err: error }, 'tried again in a minute');
+      return null;
+    }
+  }
+}
+
+/** The document's headers and nothing else (spec section 6, D28). */
+function headersOf(delivery: ClaimedDelivery, signature: string): Record<string, string> {
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': USER_AGENT,
+    'X-Service-Signature': signature,
+    'X-Service-Event': delivery.eventType,
+    'X-Service-Delivery': delivery.id,
+  };
+}
+
+function finished(delivery: ClaimedDelivery, result: AttemptResult): FinishedAttempt {
+  const { id: deliveryId, endpointId, fence, countedAttempts } = delivery;
+  return { ...result, deliveryId, endpointId, fence, countedAttempts };
+}
+
+/** The attempt of a process that died: nobody knows what the receiver answered (D30). */
+function lapsedAttempt({ agoMs, ranMs }: LapsedLease): AttemptResult {
+  return {
+    outcome: 'interrupted',
+    statusCode: null,
+    latencyMs: ranMs,
+    error: 'interrupted',
+    phases: null,
+    responseBody: null,
+    endedAt: performance.now() - agoMs,
+  };
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Clock } from '../../common/clock.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { SecretBox } from '../../infra/crypto/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { InjectWakeUps, LaneRunner, type LaneWork, WakeUps } from '../../infra/queue/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
+import { AttemptPerformer } from './attempt-performer.js';
+import { AttemptRecorder } from './attempt-recorder.js';
+import type { ClaimedDelivery } from './claimed-delivery.js';
+import { ClaimsRepository, type LeaseTerms } from './claims.repository.js';
+import { Leases } from './leases.js';
+import { NextLooks } from './next-looks.js';
+import { OutcomeBatcher } from './outcome-batcher.js';
+import { WebhookSender } from './webhook-sender.js';
+
+/** Attempts under way at once in this process; each is little more than a socket. */
+const TOTAL_SLOTS = 2_048;
+/** What is left of the outcomes when the deadline of a stop has passed. */
+const LAST_RECORDS_MS = 2_000;
+const ENDPOINTS_PER_SWEEP = 1_000;
+
+/** Sends what is owed: one lane per endpoint, so that a hanging receiver fills its own slots only (D34). */
+@Injectable()
+export class DeliveryEngine implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly terms: LeaseTerms;
+  private readonly runner: LaneRunner<ClaimedDelivery>;
+  private readonly leases: Leases;
+  private readonly looks: NextLooks;
+  private readonly sweeper: Sweeper;
+  private readonly performer: AttemptPerformer;
+  private sweptTo = '';
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) wakeUps: WakeUps,
+    private readonly claims: ClaimsRepository,
+    private readonly sender: WebhookSender,
+    recorder: AttemptRecorder,
+    secrets: SecretBox,
+    clock: Clock,
+  ) {
+    const owner = `worker-${process.pid}-${randomUUID()}`;
+    this.terms = { owner, leaseMs: config.leaseMs };
+    this.leases = new Leases({ terms: this.terms, claims, logger });
+    this.looks = new NextLooks(wakeUps, (lane) => this.wake(lane));
+    this.sweeper = new Sweeper({
+      name: 'webhooks.due',
+      intervalMs: config.sweepIntervalMs,
+      logger,
+      run: () => this.sweep(),
+    });
+    const batcher = new OutcomeBatcher({
+      record: (attempts) => recorder.record(owner, attempts),
+      patienceMs: config.leaseMs,
+      logger,
+    });
+    const { terms, leases } = this;
+    this.performer = new AttemptPerformer({ terms, leases, claims, batcher, sender, secrets, clock, logger });
+    this.runner = new LaneRunner(this, {
+      slotsPerLane: config.webhooks.concurrencyPerEndpoint,
+      totalSlots: TOTAL_SLOTS,
+      logger,
+      wakeAt: (lane, at) => this.looks.at(lane, at),
+    });
+  }
+
+  /** Attempts under way in this process. */
+  get inFlight(): number {
+    return this.runner.inFlight;
+  }
+
+  onApplicationBootstrap(): void {
+    this.leases.start();
+    this.sweeper.start();
+  }
+
+  /** Looks at an endpoint; returns at once. */
+  wake(endpointId: string): void {
+    this.runner.wake(endpointId);
+  }
+
+  claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
+    return this.claims.claim(this.terms, endpointId, slots);
+  }
+
+  async nextDueAt(endpointId: string): Promise<Date | null> {
+    const waitMs = await this.claims.msUntilNextDue(endpointId);
+    // The wait is the database's; the time is this process's, for whose timers it is meant (D40).
+    return waitMs === null ? null : new Date(Date.now() + waitMs);
+  }
+
+  perform(delivery: ClaimedDelivery): Promise<void> {
+    return this.performer.perform(delivery);
+  }
+
+  /** Claims nothing more, lets attempts end for a while, and records the rest as interrupted (D30). */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.performer.stop();
+    this.looks.stop();
+    const drained = this.runner.stop();
+    await this.sweeper.stop();
+    if (!(await endsWithin(drained, this.config.shutdownTimeoutMs))) {
+      const count = this.leases.interruptAll();
+      this.logger.warn({ event: 'webhook.attempts_interrupted', count }, 'stopping: they are sent again later');
+      await endsWithin(drained, LAST_RECORDS_MS);
+    }
+    await this.leases.stop();
+    await this.sender.close();
+  }
+
+  /** Finds what is due without a wake-up: a lost job, a lost queue, a dead process (D1). Goes round the endpoints. */
+  private async sweep(): Promise<void> {
+    const found = await this.claims.endpointsWithDueDeliveries(this.sweptTo, ENDPOINTS_PER_SWEEP);
+    this.sweptTo = found.length < ENDPOINTS_PER_SWEEP ? '' : (found.at(-1) ?? '');
+    for (const endpointId of found) this.wake(endpointId);
+  }
+}
+
+async function endsWithin(work: Promise<void>, limitMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), limitMs);
+  });
+  try {
+    return await Promise.race([work.then(() => true as const), limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

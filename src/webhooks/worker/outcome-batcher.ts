@@ -1,0 +1,92 @@
+import type { Logger } from 'pino';
+import { sqlState } from '../../infra/database/index.js';
+import type { FinishedAttempt } from './finished-attempt.js';
+
+interface Waiting {
+  readonly attempt: FinishedAttempt;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export interface OutcomeBatcherOptions {
+  record(attempts: readonly FinishedAttempt[]): Promise<void>;
+  /** How long a batch that PostgreSQL does not take is tried again; the heartbeat keeps the leases meanwhile. */
+  readonly patienceMs: number;
+  readonly logger: Logger;
+}
+
+const GATHER_MS = 5;
+const MAX_BATCH = 500;
+/** More than one, so that a batch that waits for a row lock does not hold up every other endpoint (D34). */
+const MAX_IN_FLIGHT = 4;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 2_000;
+
+/** Gathers the attempts that end within a few milliseconds into one transaction. */
+export class OutcomeBatcher {
+  private waiting: Waiting[] = [];
+  private armed = false;
+  private inFlight = 0;
+
+  constructor(private readonly options: OutcomeBatcherOptions) {}
+
+  /** Resolves when the attempt is committed. @throws what PostgreSQL says, when it does not take it in time. */
+  add(attempt: FinishedAttempt): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ attempt, resolve, reject });
+      this.arm();
+    });
+  }
+
+  private arm(): void {
+    if (this.armed || this.waiting.length === 0 || this.inFlight >= MAX_IN_FLIGHT) return;
+    this.armed = true;
+    setTimeout(() => {
+      this.armed = false;
+      void this.flush();
+    }, GATHER_MS);
+  }
+
+  private async flush(): Promise<void> {
+    const batch = this.waiting.splice(0, MAX_BATCH).sort(byLockOrder);
+    this.inFlight++;
+    this.arm();
+    await this.write(batch);
+    this.inFlight--;
+    this.arm();
+  }
+
+  /** Never rejects: each attempt's own promise says how it went. */
+  private async write(batch: readonly Waiting[]): Promise<void> {
+    const deadline = performance.now() + this.options.patienceMs;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        await this.options.record(batch.map(({ attempt }) => attempt));
+        return batch.forEach((item) => item.resolve());
+      } catch (error) {
+        if (batch.length > 1 && isOfOneRow(error)) return this.writeHalves(batch);
+        if (performance.now() + pauseMs > deadline) return batch.forEach((item) => item.reject(error));
+        this.options.logger.warn({ event: 'webhook.record_failed', count: batch.length, err: error }, 'trying again');
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  }
+
+  /** One row that PostgreSQL does not take, or that somebody else has locked, must not hold up the others. */
+  private async writeHalves(batch: readonly Waiting[]): Promise<void> {
+    const middle = batch.length >> 1;
+    await Promise.all([this.write(batch.slice(0, middle)), this.write(batch.slice(middle))]);
+  }
+}
+
+/** Lock order: endpoint, then delivery (D40). */
+function byLockOrder({ attempt: a }: Waiting, { attempt: b }: Waiting): number {
+  if (a.endpointId !== b.endpointId) return a.endpointId < b.endpointId ? -1 : 1;
+  return a.deliveryId < b.deliveryId ? -1 : 1;
+}
+
+/** Data exceptions, violated constraints and lock timeouts; not a lost connection or a server that is going down. */
+function isOfOneRow(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && (state.startsWith('22') || state.startsWith('23') || state === '55P03');
+}

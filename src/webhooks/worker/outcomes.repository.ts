@@ -1,0 +1,199 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig, type WebhookConfig } from '../../config/index.js';
+import { sql, type SqlParameter, type Tx } from '../../infra/database/index.js';
+import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
+import type { FinishedAttempt } from './finished-attempt.js';
+
+/** A delivery after one of its attempts was recorded. */
+export interface RecordedAttempt {
+  readonly deliveryId: string;
+  readonly endpointId: string;
+  readonly kind: DeliveryKind;
+  readonly status: StoredDeliveryStatus;
+  readonly outcome: AttemptOutcome;
+  /** Place of the attempt in the log, from 1. */
+  readonly number: number;
+  /** The attempt was the last of the six and failed (D31). */
+  readonly exhausted: boolean;
+  readonly endedAt: Date;
+}
+
+/** An endpoint that was blocked, or disabled by its last block (D31). */
+export interface BlockedEndpoint {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly disabled: boolean;
+  readonly consecutiveBlocks: number;
+}
+
+const NOW = 'statement_timestamp()';
+
+/** SQL that records attempts and what follows from them; every guard is in the statement (D30, D31, D40). */
+@Injectable()
+export class OutcomesRepository {
+  private readonly settings: WebhookConfig;
+
+  constructor(@Inject(APP_CONFIG) config: AppConfig) {
+    this.settings = config.webhooks;
+  }
+
+  /** Attempts of a delivery that count, the first included (D30, D36). */
+  get maxAttempts(): number {
+    return this.settings.retryDelaysMs.length + 1;
+  }
+
+  /**
+   * Locks, in id order, the endpoints that these attempts may change: lock order is endpoint, deliveries, attempts
+   * (D40). A 2xx concerns the endpoint only while its count is above 0. False when there is none to change.
+   */
+  async lockEndpoints(tx: Tx, exhausting: readonly string[], succeeding: readonly string[]): Promise<boolean> {
+    const { rows } = await sql(
+      tx.manager,
+      `SELECT 1 FROM webhook_endpoints
+       WHERE id = ANY ($1) OR (id = ANY ($2) AND consecutive_blocks > 0)
+       ORDER BY id FOR NO KEY UPDATE`,
+      [exhausting, succeeding],
+    );
+    return rows.length > 0;
+  }
+
+  /**
+   * Writes attempt rows and next states, for those attempts that still hold their lease. A delivery that was
+   * discarded meanwhile gets its attempt row, and becomes `delivered` when that is what happened.
+   */
+  async record(tx: Tx, owner: string, attempts: readonly FinishedAttempt[]): Promise<readonly RecordedAttempt[]> {
+    const { rows } = await sql<RecordedRow>(tx.manager, RECORD, [
+      ...columnsOf(attempts),
+      owner,
+      this.settings.retryDelaysMs,
+      this.maxAttempts,
+    ]);
+    return rows.map(({ delivery_id, endpoint_id, ended_at, ...row }) => ({
+      ...row,
+      deliveryId: delivery_id,
+      endpointId: endpoint_id,
+      endedAt: ended_at,
+    }));
+  }
+
+  /** A 2xx ends the row of blocks; a running block is not shortened (D31). */
+  async resetBlocks(tx: Tx, endpointIds: readonly string[]): Promise<void> {
+    if (endpointIds.length === 0) return;
+    await sql(
+      tx.manager,
+      `UPDATE webhook_endpoints
+       SET consecutive_blocks = 0, last_success_at = ${NOW}, updated_at = ${NOW}
+       WHERE id = ANY ($1) AND consecutive_blocks > 0`,
+      [endpointIds],
+    );
+  }
+
+  /** Blocks endpoints that are enabled and not blocked, counts the block, and disables at the last one (D31). */
+  async block(tx: Tx, endpointIds: readonly string[]): Promise<readonly BlockedEndpoint[]> {
+    if (endpointIds.length === 0) return [];
+    const { rows } = await sql<BlockedRow>(
+      tx.manager,
+      `UPDATE webhook_endpoints
+       SET consecutive_blocks = consecutive_blocks + 1,
+           enabled = consecutive_blocks + 1 < $2::int,
+           disabled_reason = CASE WHEN consecutive_blocks + 1 >= $2::int THEN 'consecutive_blocks' END,
+           blocked_until = CASE WHEN consecutive_blocks + 1 < $2::int
+             THEN ${NOW} + $3::int * interval '1 millisecond' END,
+           updated_at = ${NOW}
+       WHERE id = ANY ($1) AND enabled AND deleted_at IS NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
+       RETURNING id, partner_id, NOT enabled AS disabled, consecutive_blocks`,
+      [endpointIds, this.settings.blocksBeforeDisable, this.settings.blockMs],
+    );
+    return rows.map((row) => ({
+      id: row.id,
+      partnerId: row.partner_id,
+      disabled: row.disabled,
+      consecutiveBlocks: row.consecutive_blocks,
+    }));
+  }
+}
+
+interface RecordedRow {
+  delivery_id: string;
+  endpoint_id: string;
+  kind: DeliveryKind;
+  status: StoredDeliveryStatus;
+  outcome: AttemptOutcome;
+  number: number;
+  exhausted: boolean;
+  ended_at: Date;
+}
+
+interface BlockedRow {
+  id: string;
+  partner_id: string;
+  disabled: boolean;
+  consecutive_blocks: number;
+}
+
+/** The third interruption in a row counts as a failed attempt (D30). */
+const UNCOUNTED_INTERRUPTIONS = 2;
+
+const RECORD = `
+  WITH attempt AS (
+    SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[], $8::text[],
+                $9::text[])
+      AS a (id, fence, outcome, status_code, latency_ms, ended_ago_ms, error, phases, response_body)
+  ), next AS (
+    SELECT d.id, a.outcome, a.status_code, a.latency_ms, a.ended_at, a.error, a.phases, a.response_body,
+           d.status = 'pending' AS was_pending, c.counts, d.counted_attempts + c.counts::int AS counted,
+           c.counts AND a.outcome <> 'delivered' AND d.status = 'pending'
+             AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
+    FROM attempt a
+    JOIN webhook_deliveries d ON d.id = a.id AND d.fence = a.fence AND d.lease_owner = $10
+    CROSS JOIN LATERAL (
+      SELECT a.outcome <> 'interrupted' OR d.interruptions >= ${UNCOUNTED_INTERRUPTIONS} AS counts
+    ) c
+    ORDER BY d.id
+    FOR UPDATE OF d
+  ), recorded AS (
+    UPDATE webhook_deliveries d
+    SET status = CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed' ELSE d.status END,
+        attempt_count = d.attempt_count + 1,
+        counted_attempts = n.counted,
+        interruptions = CASE WHEN n.counts THEN 0 ELSE d.interruptions + 1 END,
+        next_attempt_at = CASE
+          WHEN n.outcome = 'delivered' OR n.exhausted OR NOT n.was_pending THEN NULL
+          WHEN n.counts THEN n.ended_at + ($11::int[])[n.counted] * interval '1 millisecond'
+          ELSE d.next_attempt_at END,
+        lease_owner = NULL, claimed_at = NULL, lease_until = NULL,
+        delivered_at = CASE WHEN n.outcome = 'delivered' THEN n.ended_at ELSE d.delivered_at END,
+        failed_at = CASE WHEN n.exhausted THEN n.ended_at ELSE d.failed_at END
+    FROM next n
+    WHERE d.id = n.id
+    RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number
+  ), logged AS (
+    INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, status_code, latency_ms, error,
+                                  phases, response_body)
+    SELECT r.id, r.endpoint_id, r.number, n.ended_at - n.latency_ms * interval '1 millisecond', n.outcome,
+           n.status_code, round(n.latency_ms)::int, n.error, n.phases::jsonb, n.response_body
+    FROM recorded r JOIN next n ON n.id = r.id
+  )
+  SELECT r.id AS delivery_id, r.endpoint_id, r.kind, r.status, n.outcome, r.number, n.exhausted, n.ended_at
+  FROM recorded r JOIN next n ON n.id = r.id`;
+
+function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
+  const now = performance.now();
+  return [
+    attempts.map((attempt) => attempt.deliveryId),
+    attempts.map((attempt) => attempt.fence),
+    attempts.map((attempt) => attempt.outcome),
+    attempts.map((attempt) => attempt.statusCode),
+    attempts.map((attempt) => attempt.latencyMs),
+    attempts.map((attempt) => now - attempt.endedAt),
+    attempts.map((attempt) => attempt.error),
+    attempts.map((attempt) => phasesJson(attempt)),
+    attempts.map((attempt) => attempt.responseBody),
+  ];
+}
+
+function phasesJson({ phases }: FinishedAttempt): string | null {
+  if (!phases) return null;
+  return JSON.stringify({ first_byte_ms: Math.round(phases.firstByteMs), total_ms: Math.round(phases.totalMs) });
+}

@@ -1,0 +1,35 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../../audit/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { TargetPolicy } from '../target-policy.js';
+import { WebhooksCoreModule } from '../webhooks-core.module.js';
+import { nameServerResolver, systemResolver } from './address-resolver.js';
+import { AttemptRecorder } from './attempt-recorder.js';
+import { ClaimsRepository } from './claims.repository.js';
+import { DeliveryEngine } from './delivery-engine.js';
+import { OutcomesRepository } from './outcomes.repository.js';
+import { WebhookWakeUpsProcessor } from './wake-ups.processor.js';
+import { WebhookSender } from './webhook-sender.js';
+
+/** Sends what is owed; only the worker role imports it. */
+@Module({
+  imports: [WebhooksCoreModule, AuditModule],
+  providers: [
+    ClaimsRepository,
+    OutcomesRepository,
+    AttemptRecorder,
+    {
+      provide: WebhookSender,
+      inject: [APP_CONFIG, TargetPolicy],
+      useFactory: ({ webhooks }: AppConfig, policy: TargetPolicy) =>
+        new WebhookSender({
+          timeoutMs: webhooks.timeoutMs,
+          policy,
+          resolve: webhooks.allowPrivateTargets ? systemResolver() : nameServerResolver(),
+        }),
+    },
+    DeliveryEngine,
+    WebhookWakeUpsProcessor,
+  ],
+})
+export class WebhooksWorkerModule {}
