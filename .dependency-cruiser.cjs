@@ -29,7 +29,12 @@ const featureRules = Object.entries(MAY_USE).map(([feature, allowed]) => ({
 module.exports = {
   forbidden: [
     { name: 'no-circles', severity: 'error', from: {}, to: { circular: true } },
-    { name: 'no-orphans', severity: 'error', from: { orphan: true, pathNot: '^src/(main|migrate|openapi)' }, to: {} },
+    {
+      name: 'no-orphans',
+      severity: 'error',
+      from: { orphan: true, pathNot: '^src/(main|migrate|openapi)' },
+      to: {},
+    },
     {
       name: 'features-through-their-index',
       comment: 'A feature is reached through its index.ts only.',
@@ -84,9 +89,17 @@ module.exports = {
       name: 'one-role-does-not-import-another',
       severity: 'error',
       from: { path: '^src/([^/]+)/(api|admin|worker)/' },
-      to: { path: '^src/$1/(api|admin|worker)/', pathNot: ['^src/$1/$2/', '\\.(dto|response)\\.ts$', '\\.controller\\.ts$'] },
+      to: {
+        path: '^src/$1/(api|admin|worker)/',
+        pathNot: ['^src/$1/$2/', '\\.(dto|response)\\.ts$', '\\.controller\\.ts$'],
+      },
     },
-    { name: 'src-without-tests', severity: 'error', from: { path: '^(src|migrations)/' }, to: { path: '^(test|bench)/' } },
+    {
+      name: 'src-without-tests',
+      severity: 'error',
+      from: { path: '^(src|migrations)/' },
+      to: { path: '^(test|bench)/' },
+    },
     {
       name: 'migrations-only-typeorm',
       severity: 'error',

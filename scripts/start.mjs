@@ -47,7 +47,9 @@ if (role === 'build') {
   process.exit(0);
 }
 if (entry === undefined) {
-  process.stderr.write(`unknown role "${role}"; one of: ${Object.keys(ENTRIES).filter(Boolean).join(', ')}\n`);
+  process.stderr.write(
+    `unknown role "${role}"; one of: ${Object.keys(ENTRIES).filter(Boolean).join(', ')}\n`,
+  );
   process.exit(1);
 }
 buildIfStale();

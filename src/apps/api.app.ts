@@ -4,6 +4,7 @@ import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
 import { EventsApiModule } from '../events/index.js';
 import { OrdersApiModule } from '../orders/index.js';
+import { WalletApiModule } from '../wallet/index.js';
 import { WebhooksCoreModule } from '../webhooks/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
@@ -18,6 +19,7 @@ import type { ProcessResources } from './process-resources.js';
     OrdersApiModule,
     EsimsApiModule,
     EventsApiModule,
+    WalletApiModule,
     WebhooksCoreModule,
   ],
 })

@@ -5,7 +5,13 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
 import { BufferedCallRecorder } from '../call-log/index.js';
 import type { ListenAddress } from '../config/index.js';
-import { createEdgeAdapter, type EdgeCall, type EdgeGate, type FinishedCall, ProblemFilter } from '../infra/http/edge/index.js';
+import {
+  createEdgeAdapter,
+  type EdgeCall,
+  type EdgeGate,
+  type FinishedCall,
+  ProblemFilter,
+} from '../infra/http/edge/index.js';
 import { assertEveryRouteIsGuarded } from '../infra/http/index.js';
 import { NestLogger } from '../infra/logging/index.js';
 import type { ProcessResources } from './process-resources.js';
@@ -31,7 +37,10 @@ export interface HttpAppOptions {
 }
 
 /** Builds a Nest app behind the edge and listens. @throws Error when a route has no guard or the port is taken. */
-export async function startHttpApp(process: ProcessResources, options: HttpAppOptions): Promise<RunningHttpApp> {
+export async function startHttpApp(
+  process: ProcessResources,
+  options: HttpAppOptions,
+): Promise<RunningHttpApp> {
   const app = await createHttpApp(process, options);
   const { host, port } = options.listen;
   await app.listen(port, host);
@@ -48,13 +57,19 @@ export async function startHttpApp(process: ProcessResources, options: HttpAppOp
   };
 }
 
-async function createHttpApp(process: ProcessResources, options: HttpAppOptions): Promise<NestFastifyApplication> {
+async function createHttpApp(
+  process: ProcessResources,
+  options: HttpAppOptions,
+): Promise<NestFastifyApplication> {
   const { logger, config } = process;
   const onUnexpectedError = (error: unknown, requestId: string): void => {
     logger.error({ event: 'http.unexpected_error', requestId, err: error }, 'unexpected error');
   };
   // The edge is built before the app, and asks the app's own gate and recorder.
-  const late: { gate: EdgeGate | null; recorder: BufferedCallRecorder | null } = { gate: null, recorder: null };
+  const late: { gate: EdgeGate | null; recorder: BufferedCallRecorder | null } = {
+    gate: null,
+    recorder: null,
+  };
   const adapter = createEdgeAdapter({
     gate: { admit: (call: EdgeCall) => late.gate!.admit(call) },
     recorder: { record: (call: FinishedCall) => late.recorder!.record(call) },

@@ -49,5 +49,8 @@ async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
 }
 
 async function seedCatalog(dataSource: DataSource): Promise<number> {
-  return new SandboxCatalogSeed(new Transactions(dataSource), new CatalogRepository(dataSource.manager)).run();
+  return new SandboxCatalogSeed(
+    new Transactions(dataSource),
+    new CatalogRepository(dataSource.manager),
+  ).run();
 }

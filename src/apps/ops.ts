@@ -61,7 +61,10 @@ export class OpsProbe {
 }
 
 /** Serves the ops paths on `OPS_HOST:OPS_PORT`, for a role that runs apart. */
-export async function startOpsServer(process: ProcessResources, probe: OpsProbe): Promise<RunningApp & { url: string }> {
+export async function startOpsServer(
+  process: ProcessResources,
+  probe: OpsProbe,
+): Promise<RunningApp & { url: string }> {
   const server = createServer((request, response) => {
     void probe.answer((request.url ?? '').split('?', 1)[0]!).then((answer) => write(response, answer));
   });

@@ -46,7 +46,9 @@ export async function openProcess(config: AppConfig, role: Role, logger?: Logger
   });
   const log = logger ?? createLogger(config.logLevel, role);
   // An idle connection that the server closes is no reason to end the process.
-  edgePool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'));
+  edgePool.on('error', (error) =>
+    log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'),
+  );
   const queue = openQueueConnection({
     databaseUrl: config.databaseUrl,
     redisUrl: config.redisUrl,

@@ -68,7 +68,10 @@ export async function runRole(role: Role): Promise<void> {
 /** One line for what a person can mend, e.g. a taken port. */
 export function describeStartError(error: unknown): string {
   if (error instanceof ConfigError) return error.message;
-  const { code, port, address, message } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  const { code, port, address, message } = error as NodeJS.ErrnoException & {
+    port?: number;
+    address?: string;
+  };
   if (code === 'EADDRINUSE') return `cannot start: port ${port} on ${address} is already in use`;
   if (code === 'EACCES') return `cannot start: no permission (${message})`;
   return `cannot start: ${message}`;

@@ -31,7 +31,8 @@ export class AdminGate implements EdgeGate {
     const digest = createHash('sha256').update(token).digest();
     let found: string | null = null;
     // Every token is compared, so that the time taken does not tell which one came close.
-    for (const known of this.config.adminTokens) if (timingSafeEqual(known.sha256, digest)) found = known.name;
+    for (const known of this.config.adminTokens)
+      if (timingSafeEqual(known.sha256, digest)) found = known.name;
     return found;
   }
 }

@@ -55,7 +55,10 @@ export class AdmissionsRepository {
       text: CHECK_AND_CHARGE,
       values: toParameters(keys, shape),
     });
-    return { known: rows.map(toKnownKey), buckets: new Map(rows.map((row) => [row.key_id, toBucketState(row)])) };
+    return {
+      known: rows.map(toKnownKey),
+      buckets: new Map(rows.map((row) => [row.key_id, toBucketState(row)])),
+    };
   }
 
   async check(keys: readonly PresentedKey[], shape: RateLimitShape): Promise<KnownKey[]> {

@@ -11,7 +11,10 @@ import { PartnerGate } from './partner-gate.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RedisBuckets } from './redis-buckets.js';
 
-@Module({ providers: [AdmissionsRepository, GcraThrottlerStorage], exports: [AdmissionsRepository, GcraThrottlerStorage] })
+@Module({
+  providers: [AdmissionsRepository, GcraThrottlerStorage],
+  exports: [AdmissionsRepository, GcraThrottlerStorage],
+})
 export class RateLimitStorageModule {}
 
 /** Key check and rate limit of the partner port. */

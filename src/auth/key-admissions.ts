@@ -1,7 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { AdmissionsRepository, type KnownKey, type PresentedKey } from './admissions.repository.js';
-import { type BucketState, judge, type RateLimitShape, type RateVerdict, toRateLimitShape } from './rate-verdict.js';
+import {
+  type BucketState,
+  judge,
+  type RateLimitShape,
+  type RateVerdict,
+  toRateLimitShape,
+} from './rate-verdict.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 /** A valid key and what its bucket said; `rate` is null only when nothing was charged. */
@@ -122,7 +128,8 @@ export class KeyAdmissions {
     }
     if (calls.size === 0) return { known, buckets: new Map() };
     // D21: when Redis fails the limiter neither opens nor answers 500; PostgreSQL's buckets take over.
-    const buckets = (await this.redis.charge(calls, this.shape)) ?? (await this.repository.charge(calls, this.shape));
+    const buckets =
+      (await this.redis.charge(calls, this.shape)) ?? (await this.repository.charge(calls, this.shape));
     return { known, buckets };
   }
 }

@@ -54,7 +54,10 @@ export class RedisBuckets implements OnApplicationShutdown {
     return this.redis !== null && performance.now() >= this.restUntil;
   }
 
-  async charge(calls: ReadonlyMap<string, number>, shape: RateLimitShape): Promise<Map<string, BucketState> | null> {
+  async charge(
+    calls: ReadonlyMap<string, number>,
+    shape: RateLimitShape,
+  ): Promise<Map<string, BucketState> | null> {
     if (!this.redis) return null;
     try {
       const keys = [...calls.keys()];
@@ -68,11 +71,17 @@ export class RedisBuckets implements OnApplicationShutdown {
       )) as (string | number)[];
       const nowUs = Number(reply[0]);
       return new Map(
-        keys.map((key, i) => [key, { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs }]),
+        keys.map((key, i) => [
+          key,
+          { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs },
+        ]),
       );
     } catch (error) {
       this.restUntil = performance.now() + REST_MS;
-      this.logger.warn({ event: 'rate_limit.redis_failed', err: error }, 'rate limit falls back to PostgreSQL');
+      this.logger.warn(
+        { event: 'rate_limit.redis_failed', err: error },
+        'rate limit falls back to PostgreSQL',
+      );
       return null;
     }
   }

@@ -18,7 +18,7 @@ export class CallLines implements CallRecorder {
   }
 
   record(call: FinishedCall): void {
-    this.logger.info(toLine(call));
+    if (this.logger.isLevelEnabled('info')) this.logger.info(toLine(call));
   }
 }
 

@@ -42,7 +42,9 @@ export class CallRowWriter {
     this.start();
     let timer: NodeJS.Timeout | undefined;
     // A statement that hangs must not hang the stop.
-    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_LIMIT_MS + LAST_STATEMENT_MS)));
+    const limit = new Promise<void>(
+      (resolve) => (timer = setTimeout(resolve, CLOSE_LIMIT_MS + LAST_STATEMENT_MS)),
+    );
     await Promise.race([this.running, limit]);
     clearTimeout(timer);
     this.giveUp();

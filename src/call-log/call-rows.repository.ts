@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
+import { toArrayLiteral } from './array-literal.js';
 import { toLoggedPath } from './logged-path.js';
 
 /** `X-Forwarded-For` may hold any text (D15). */
@@ -34,21 +35,22 @@ export class CallRowsRepository {
   }
 }
 
-function toColumns(calls: readonly FinishedCall[]): unknown[] {
+function toColumns(calls: readonly FinishedCall[]): string[] {
+  const column = (pick: (call: FinishedCall) => string | number | null) => toArrayLiteral(calls.map(pick));
   return [
-    calls.map((call) => call.requestId),
-    calls.map((call) => call.clientRequestId),
-    calls.map((call) => call.keyId),
-    calls.map((call) => call.partnerId),
-    calls.map((call) => call.mode),
-    calls.map((call) => call.method),
-    calls.map((call) => call.route),
-    calls.map((call) => toLoggedPath(call.path)),
-    calls.map((call) => call.status),
-    calls.map((call) => call.errorCode),
-    calls.map((call) => call.latencyMs),
-    calls.map((call) => call.remoteAddress.slice(0, MAX_ADDRESS)),
-    calls.map((call) => call.replayOf),
-    calls.map((call) => call.finishedAt.toISOString()),
+    column((call) => call.requestId),
+    column((call) => call.clientRequestId),
+    column((call) => call.keyId),
+    column((call) => call.partnerId),
+    column((call) => call.mode),
+    column((call) => call.method),
+    column((call) => call.route),
+    column((call) => toLoggedPath(call.path)),
+    column((call) => call.status),
+    column((call) => call.errorCode),
+    column((call) => call.latencyMs),
+    column((call) => call.remoteAddress.slice(0, MAX_ADDRESS)),
+    column((call) => call.replayOf),
+    column((call) => call.finishedAt.toISOString()),
   ];
 }

@@ -11,7 +11,11 @@ import { PackageEntity } from './package.entity.js';
 export class CatalogRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  async findPackage(mode: Mode, id: string, manager: EntityManager = this.manager): Promise<PackageEntity | null> {
+  async findPackage(
+    mode: Mode,
+    id: string,
+    manager: EntityManager = this.manager,
+  ): Promise<PackageEntity | null> {
     return manager.findOneBy(PackageEntity, { mode, id });
   }
 

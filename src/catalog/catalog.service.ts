@@ -53,7 +53,10 @@ export class CatalogService {
     const base = packages.find((candidate) => candidate.id === baseId);
     if (!base) return [];
     return packages
-      .filter((item) => item.kind === 'topup' && item.available && topupPackageMatches(toPackage(base), toPackage(item)))
+      .filter(
+        (item) =>
+          item.kind === 'topup' && item.available && topupPackageMatches(toPackage(base), toPackage(item)),
+      )
       .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
   }
 }

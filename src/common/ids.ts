@@ -35,16 +35,27 @@ function takeRandom(): Buffer {
   return pool.subarray(offset - RANDOM_BYTES, offset);
 }
 
-/** A ULID: 48 bits of Unix milliseconds, then 80 random bits, in Crockford base32. */
-export function ulid(nowMs: number = Date.now()): string {
-  let time = '';
+// Many ids are made within one millisecond; their time part is the same text.
+let timeMs = -1;
+let timeText = '';
+
+function encodeTime(nowMs: number): string {
+  if (nowMs === timeMs) return timeText;
+  let text = '';
   for (let rest = nowMs, i = 0; i < 10; i++) {
-    time = CROCKFORD.charAt(rest % 32) + time;
+    text = CROCKFORD.charAt(rest % 32) + text;
     rest = Math.floor(rest / 32);
   }
+  timeMs = nowMs;
+  timeText = text;
+  return text;
+}
+
+/** A ULID: 48 bits of Unix milliseconds, then 80 random bits, in Crockford base32. */
+export function ulid(nowMs: number = Date.now()): string {
   let random = '';
   for (const byte of takeRandom()) random += CROCKFORD.charAt(byte & 31);
-  return time + random;
+  return encodeTime(nowMs) + random;
 }
 
 /** A new id such as `ord_01JD...` (D10). Ids sort by creation to the millisecond, not within one. */

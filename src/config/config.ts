@@ -53,7 +53,8 @@ const COUNTS = { min: 1, max: 10_000 };
 /** Parses `env`. @throws ConfigError that lists every wrong variable. */
 export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
   const read = new EnvReader(env);
-  const production = read.choice('NODE_ENV', 'development', ['development', 'test', 'production']) === 'production';
+  const production =
+    read.choice('NODE_ENV', 'development', ['development', 'test', 'production']) === 'production';
   const config: AppConfig = {
     production,
     logLevel: read.choice('LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error', 'silent']),

@@ -18,7 +18,8 @@ const AES_256_KEY_BYTES = 32;
 
 export function parseAdminTokens(read: EnvReader): readonly AdminToken[] {
   return parseNamed(read, 'ADMIN_TOKENS', (name, token) => {
-    if (token.length < MIN_TOKEN_LENGTH) return `the token "${name}" must have at least ${MIN_TOKEN_LENGTH} characters`;
+    if (token.length < MIN_TOKEN_LENGTH)
+      return `the token "${name}" must have at least ${MIN_TOKEN_LENGTH} characters`;
     if (!/^[\x21-\x7e]+$/.test(token)) return `the token "${name}" must be printable ASCII without spaces`;
     return { name, sha256: createHash('sha256').update(token).digest() };
   });

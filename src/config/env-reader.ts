@@ -37,7 +37,9 @@ export class EnvReader {
     if (text === undefined) return fallback;
     const values = text.split(',').map((part) => this.parseInteger(part.trim(), range));
     if (values.every((value) => value !== null)) return values;
-    this.problems.push(`${name} must be whole numbers from ${range.min} to ${range.max}, separated by commas`);
+    this.problems.push(
+      `${name} must be whole numbers from ${range.min} to ${range.max}, separated by commas`,
+    );
     return fallback;
   }
 
@@ -62,7 +64,9 @@ export class EnvReader {
     const text = this.text(name);
     if (text === undefined) return undefined;
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
-    this.problems.push(`${name} must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`);
+    this.problems.push(
+      `${name} must be a URL that begins with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+    );
     return undefined;
   }
 

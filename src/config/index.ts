@@ -1,4 +1,10 @@
-export { loadConfig, readDatabaseSettings, type AppConfig, type ListenAddress, type WebhookConfig } from './config.js';
+export {
+  loadConfig,
+  readDatabaseSettings,
+  type AppConfig,
+  type ListenAddress,
+  type WebhookConfig,
+} from './config.js';
 export { APP_CONFIG, ConfigModule } from './config.module.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';

@@ -102,7 +102,10 @@ function earlier(a: Date | null, b: Date): Date {
   return a !== null && a < b ? a : b;
 }
 
-function about(esim: EsimEntity, now: Date): { partnerId: string; mode: EsimEntity['mode']; happenedAt: Date } {
+function about(
+  esim: EsimEntity,
+  now: Date,
+): { partnerId: string; mode: EsimEntity['mode']; happenedAt: Date } {
   return { partnerId: esim.partnerId, mode: esim.mode, happenedAt: now };
 }
 

@@ -31,5 +31,8 @@ export function toActivationCode(install: InstallData): string {
 /** The installation links of iOS and Android for an activation code (api.md). */
 export function toInstallLinks(activationCode: string): { iosUrl: string; androidUrl: string } {
   const path = `esim_qrcode_provisioning?carddata=${activationCode}`;
-  return { iosUrl: `https://esimsetup.apple.com/${path}`, androidUrl: `https://esimsetup.android.com/${path}` };
+  return {
+    iosUrl: `https://esimsetup.apple.com/${path}`,
+    androidUrl: `https://esimsetup.android.com/${path}`,
+  };
 }

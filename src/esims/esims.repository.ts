@@ -39,12 +39,19 @@ export class EsimsRepository {
 
   /** The sealed install data of an eSIM, read only where it is shown (D25). */
   async getInstallSecrets(id: string): Promise<string> {
-    const esim = await this.manager.findOneOrFail(EsimEntity, { where: { id }, select: { id: true, installSecrets: true } });
+    const esim = await this.manager.findOneOrFail(EsimEntity, {
+      where: { id },
+      select: { id: true, installSecrets: true },
+    });
     return esim.installSecrets;
   }
 
   /** The eSIM with its row locked until the transaction ends. */
-  async findForUpdate(tx: Tx, owner: { partnerId: string; mode: Mode }, id: string): Promise<EsimEntity | null> {
+  async findForUpdate(
+    tx: Tx,
+    owner: { partnerId: string; mode: Mode },
+    id: string,
+  ): Promise<EsimEntity | null> {
     return tx.manager.findOne(EsimEntity, {
       where: { partnerId: owner.partnerId, mode: owner.mode, id },
       lock: { mode: 'pessimistic_write' },

@@ -39,13 +39,20 @@ export class IssueEsims {
     private readonly secrets: SecretBox,
   ) {}
 
-  async execute(tx: Tx, terms: IssueTerms, profiles: readonly ProviderProfile[]): Promise<readonly IssuedEsim[]> {
+  async execute(
+    tx: Tx,
+    terms: IssueTerms,
+    profiles: readonly ProviderProfile[],
+  ): Promise<readonly IssuedEsim[]> {
     const rows = profiles.map((profile) => this.toRow(terms, profile));
     await this.esims.insert(tx, rows);
     return rows.map((row) => ({ esim_id: row.id, iccid: row.iccid }));
   }
 
-  private toRow(terms: IssueTerms, profile: ProviderProfile): Parameters<EsimsRepository['insert']>[1][number] {
+  private toRow(
+    terms: IssueTerms,
+    profile: ProviderProfile,
+  ): Parameters<EsimsRepository['insert']>[1][number] {
     const id = newId('esim');
     const { issuedAt } = terms;
     const install: InstallData = {
@@ -75,7 +82,9 @@ export class IssueEsims {
       installBy: new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),
       activatedAt: null,
       expiresAt:
-        terms.activationPolicy === 'on_purchase' ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS) : null,
+        terms.activationPolicy === 'on_purchase'
+          ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS)
+          : null,
       provider: terms.provider,
       providerEsimId: profile.providerEsimId,
     };

@@ -31,7 +31,10 @@ export class ReadEsims {
   }
 
   /** The eSIM with what it is installed with: for the two reads that may show it (D25). @throws NotFound */
-  async getWithInstallData(reader: EsimReader, id: string): Promise<{ esim: EsimEntity; install: InstallData }> {
+  async getWithInstallData(
+    reader: EsimReader,
+    id: string,
+  ): Promise<{ esim: EsimEntity; install: InstallData }> {
     const esim = await this.getById(reader, id);
     const sealed = await this.esims.getInstallSecrets(id);
     return { esim, install: JSON.parse(this.secrets.open(sealed, id)) as InstallData };

@@ -49,12 +49,15 @@ export class OrderQueueRepository {
     return this.manager.findOneByOrFail(OrderEntity, { id });
   }
 
-  /** When the partner's next order is due: by its own time, or when the lease on it lapses. */
+  /**
+   * When the partner's next order is due. Leased ones do not count: whoever holds the lease looks again at its end,
+   * and the sweep finds the lease of a dead worker.
+   */
   async nextDueAt(partnerId: string): Promise<Date | null> {
     const { rows } = await sql<{ at: Date | null }>(
       this.manager,
-      `SELECT min(greatest(next_attempt_at, lease_until)) AS at FROM orders
-       WHERE partner_id = $1 AND next_attempt_at IS NOT NULL`,
+      `SELECT min(next_attempt_at) AS at FROM orders
+       WHERE partner_id = $1 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())`,
       [partnerId],
     );
     return rows[0]?.at ?? null;
@@ -96,7 +99,12 @@ export class OrderQueueRepository {
   async markIssued(
     tx: Tx,
     lease: OrderLease,
-    outcome: { status: 'issued' | 'partially_issued'; issued: number; failed: number; failure: ProviderFailure | null },
+    outcome: {
+      status: 'issued' | 'partially_issued';
+      issued: number;
+      failed: number;
+      failure: ProviderFailure | null;
+    },
   ): Promise<boolean> {
     return this.finish(
       tx,
@@ -129,7 +137,12 @@ export class OrderQueueRepository {
   }
 
   /** Ends a refused cancellation: the order is back where it was (D22). False when the lease is void. */
-  async markCancelRefused(tx: Tx, lease: OrderLease, before: OrderStatus, failure: ProviderFailure): Promise<boolean> {
+  async markCancelRefused(
+    tx: Tx,
+    lease: OrderLease,
+    before: OrderStatus,
+    failure: ProviderFailure,
+  ): Promise<boolean> {
     return this.finish(
       tx,
       lease,

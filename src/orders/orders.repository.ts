@@ -48,7 +48,11 @@ export class OrdersRepository {
     return this.manager.findOneBy(OrderEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
   }
 
-  async findForUpdate(tx: Tx, owner: { partnerId: string; mode: Mode }, id: string): Promise<OrderEntity | null> {
+  async findForUpdate(
+    tx: Tx,
+    owner: { partnerId: string; mode: Mode },
+    id: string,
+  ): Promise<OrderEntity | null> {
     return tx.manager.findOne(OrderEntity, {
       where: { partnerId: owner.partnerId, mode: owner.mode, id },
       lock: { mode: 'pessimistic_write' },

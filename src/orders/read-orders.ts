@@ -33,7 +33,10 @@ export class ReadOrders {
 
   async list(owner: OrderOwner, filters: OrderFilters, options: ListOptions): Promise<Page<OrderWithEsims>> {
     const page = await this.orders.list(owner, filters, options);
-    const esims = await this.esims.listByOrders(this.manager, page.items.map((order) => order.id));
+    const esims = await this.esims.listByOrders(
+      this.manager,
+      page.items.map((order) => order.id),
+    );
     const byOrder = Map.groupBy(esims, (esim) => esim.orderId);
     return mapPage(page, (order) => ({ order, esims: byOrder.get(order.id) ?? [] }));
   }

@@ -39,7 +39,8 @@ export type ProviderOrderState =
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
-export type ProviderCancelState = { readonly state: 'canceled' } | { readonly state: 'refused'; readonly failure: ProviderFailure };
+export type ProviderCancelState =
+  { readonly state: 'canceled' } | { readonly state: 'refused'; readonly failure: ProviderFailure };
 
 export interface ProviderOrderRequest {
   /** Fixed in the order's row; every call, retry and recovery of the order uses it (D19). */

@@ -4,7 +4,11 @@ import type { Tx } from '../infra/database/index.js';
 import { FindEndpoint } from './find-endpoint.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
-import { type EndpointChange, type EndpointKey, WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
+import {
+  type EndpointChange,
+  type EndpointKey,
+  WebhookEndpointsRepository,
+} from './webhook-endpoints.repository.js';
 
 /** Changes and deletes endpoints (decisions, Changes): no change resets status, count or attempts. */
 @Injectable()
@@ -17,7 +21,12 @@ export class ChangeEndpoint {
   ) {}
 
   /** A new URL applies from the next attempt on, event types to later events. @throws NotFound */
-  async update(tx: Tx, by: ChangeAuthor, key: EndpointKey, wanted: EndpointChange): Promise<WebhookEndpointEntity> {
+  async update(
+    tx: Tx,
+    by: ChangeAuthor,
+    key: EndpointKey,
+    wanted: EndpointChange,
+  ): Promise<WebhookEndpointEntity> {
     const before = await this.find.getForChange(tx, key);
     const change = differences(before, wanted);
     const fields = Object.keys(change).sort();

@@ -45,7 +45,13 @@ export class RegisterEndpoint {
     const secret = newSigningSecret();
     await this.endpoints.insert(tx, { ...terms, id, secret: this.secrets.seal(secret, id) });
     const details = { mode, event_types: eventTypes };
-    await this.audit.record(tx, { ...by, action: 'webhook_endpoint.created', partnerId, subjectId: id, details });
+    await this.audit.record(tx, {
+      ...by,
+      action: 'webhook_endpoint.created',
+      partnerId,
+      subjectId: id,
+      details,
+    });
     return { endpoint: await this.find.getById({ partnerId, id }, tx), secret };
   }
 }

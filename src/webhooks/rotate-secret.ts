@@ -19,7 +19,12 @@ export class RotateSecret {
   ) {}
 
   /** Within a grace, the older of the two old secrets ends at once: there are never three. @throws NotFound */
-  async execute(tx: Tx, by: ChangeAuthor, key: EndpointKey, graceSeconds: number): Promise<EndpointWithSecret> {
+  async execute(
+    tx: Tx,
+    by: ChangeAuthor,
+    key: EndpointKey,
+    graceSeconds: number,
+  ): Promise<EndpointWithSecret> {
     await this.find.getForChange(tx, key);
     const secret = newSigningSecret();
     await this.endpoints.rotateSecret(tx, key.id, this.secrets.seal(secret, key.id), graceSeconds);

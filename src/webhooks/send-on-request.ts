@@ -44,7 +44,9 @@ export class SendOnRequest {
     const id = newId('dlv');
     const partnerId = await this.deliveries.insertResend(tx, id, deliveryId);
     if (partnerId === null) {
-      throw new AppError('conflict', { detail: 'A test, or a delivery of a deleted endpoint, cannot be sent again.' });
+      throw new AppError('conflict', {
+        detail: 'A test, or a delivery of a deleted endpoint, cannot be sent again.',
+      });
     }
     const details = { delivery_id: id, endpoint_id: source.endpointId };
     const entry = { action: 'webhook_delivery.resent', partnerId, subjectId: deliveryId, details };

@@ -26,7 +26,12 @@ export class SwitchEndpoint {
   ) {}
 
   /** @throws NotFound */
-  async enable(tx: Tx, by: ChangeAuthor, key: EndpointKey, choice: BacklogChoice): Promise<WebhookEndpointEntity> {
+  async enable(
+    tx: Tx,
+    by: ChangeAuthor,
+    key: EndpointKey,
+    choice: BacklogChoice,
+  ): Promise<WebhookEndpointEntity> {
     const before = await this.find.getForChange(tx, key);
     if (before.enabled) return before;
     const details = await this.settleBacklog(tx, key.id, choice);

@@ -22,7 +22,9 @@ const refusal = (code: string, message: string): TargetRefusal => ({ code, messa
 export class TargetPolicy {
   private readonly allowPrivate: boolean;
 
-  constructor(@Inject(APP_CONFIG) config: { readonly webhooks: Pick<AppConfig['webhooks'], 'allowPrivateTargets'> }) {
+  constructor(
+    @Inject(APP_CONFIG) config: { readonly webhooks: Pick<AppConfig['webhooks'], 'allowPrivateTargets'> },
+  ) {
     this.allowPrivate = config.webhooks.allowPrivateTargets;
   }
 
@@ -38,7 +40,8 @@ export class TargetPolicy {
 }
 
 function refuseForm(text: string): TargetRefusal | null {
-  if (text.length > MAX_URL_LENGTH) return refusal('too_long', `must have at most ${MAX_URL_LENGTH} characters`);
+  if (text.length > MAX_URL_LENGTH)
+    return refusal('too_long', `must have at most ${MAX_URL_LENGTH} characters`);
   // The URL parser drops tabs and line ends, trims spaces and takes \ for /: only what needs no repair is taken.
   if (!/^https?:\/\/[^\s\\/?#]/i.test(text) || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) {
     return refusal('invalid_url', 'must be an absolute HTTPS URL');
@@ -53,7 +56,8 @@ function refusePrivate(url: URL): TargetRefusal | null {
   if (url.protocol !== 'https:') return refusal('https_required', 'must be an absolute HTTPS URL');
   const host = url.hostname.toLowerCase().replace(/\.+$/, '');
   // The parser has turned every spelling of an IPv4 address (0x7f.1, 2130706433) into dots and decimals.
-  if (host.startsWith('[') || isIP(host) !== 0) return refusal('ip_literal', 'must name a host, not an address');
+  if (host.startsWith('[') || isIP(host) !== 0)
+    return refusal('ip_literal', 'must name a host, not an address');
   if (host === '' || host === 'localhost' || LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix))) {
     return refusal('local_name', 'must name a public host');
   }

@@ -149,7 +149,11 @@ export class WebhookDeliveriesRepository {
     return (tx?.manager ?? this.manager).findOneBy(WebhookDeliveryEntity, { id });
   }
 
-  async list(endpointId: string, filters: DeliveryFilters, options: ListOptions): Promise<Page<WebhookDeliveryEntity>> {
+  async list(
+    endpointId: string,
+    filters: DeliveryFilters,
+    options: ListOptions,
+  ): Promise<Page<WebhookDeliveryEntity>> {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
       .where('t.endpoint_id = :endpointId', { endpointId });
@@ -157,8 +161,10 @@ export class WebhookDeliveriesRepository {
     const { eventType, eventId, createdAfter, createdBefore } = filters;
     if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
     if (eventId !== undefined) query.andWhere('t.event_id = :eventId', { eventId });
-    if (createdAfter !== undefined) query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
-    if (createdBefore !== undefined) query.andWhere('t.created_at < :createdBefore::timestamptz', { createdBefore });
+    if (createdAfter !== undefined)
+      query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
+    if (createdBefore !== undefined)
+      query.andWhere('t.created_at < :createdBefore::timestamptz', { createdBefore });
     return this.pages.list(query, options);
   }
 
@@ -181,9 +187,13 @@ export class WebhookDeliveriesRepository {
   }
 }
 
-const OF_DISABLED_ENDPOINT = 'EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = t.endpoint_id AND NOT w.enabled)';
+const OF_DISABLED_ENDPOINT =
+  'EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = t.endpoint_id AND NOT w.enabled)';
 
-function whereStatus(query: SelectQueryBuilder<WebhookDeliveryEntity>, status: DeliveryStatus | undefined): void {
+function whereStatus(
+  query: SelectQueryBuilder<WebhookDeliveryEntity>,
+  status: DeliveryStatus | undefined,
+): void {
   if (status === undefined) return;
   query.andWhere('t.status = :status', { status: status === 'held' ? 'pending' : status });
   if (status === 'held') query.andWhere(OF_DISABLED_ENDPOINT);

@@ -73,7 +73,10 @@ export class WebhookEndpointsRepository {
     return this.pages.list(this.notDeleted().andWhere('t.partner_id = :partnerId', { partnerId }), options);
   }
 
-  async listAll(status: EndpointStatus | undefined, options: ListOptions): Promise<Page<WebhookEndpointEntity>> {
+  async listAll(
+    status: EndpointStatus | undefined,
+    options: ListOptions,
+  ): Promise<Page<WebhookEndpointEntity>> {
     const query = this.notDeleted();
     if (status !== undefined) query.andWhere(`(${STATUS_CONDITIONS[status]})`);
     return this.pages.list(query, options);
@@ -119,7 +122,11 @@ export class WebhookEndpointsRepository {
     });
   }
 
-  private async set(tx: Tx, id: string, change: QueryDeepPartialEntity<WebhookEndpointEntity>): Promise<void> {
+  private async set(
+    tx: Tx,
+    id: string,
+    change: QueryDeepPartialEntity<WebhookEndpointEntity>,
+  ): Promise<void> {
     await tx.manager.update(WebhookEndpointEntity, { id }, change);
   }
 

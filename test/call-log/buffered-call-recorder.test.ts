@@ -61,7 +61,9 @@ describe('batches', () => {
     await vi.advanceTimersByTimeAsync(199);
     expect(pool.statements).toHaveLength(0);
     await vi.advanceTimersByTimeAsync(1);
-    expect(pool.statements.map(({ name, requestIds }) => [name, requestIds.length])).toEqual([['insert-calls', 3]]);
+    expect(pool.statements.map(({ name, requestIds }) => [name, requestIds.length])).toEqual([
+      ['insert-calls', 3],
+    ]);
   });
 
   it('does not wait for the 200 ms once 500 calls are there', async () => {
@@ -188,7 +190,11 @@ describe('last use of a key', () => {
   it('is written once a minute and key', async () => {
     const { recordMany, touched } = startRecorder();
     for (let i = 0; i < 10; i++) {
-      recordMany([finishedCall({ keyId: 'key_a' }), finishedCall({ keyId: 'key_b' }), unknownCall('198.51.100.1')]);
+      recordMany([
+        finishedCall({ keyId: 'key_a' }),
+        finishedCall({ keyId: 'key_b' }),
+        unknownCall('198.51.100.1'),
+      ]);
       await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(touched).toEqual([['key_a', 'key_b']]);

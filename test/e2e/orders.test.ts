@@ -140,7 +140,10 @@ describe('POST /v1/orders', () => {
     expect(order).toMatchObject({ status: 'partially_issued', quantity_issued: 3, quantity_failed: 2 });
     expect(order['refunded'].amount).toBe(order['unit_price'].amount * 2);
     expect(order['esims']).toHaveLength(3);
-    expect((await webhook('order.issued', id))['data']).toMatchObject({ quantity_issued: 3, quantity_failed: 2 });
+    expect((await webhook('order.issued', id))['data']).toMatchObject({
+      quantity_issued: 3,
+      quantity_failed: 2,
+    });
   });
 
   it('recovers an order whose upstream answered nothing, within 10 s and once', async () => {
@@ -165,7 +168,11 @@ describe('POST /v1/orders', () => {
       [{ package_id: 'pkg_fr_topup_1gb_7d' }, 409, 'package_unavailable'],
       [{ package_id: 'pkg_gr_2gb_15d' }, 409, 'package_unavailable'],
       [{ package_id: 'pkg_fr_1gb_7d', max_unit_price: { amount: 1, currency: 'USD' } }, 409, 'price_changed'],
-      [{ package_id: 'pkg_fr_1gb_7d', max_unit_price: { amount: 100_000, currency: 'EUR' } }, 409, 'price_changed'],
+      [
+        { package_id: 'pkg_fr_1gb_7d', max_unit_price: { amount: 100_000, currency: 'EUR' } },
+        409,
+        'price_changed',
+      ],
     ] as const;
     for (const [body, status, code] of refusals) {
       const answer = await api.post('/v1/orders', body);
@@ -241,7 +248,11 @@ describe('idempotency', () => {
     const other = randomUUID();
     const invalid = await api.post('/v1/orders', { package_id: 7 }, { idempotencyKey: other });
     expect([invalid.status, invalid.body.code]).toEqual([400, 'validation_failed']);
-    const corrected = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey: other });
+    const corrected = await api.post(
+      '/v1/orders',
+      { package_id: 'pkg_fr_1gb_7d' },
+      { idempotencyKey: other },
+    );
     expect(corrected.status).toBe(202);
     const changed = await api.post('/v1/orders', { package_id: 'pkg_it_1gb_7d' }, { idempotencyKey: other });
     expect([changed.status, changed.body.code]).toEqual([422, 'idempotency_key_reused']);

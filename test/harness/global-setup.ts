@@ -26,7 +26,10 @@ const TEST_SETTINGS = {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Tests that kill processes run the built output, so it must be this source's.
-  execFileSync(process.execPath, ['scripts/start.mjs', 'build'], { stdio: 'inherit', cwd: project.config.root });
+  execFileSync(process.execPath, ['scripts/start.mjs', 'build'], {
+    stdio: 'inherit',
+    cwd: project.config.root,
+  });
   return start(project);
 }
 

@@ -34,7 +34,10 @@ export interface TestServiceOptions {
 /** Starts the service in this process on a database of its own, on free ports. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = options.database ?? (await createTestDatabase());
-  const running = await startRole(options.role ?? 'all', loadConfig(testEnvironment(database.url, options.env)));
+  const running = await startRole(
+    options.role ?? 'all',
+    loadConfig(testEnvironment(database.url, options.env)),
+  );
   const admin = new HttpClient(running.admin?.url ?? '', ADMIN_TOKEN);
   const partnerApi = (key: string | null): HttpClient => new HttpClient(running.api?.url ?? '', key);
   const createKey = async (partnerId: string, mode: 'sandbox' | 'live'): Promise<string> =>
@@ -57,7 +60,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 }
 
-async function expectCreated(admin: HttpClient, path: string, body: unknown): Promise<Record<string, unknown>> {
+async function expectCreated(
+  admin: HttpClient,
+  path: string,
+  body: unknown,
+): Promise<Record<string, unknown>> {
   const answer = await admin.post(path, body);
   if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`);
   return answer.body.data as Record<string, unknown>;

@@ -4,7 +4,10 @@ export const ADMIN_TOKEN = randomBytes(24).toString('hex');
 const SECRETS_KEY = randomBytes(32).toString('base64');
 
 /** Settings of a service under test: free ports, loopback receivers, no log; `overrides` win. */
-export function testEnvironment(databaseUrl: string, overrides: Record<string, string> = {}): Record<string, string> {
+export function testEnvironment(
+  databaseUrl: string,
+  overrides: Record<string, string> = {},
+): Record<string, string> {
   return {
     NODE_ENV: 'test',
     LOG_LEVEL: 'silent',

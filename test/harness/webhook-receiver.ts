@@ -21,7 +21,10 @@ export interface TestReceiver {
 /** A real HTTP receiver on loopback that keeps what it gets. */
 export async function startReceiver(): Promise<TestReceiver> {
   const received: ReceivedWebhook[] = [];
-  const receiver = { answer: (_nth: number, _webhook: ReceivedWebhook, response: ServerResponse) => void response.writeHead(200).end() };
+  const receiver = {
+    answer: (_nth: number, _webhook: ReceivedWebhook, response: ServerResponse) =>
+      void response.writeHead(200).end(),
+  };
   const server = createServer((request, response) => {
     void text(request).then((body) => {
       const webhook = { receivedAtMs: performance.now(), headers: request.headers, body };

@@ -17,7 +17,8 @@ export class AdminClient {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const answer = (await response.json()) as { data: T; code?: string; detail?: string };
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer.code}: ${answer.detail}`);
+    if (!response.ok)
+      throw new Error(`${method} ${path}: ${response.status} ${answer.code}: ${answer.detail}`);
     return answer.data;
   }
 }

@@ -21,7 +21,11 @@ export interface Demo {
 }
 
 /** Seeds the demo: partner, a fresh key (the two newest stay valid) and an endpoint to our own receiver (D2). */
-export async function prepareDemo(admin: AdminClient, receiverUrl: string, webhookFile: string): Promise<Demo> {
+export async function prepareDemo(
+  admin: AdminClient,
+  receiverUrl: string,
+  webhookFile: string,
+): Promise<Demo> {
   const partnerId = await findOrCreatePartner(admin);
   const apiKey = await issueKey(admin, partnerId);
   const { secret } = await findOrCreateWebhook(admin, partnerId, receiverUrl, webhookFile);

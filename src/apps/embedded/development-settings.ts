@@ -58,7 +58,9 @@ function readOrMakeSecrets(file: string): Record<string, string> {
     writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 });
   }
   const pairs = readFileSync(file, 'utf8').split('\n').filter(Boolean);
-  return Object.fromEntries(pairs.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+  return Object.fromEntries(
+    pairs.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
 }
 
 function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -31,7 +31,9 @@ export async function runEmbedded(): Promise<void> {
 async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void>): Promise<void> {
   const startedAt = performance.now();
   if (process.env['NODE_ENV'] === 'production') {
-    throw new ConfigError(['DATABASE_URL is required with NODE_ENV=production: the embedded start is for development']);
+    throw new ConfigError([
+      'DATABASE_URL is required with NODE_ENV=production: the embedded start is for development',
+    ]);
   }
   const directory = openDataDirectory(process.env);
   // Every other variable is checked before PostgreSQL is started for nothing.

@@ -36,12 +36,17 @@ export async function startWebhookReceiver(print: (line: string) => void): Promi
   };
 }
 
-async function receive(request: IncomingMessage, secret: () => string): Promise<{ status: number; line: string }> {
+async function receive(
+  request: IncomingMessage,
+  secret: () => string,
+): Promise<{ status: number; line: string }> {
   const body = await text(request);
   const header = request.headers['x-service-signature'];
-  const valid =
-    typeof header === 'string' && verifyWebhookSignature({ header, body, secret: secret() });
+  const valid = typeof header === 'string' && verifyWebhookSignature({ header, body, secret: secret() });
   if (!valid) return { status: 400, line: 'webhook  REFUSED: the signature does not verify' };
   const event = JSON.parse(body) as { id: string; type: string; data: unknown };
-  return { status: 200, line: `webhook  ${event.type}  signature ok  ${event.id}  ${JSON.stringify(event.data)}` };
+  return {
+    status: 200,
+    line: `webhook  ${event.type}  signature ok  ${event.id}  ${JSON.stringify(event.data)}`,
+  };
 }

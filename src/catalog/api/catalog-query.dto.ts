@@ -14,7 +14,12 @@ import {
 const MAX_FILTER_NUMBER = 1_000_000_000_000_000;
 
 export class CatalogQueryDto extends ListQueryDto {
-  @ApiPropertyOptional({ type: String, pattern: '^[A-Z]{2}$', example: 'FR', description: 'Covered country.' })
+  @ApiPropertyOptional({
+    type: String,
+    pattern: '^[A-Z]{2}$',
+    example: 'FR',
+    description: 'Covered country.',
+  })
   @Optional()
   @Matches(/^[A-Z]{2}$/, { message: 'must be two upper-case letters' })
   country?: string;
@@ -34,7 +39,11 @@ export class CatalogQueryDto extends ListQueryDto {
   @IsIn(PACKAGE_KINDS, { message: 'must be base or topup' })
   kind?: PackageKind;
 
-  @ApiPropertyOptional({ type: 'integer', minimum: 0, description: 'At least this much data; unlimited packages match.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 0,
+    description: 'At least this much data; unlimited packages match.',
+  })
   @Optional()
   @QueryInteger({ min: 0, max: MAX_FILTER_NUMBER })
   min_data_bytes?: number;

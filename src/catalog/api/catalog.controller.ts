@@ -3,10 +3,11 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { isNotModified, NotModified, SerializedAnswer, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
 import { CatalogQueryDto, toCatalogFilters } from './catalog-query.dto.js';
-import { type PackageResponse, toPackageResponse } from './package.response.js';
+import { PackageResponse, toPackageResponse } from './package.response.js';
 
 @ApiTags('Catalog')
 @UseGuards(BearerKeyGuard)
@@ -18,13 +19,19 @@ export class CatalogController {
   ) {}
 
   @Get()
+  @AnswersPage(PackageResponse, { summary: 'List the packages that this key may sell', cached: true })
   async listPackages(
     @Caller() caller: PartnerPrincipal,
     @Query() query: CatalogQueryDto,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SerializedAnswer | NotModified> {
-    const page = await this.list.list(caller, toCatalogFilters(query), toListOptions(query), toPackageResponse);
+    const page = await this.list.list(
+      caller,
+      toCatalogFilters(query),
+      toListOptions(query),
+      toPackageResponse,
+    );
     if (isNotModified(request, reply, page.etag)) return new NotModified();
     const nextCursor = page.nextCursor === null ? 'null' : `"${page.nextCursor}"`;
     return new SerializedAnswer(
@@ -33,6 +40,7 @@ export class CatalogController {
   }
 
   @Get(':package_id')
+  @Answers(PackageResponse, { summary: 'Get a package', cached: true })
   async getPackage(
     @Caller() caller: PartnerPrincipal,
     @Param('package_id') id: string,
@@ -40,6 +48,8 @@ export class CatalogController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PackageResponse | NotModified> {
     const { item, version } = await this.catalog.getPackage(caller.mode, id);
-    return isNotModified(request, reply, `W/"${version}-${item.id}"`) ? new NotModified() : toPackageResponse(item);
+    return isNotModified(request, reply, `W/"${version}-${item.id}"`)
+      ? new NotModified()
+      : toPackageResponse(item);
   }
 }

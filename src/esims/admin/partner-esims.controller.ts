@@ -3,8 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { AnswersPage } from '../../infra/http/openapi/index.js';
 import { EsimsQueryDto } from '../api/esim-requests.dto.js';
-import { type EsimResponse, toEsimResponse } from '../api/esim.response.js';
+import { EsimResponse, toEsimResponse } from '../api/esim.response.js';
 import { EsimsRepository } from '../esims.repository.js';
 
 /** Support's view of a partner's eSIMs, both modes, without install data (D25). */
@@ -15,11 +16,14 @@ export class PartnerEsimsController {
   constructor(private readonly esims: EsimsRepository) {}
 
   @Get()
+  @AnswersPage(EsimResponse, { summary: "List a partner's eSIMs in both modes, without install data" })
   async listPartnerEsims(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: EsimsQueryDto,
   ): Promise<ListAnswer<EsimResponse>> {
     const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
-    return new ListAnswer(mapPage(await this.esims.list({ partnerId }, filters, toListOptions(query)), toEsimResponse));
+    return new ListAnswer(
+      mapPage(await this.esims.list({ partnerId }, filters, toListOptions(query)), toEsimResponse),
+    );
   }
 }

@@ -32,7 +32,12 @@ export class ConsumeDto {
   @Max(MAX_CONSUMED_BYTES, { message: 'must be at most 10^15' })
   bytes?: number | null;
 
-  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: 100, description: 'Of `total_bytes`, rounded up.' })
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 1,
+    maximum: 100,
+    description: 'Of `total_bytes`, rounded up.',
+  })
   @Optional()
   @IsInt({ message: 'must be a whole number' })
   @Min(1, { message: 'must be at least 1' })

@@ -14,7 +14,12 @@ import {
 import type { EsimEntity } from '../esim.entity.js';
 
 export class EsimDataResponse {
-  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000, description: 'Null when unlimited.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 1_000_000_000,
+    description: 'Null when unlimited.',
+  })
   total_bytes!: number | null;
 
   @ApiProperty({ type: 'integer', example: 0 })
@@ -185,7 +190,8 @@ export function toUsageResponse(esim: EsimEntity): UsageResponse {
     total_bytes: esim.totalBytes,
     used_bytes: esim.usedBytes,
     remaining_bytes: remainingBytes(esim),
-    percent_used: esim.totalBytes === null ? null : Math.floor((esim.usedBytes / esim.totalBytes) * 10_000) / 100,
+    percent_used:
+      esim.totalBytes === null ? null : Math.floor((esim.usedBytes / esim.totalBytes) * 10_000) / 100,
     thresholds_crossed: esim.thresholdsCrossed,
     as_of: esim.usageAsOf.toISOString(),
     source: esim.usageSource,

@@ -1,21 +1,22 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
-import { type PackageResponse, toPackageResponse } from '../../catalog/index.js';
+import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import { toActivationCode } from '../esim.js';
 import { renderQrCode } from '../qr-code.js';
 import { ReadEsims } from '../read-esims.js';
 import { EsimsQueryDto } from './esim-requests.dto.js';
 import {
-  type EsimResponse,
-  type EsimWithInstallResponse,
-  type QrCodeResponse,
+  EsimResponse,
+  EsimWithInstallResponse,
+  QrCodeResponse,
   toEsimResponse,
   toEsimWithInstallResponse,
   toUsageResponse,
-  type UsageResponse,
+  UsageResponse,
 } from './esim.response.js';
 
 @ApiTags('eSIMs')
@@ -25,12 +26,19 @@ export class EsimsController {
   constructor(private readonly esims: ReadEsims) {}
 
   @Get()
-  async listEsims(@Caller() caller: PartnerPrincipal, @Query() query: EsimsQueryDto): Promise<ListAnswer<EsimResponse>> {
+  @AnswersPage(EsimResponse, { summary: 'List eSIMs, newest first, without install data' })
+  async listEsims(
+    @Caller() caller: PartnerPrincipal,
+    @Query() query: EsimsQueryDto,
+  ): Promise<ListAnswer<EsimResponse>> {
     const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
-    return new ListAnswer(mapPage(await this.esims.list(caller, filters, toListOptions(query)), toEsimResponse));
+    return new ListAnswer(
+      mapPage(await this.esims.list(caller, filters, toListOptions(query)), toEsimResponse),
+    );
   }
 
   @Get(':id')
+  @Answers(EsimWithInstallResponse, { summary: 'Get an eSIM with its install data' })
   async getEsim(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -40,6 +48,7 @@ export class EsimsController {
   }
 
   @Get(':id/qr')
+  @Answers(QrCodeResponse, { summary: 'Get the QR code that installs an eSIM' })
   async getQrCode(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -51,6 +60,7 @@ export class EsimsController {
   }
 
   @Get(':id/usage')
+  @Answers(UsageResponse, { summary: 'Get the data usage of an eSIM' })
   async getUsage(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -59,6 +69,7 @@ export class EsimsController {
   }
 
   @Get(':id/topup-packages')
+  @AnswersPage(PackageResponse, { summary: 'List the top-up packages that fit an eSIM now, cheapest first' })
   async listTopupPackages(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,

@@ -3,6 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal, SandboxOnlyGuard } from '../../auth/index.js';
 import { type FieldError, ValidationFailed } from '../../common/errors/index.js';
 import { PathId } from '../../infra/http/index.js';
+import { Answers, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
   type Answer,
   Idempotent,
@@ -14,7 +15,7 @@ import {
 import type { EsimEntity } from '../esim.entity.js';
 import { SimulateEsim, type SimulatedUse } from '../simulate-esim.js';
 import { ConsumeDto } from './esim-requests.dto.js';
-import { toEsimResponse } from './esim.response.js';
+import { EsimResponse, toEsimResponse } from './esim.response.js';
 
 @ApiTags('Sandbox')
 @UseGuards(BearerKeyGuard, SandboxOnlyGuard)
@@ -27,6 +28,8 @@ export class SandboxEsimsController {
   ) {}
 
   @Post('activate')
+  @Answers(EsimResponse, { summary: 'Play the first use of an eSIM on a device' })
+  @ApiRefusals('sandbox_only', 'esim_not_ready')
   @HttpCode(200)
   async activateEsim(
     @Caller() caller: PartnerPrincipal,
@@ -37,6 +40,8 @@ export class SandboxEsimsController {
   }
 
   @Post('consume')
+  @Answers(EsimResponse, { summary: 'Play data usage: exactly one of `bytes` and `percent`' })
+  @ApiRefusals('sandbox_only', 'esim_not_ready')
   @HttpCode(200)
   async consumeData(
     @Caller() caller: PartnerPrincipal,
@@ -49,6 +54,8 @@ export class SandboxEsimsController {
   }
 
   @Post('expire')
+  @Answers(EsimResponse, { summary: 'Play the end of an eSIM' })
+  @ApiRefusals('sandbox_only', 'esim_not_ready')
   @HttpCode(200)
   async expireEsim(
     @Caller() caller: PartnerPrincipal,

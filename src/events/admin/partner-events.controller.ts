@@ -4,7 +4,8 @@ import { IsIn } from 'class-validator';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, ListQueryDto, Optional, PathId, toListOptions } from '../../infra/http/index.js';
-import type { EventResponse } from '../api/events.controller.js';
+import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { EventResponse } from '../api/events.controller.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventsRepository } from '../events.repository.js';
 
@@ -23,6 +24,7 @@ export class PartnerEventsController {
   constructor(private readonly events: EventsRepository) {}
 
   @Get()
+  @AnswersPage(EventResponse, { summary: "List a partner's events in both modes, newest first" })
   async listPartnerEvents(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: PartnerEventsQueryDto,

@@ -4,6 +4,7 @@ import { IsIn, IsString, MaxLength } from 'class-validator';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { ValidationFailed } from '../../common/errors/index.js';
 import { DEFAULT_LIMIT, ListQueryDto, Optional, PathId, SerializedAnswer } from '../../infra/http/index.js';
+import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventFeed } from '../event-feed.js';
 
@@ -45,7 +46,11 @@ export class EventsController {
   constructor(private readonly feed: EventFeed) {}
 
   @Get()
-  async listEvents(@Caller() caller: PartnerPrincipal, @Query() query: EventsQueryDto): Promise<SerializedAnswer> {
+  @AnswersPage(EventResponse, { summary: 'List events, oldest first, as webhooks deliver them', endless: true })
+  async listEvents(
+    @Caller() caller: PartnerPrincipal,
+    @Query() query: EventsQueryDto,
+  ): Promise<SerializedAnswer> {
     const page = await this.feed.list(ownerOf(caller), {
       type: query.type,
       after: startOf(query),
@@ -57,7 +62,11 @@ export class EventsController {
   }
 
   @Get(':id')
-  async getEvent(@Caller() caller: PartnerPrincipal, @Param('id', PathId('evt')) id: string): Promise<SerializedAnswer> {
+  @Answers(EventResponse, { summary: 'Get an event' })
+  async getEvent(
+    @Caller() caller: PartnerPrincipal,
+    @Param('id', PathId('evt')) id: string,
+  ): Promise<SerializedAnswer> {
     const event = await this.feed.getById(ownerOf(caller), id);
     return new SerializedAnswer(`"data":${event.body}`);
   }
@@ -70,7 +79,9 @@ function ownerOf(caller: PartnerPrincipal): { partnerId: string; mode: PartnerPr
 /** `cursor` works here as on every list; `after` is its name in the feed. */
 function startOf(query: EventsQueryDto): string | undefined {
   if (query.cursor !== undefined && query.after !== undefined) {
-    throw new ValidationFailed([{ pointer: '?after', code: 'exclusive', message: 'Give either after or cursor.' }]);
+    throw new ValidationFailed([
+      { pointer: '?after', code: 'exclusive', message: 'Give either after or cursor.' },
+    ]);
   }
   return query.after ?? query.cursor;
 }

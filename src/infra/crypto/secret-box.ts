@@ -37,7 +37,9 @@ export class SecretBox {
     if (version !== 'v1' || payload === undefined) throw new Error('sealed secret has an unknown form');
     if (!key) throw new Error('sealed secret names a key that is not in SECRETS_KEYS');
     const bytes = Buffer.from(payload, 'base64url');
-    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    })
       .setAAD(Buffer.from(owner))
       .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
     return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');

@@ -28,7 +28,10 @@ export class KeysetPages {
     const scope = query.getQueryAndParameters();
     if (options.cursor !== undefined) {
       const [at, id] = this.cursors.decode(options.cursor, scope);
-      query.andWhere('(t.created_at, t.id) < (:cursorAt::timestamptz, :cursorId)', { cursorAt: at, cursorId: id });
+      query.andWhere('(t.created_at, t.id) < (:cursorAt::timestamptz, :cursorId)', {
+        cursorAt: at,
+        cursorId: id,
+      });
     }
     // A Date would cut the microseconds, and rows would be skipped or repeated.
     const { entities, raw } = await query

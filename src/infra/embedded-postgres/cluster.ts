@@ -2,6 +2,7 @@ import { access, constants, mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { loadBinaries, majorVersionOf } from './binaries.js';
 import { clusterVersionOf, contentOf, giveTo, ownerOf } from './data-directory.js';
+import { removeAbandonedDrafts } from './drafts.js';
 import { EmbeddedPostgresError, orExplain, systemCode } from './errors.js';
 import { initialiseCluster, setAside } from './initialise.js';
 import { ensurePassword, readPassword } from './password.js';
@@ -30,6 +31,7 @@ export async function openCluster(directory: string, durable: boolean): Promise<
   requireOwnership(dataDir, owner);
   const account = await accountForRoot(owner);
   const prefix = await commandPrefix(account);
+  await orExplain(`cannot read the data folder of ${dataDir}`, () => removeAbandonedDrafts(dataDir));
   if (await isMade(dataDir)) {
     await requireSameMajor(dataDir, postgres);
     if (account && owner?.uid !== account.uid) await giveTo(account, dataDir);

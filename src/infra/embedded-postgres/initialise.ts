@@ -1,12 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import { chown, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
-import path from 'node:path';
+import { chown, mkdir, rename, rm } from 'node:fs/promises';
 import { contentOf } from './data-directory.js';
+import { newDraftName } from './drafts.js';
 import { EmbeddedPostgresError, orExplain } from './errors.js';
 import { passwordFileOf } from './password.js';
 import { runPostgres } from './postgres-process.js';
 import type { SystemAccount } from './privileges.js';
-import { isRunning } from './processes.js';
 
 /** What it takes to make a cluster. */
 export interface InitialiseOptions {
@@ -18,19 +16,15 @@ export interface InitialiseOptions {
   readonly durable: boolean;
 }
 
-/** initdb takes a second; a draft this old is abandoned, whoever has its pid now. */
-const DRAFT_ABANDONED_AFTER_MS = 10 * 60_000;
-
 /**
  * Makes the cluster in a folder beside `dataDir` and moves it into place when it is complete, so that an initdb
  * that is killed half-way leaves nothing to be mistaken for a cluster (D2).
  * @throws EmbeddedPostgresError when initdb fails or the folder cannot be written
  */
 export async function initialiseCluster(options: InitialiseOptions): Promise<void> {
-  const draft = `${options.dataDir}.initdb-${process.pid}-${randomBytes(4).toString('hex')}`;
+  const draft = newDraftName(options.dataDir);
   try {
     await orExplain('cannot create the PostgreSQL data directory', async () => {
-      await removeAbandonedDrafts(options.dataDir);
       await mkdir(draft, { mode: 0o700 });
       if (options.account) await chown(draft, options.account.uid, options.account.gid);
     });
@@ -78,22 +72,4 @@ async function moveIntoPlace(draft: string, dataDir: string): Promise<void> {
     // Another process that was started at the same time has been faster: its cluster is as good as this one.
     if ((await contentOf(dataDir)) !== 'complete') throw error;
   }
-}
-
-async function removeAbandonedDrafts(dataDir: string): Promise<void> {
-  const parent = path.dirname(dataDir);
-  const prefix = `${path.basename(dataDir)}.initdb-`;
-  for (const name of await readdir(parent)) {
-    if (!name.startsWith(prefix)) continue;
-    const draft = path.join(parent, name);
-    const pid = Number.parseInt(name.slice(prefix.length), 10);
-    const abandoned = !(await isRunning(pid)) || (await ageMs(draft)) > DRAFT_ABANDONED_AFTER_MS;
-    // An initdb that is just being killed may still write into it; what is left goes at the next start.
-    if (abandoned) await rm(draft, { recursive: true, force: true }).catch(() => {});
-  }
-}
-
-async function ageMs(folder: string): Promise<number> {
-  const found = await stat(folder).catch(() => undefined);
-  return found ? Date.now() - found.mtimeMs : Infinity;
 }

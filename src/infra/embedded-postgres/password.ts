@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
+import { newDraftName } from './drafts.js';
 import { EmbeddedPostgresError, orExplain, systemCode } from './errors.js';
 
 const PASSWORD_BYTES = 24;
@@ -23,18 +24,18 @@ export async function readPassword(dataDir: string): Promise<string> {
 
 /** Makes a random password unless there is one. Of two processes that try at once, both end with the same. */
 export async function ensurePassword(dataDir: string): Promise<void> {
-  await orExplain('cannot store the PostgreSQL password', () => createOnce(passwordFileOf(dataDir)));
+  await orExplain('cannot store the PostgreSQL password', () => createOnce(dataDir));
 }
 
-async function createOnce(file: string): Promise<void> {
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+async function createOnce(dataDir: string): Promise<void> {
+  const draft = newDraftName(dataDir);
   try {
     const handle = await open(draft, 'wx', 0o600);
     await handle.writeFile(`${randomBytes(PASSWORD_BYTES).toString('base64url')}\n`);
     await handle.sync();
     await handle.close();
     // link, unlike rename, never replaces a password that a cluster may already be using.
-    await link(draft, file);
+    await link(draft, passwordFileOf(dataDir));
   } catch (error) {
     if (systemCode(error) !== 'EEXIST') throw error;
   } finally {

@@ -5,7 +5,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  * `*`, compared weakly (RFC 9110 section 13.1.2).
  */
 export function isNotModified(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {
-  void reply.header('etag', etag).header('cache-control', 'private, no-cache').header('vary', 'Authorization');
+  void reply
+    .header('etag', etag)
+    .header('cache-control', 'private, no-cache')
+    .header('vary', 'Authorization');
   const header = request.headers['if-none-match'];
   if (header === undefined) return false;
   if (header.trim() === '*') return true;

@@ -17,11 +17,15 @@ export function QueryInteger(range: { min: number; max: number }): PropertyDecor
 export function Rfc3339(): PropertyDecorator {
   return ValidateBy({
     name: 'rfc3339',
-    validator: { validate: isRfc3339, defaultMessage: () => 'must be an RFC 3339 time such as 2026-11-21T10:00:00.000Z' },
+    validator: {
+      validate: isRfc3339,
+      defaultMessage: () => 'must be an RFC 3339 time such as 2026-11-21T10:00:00.000Z',
+    },
   });
 }
 
-const RFC_3339 = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+const RFC_3339 =
+  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 function isRfc3339(value: unknown): boolean {
   if (typeof value !== 'string' || !RFC_3339.test(value)) return false;
@@ -78,7 +82,10 @@ function isMetadata(value: unknown): boolean {
     pairs.length <= METADATA_MAX_PAIRS &&
     pairs.every(
       ([key, text]) =>
-        key.length >= 1 && key.length <= METADATA_MAX_KEY && typeof text === 'string' && text.length <= METADATA_MAX_VALUE,
+        key.length >= 1 &&
+        key.length <= METADATA_MAX_KEY &&
+        typeof text === 'string' &&
+        text.length <= METADATA_MAX_VALUE,
     )
   );
 }

@@ -24,10 +24,15 @@ function openRoutesOf(controller: NonNullable<unknown>): string[] {
     .getAllMethodNames(type.prototype)
     .filter((name) => Reflect.hasMetadata(METHOD_METADATA, type.prototype[name] as object))
     .filter((name) => !hasGuard(type.prototype[name] as object))
-    .map((name) => `${type.name}.${name} (${String(Reflect.getMetadata(PATH_METADATA, type.prototype[name] as object))})`);
+    .map(
+      (name) =>
+        `${type.name}.${name} (${String(Reflect.getMetadata(PATH_METADATA, type.prototype[name] as object))})`,
+    );
 }
 
 function hasGuard(target: object): boolean {
   const guards = (Reflect.getMetadata(GUARDS_METADATA, target) ?? []) as unknown[];
-  return guards.some((guard) => typeof guard === 'function' && Reflect.getMetadata(AUTHENTICATES, guard) === true);
+  return guards.some(
+    (guard) => typeof guard === 'function' && Reflect.getMetadata(AUTHENTICATES, guard) === true,
+  );
 }

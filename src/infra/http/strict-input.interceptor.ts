@@ -32,7 +32,8 @@ export class StrictInputInterceptor implements NestInterceptor {
     const handler = context.getHandler();
     let declared = this.declared.get(handler);
     if (!declared) {
-      const metadata = (Reflect.getMetadata(ROUTE_ARGS_METADATA, context.getClass(), handler.name) ?? {}) as object;
+      const metadata = (Reflect.getMetadata(ROUTE_ARGS_METADATA, context.getClass(), handler.name) ??
+        {}) as object;
       const kinds = new Set(Object.keys(metadata).map((key) => Number(key.split(':')[0])));
       declared = { query: kinds.has(RouteParamtypes.QUERY), body: kinds.has(RouteParamtypes.BODY) };
       this.declared.set(handler, declared);
@@ -43,15 +44,18 @@ export class StrictInputInterceptor implements NestInterceptor {
 
 function unexpectedQuery(query: unknown): FieldError[] {
   if (typeof query !== 'object' || query === null) return [];
-  return Object.keys(query).slice(0, 1).map(() => ({
-    pointer: '?',
-    code: 'unknown_parameter',
-    message: 'This operation takes no query parameters.',
-  }));
+  return Object.keys(query)
+    .slice(0, 1)
+    .map(() => ({
+      pointer: '?',
+      code: 'unknown_parameter',
+      message: 'This operation takes no query parameters.',
+    }));
 }
 
 function unexpectedBody(body: unknown): FieldError[] {
   if (body === undefined) return [];
-  const empty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
+  const empty =
+    typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
   return empty ? [] : [{ pointer: '', code: 'unexpected_body', message: 'This operation takes no fields.' }];
 }

@@ -23,7 +23,9 @@ export class StrictValidationPipe extends ValidationPipe {
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     if (metadata.type === 'body' && value !== undefined && !isPlainObject(value)) {
-      throw new ValidationFailed([{ pointer: '', code: 'invalid_type', message: 'The body must be a JSON object.' }]);
+      throw new ValidationFailed([
+        { pointer: '', code: 'invalid_type', message: 'The body must be a JSON object.' },
+      ]);
     }
     try {
       return (await super.transform(value, metadata)) as unknown;
@@ -47,7 +49,9 @@ function withQueryPointers(error: ValidationFailed): ValidationFailed {
 function toFieldErrors(errors: readonly ValidationError[], parent: string): FieldError[] {
   return errors.flatMap((error) => {
     const pointer = `${parent}/${escapePointer(error.property)}`;
-    const own = Object.keys(error.constraints ?? {}).map((constraint) => toFieldError(pointer, constraint, error));
+    const own = Object.keys(error.constraints ?? {}).map((constraint) =>
+      toFieldError(pointer, constraint, error),
+    );
     return [...own, ...toFieldErrors(error.children ?? [], pointer)];
   });
 }
@@ -55,7 +59,11 @@ function toFieldErrors(errors: readonly ValidationError[], parent: string): Fiel
 function toFieldError(pointer: string, constraint: string, error: ValidationError): FieldError {
   if (constraint === 'whitelistValidation') {
     // The name is the caller's own text: it is cut, and not repeated in the message.
-    return { pointer: pointer.slice(0, 100), code: 'unknown_field', message: 'This field is not known here.' };
+    return {
+      pointer: pointer.slice(0, 100),
+      code: 'unknown_field',
+      message: 'This field is not known here.',
+    };
   }
   return { pointer, code: toSnakeCase(constraint), message: error.constraints?.[constraint] ?? 'Invalid.' };
 }

@@ -47,7 +47,11 @@ export class IdempotencyStore {
   }
 
   /** Stores the answer in the transaction that claimed the key. */
-  async complete(manager: EntityManager, call: IdempotentCall & { key: string }, answer: RenderedAnswer): Promise<void> {
+  async complete(
+    manager: EntityManager,
+    call: IdempotentCall & { key: string },
+    answer: RenderedAnswer,
+  ): Promise<void> {
     await sql(
       manager,
       `UPDATE idempotency_keys

@@ -44,7 +44,11 @@ export class OnceOnly {
     }
   }
 
-  private async claimAndWork(tx: Tx, call: KeyedCall, work: (tx: Tx) => Promise<Answer>): Promise<RenderedAnswer> {
+  private async claimAndWork(
+    tx: Tx,
+    call: KeyedCall,
+    work: (tx: Tx) => Promise<Answer>,
+  ): Promise<RenderedAnswer> {
     if (!(await this.store.claim(tx.manager, call))) return this.replay(tx, call);
     const { fresh, stored } = await this.attempt(tx, call, work);
     await this.store.complete(tx.manager, call, stored);
@@ -59,7 +63,10 @@ export class OnceOnly {
     try {
       const answer = await withSavepoint(tx, work);
       const fresh = renderAnswer(answer, call.requestId);
-      return { fresh, stored: answer.secretFields ? renderAnswer(withoutSecrets(answer), call.requestId) : fresh };
+      return {
+        fresh,
+        stored: answer.secretFields ? renderAnswer(withoutSecrets(answer), call.requestId) : fresh,
+      };
     } catch (error) {
       if (!isFinalRefusal(error)) throw error;
       const refusal = renderRefusal(error, call.requestId);

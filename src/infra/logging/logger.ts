@@ -27,7 +27,8 @@ interface LoggableError {
  * which may be secrets.
  */
 export function toLoggableError(error: unknown): LoggableError {
-  if (!(error instanceof Error)) return { type: typeof error, message: 'a value that is not an Error was thrown' };
+  if (!(error instanceof Error))
+    return { type: typeof error, message: 'a value that is not an Error was thrown' };
   const code = (error as { code?: unknown }).code;
   return {
     type: error.name,
@@ -46,7 +47,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
       base: { role },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: toLoggableError, error: toLoggableError },
+      serializers: { err: toLoggableError },
       redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
     },
     stream,

@@ -53,8 +53,7 @@ export class DailyPartitions {
     await attempt(async () => {
       changes.deletedRows = await this.deleteLeftovers(daily, dayOf(today, -daily.retentionDays));
     });
-    if (failures.length > 0)
-      throw new AggregateError(failures, `partitions of ${daily.table} are not complete`);
+    if (failures.length > 0) throw toOneError(daily, failures);
     return changes;
   }
 
@@ -73,6 +72,7 @@ export class DailyPartitions {
    * Built apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole table, behind every reader.
    * Rows of that day that the default partition holds are moved first, or the day could never get a partition;
    * when there are too many to move in a moment, they stay, and so does the day: no rows are lost or hidden by it.
+   * An insert that was already on its way to the default partition fails with 23514; writers try again.
    */
   private async create({ table, column }: DailyTable, day: Date): Promise<boolean> {
     const name = partitionName(table, day);
@@ -86,7 +86,7 @@ export class DailyPartitions {
       const { rows } = await sql<{ count: number }>(
         tx.manager,
         `SELECT count(*)::int AS count
-         FROM (SELECT 1 FROM ${table}_default WHERE ${ofThatDay} LIMIT ${MAX_MOVED_ROWS + 1}) AS some`,
+         FROM (SELECT 1 FROM ${table}_default WHERE ${ofThatDay} LIMIT ${MAX_MOVED_ROWS + 1}) AS found`,
         bounds,
       );
       if (rows[0]!.count > MAX_MOVED_ROWS) return false;
@@ -129,6 +129,12 @@ export class DailyPartitions {
     }
     return deleted;
   }
+}
+
+/** The log shows an error's message, not what it aggregates. */
+function toOneError({ table }: DailyTable, failures: readonly unknown[]): AggregateError {
+  const reasons = failures.map((failure) => (failure instanceof Error ? failure.message : 'unknown'));
+  return new AggregateError(failures, `partitions of ${table} are not complete: ${reasons.join('; ')}`);
 }
 
 /** Until the end of the transaction. Two workers at once: the second finds the work done. */

@@ -69,7 +69,10 @@ export class LaneRunner<Item> {
     try {
       do {
         state.again = false;
-        const slots = Math.min(this.options.slotsPerLane - state.running, this.options.totalSlots - this.running);
+        const slots = Math.min(
+          this.options.slotsPerLane - state.running,
+          this.options.totalSlots - this.running,
+        );
         if (slots <= 0) {
           if (state.running < this.options.slotsPerLane) this.waiting.add(lane);
           break;
@@ -93,7 +96,10 @@ export class LaneRunner<Item> {
     try {
       return await this.work.claim(lane, slots);
     } catch (error) {
-      this.options.logger.warn({ event: 'lane.claim_failed', lane, err: error }, 'claim failed; the sweep tries again');
+      this.options.logger.warn(
+        { event: 'lane.claim_failed', lane, err: error },
+        'claim failed; the sweep tries again',
+      );
       return [];
     }
   }
@@ -123,7 +129,10 @@ export class LaneRunner<Item> {
     try {
       await this.work.perform(item);
     } catch (error) {
-      this.options.logger.error({ event: 'lane.perform_failed', lane, err: error }, 'work failed; its lease will lapse');
+      this.options.logger.error(
+        { event: 'lane.perform_failed', lane, err: error },
+        'work failed; its lease will lapse',
+      );
     }
   }
 

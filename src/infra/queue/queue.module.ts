@@ -1,5 +1,12 @@
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
-import { type DynamicModule, type FactoryProvider, Inject, Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Inject,
+  Injectable,
+  Module,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { LOGGER } from '../logging/index.js';
@@ -42,7 +49,9 @@ export function wakeUpsModule(queueName: string): DynamicModule {
     provide: wakeUpsToken(queueName),
     inject: [getQueueToken(queueName), LOGGER],
     useFactory: (queue: Queue<WakeUpJob>, logger: Logger) => {
-      queue.on('error', (error) => logger.warn({ event: 'queue.error', queue: queueName, err: error }, 'queue error'));
+      queue.on('error', (error) =>
+        logger.warn({ event: 'queue.error', queue: queueName, err: error }, 'queue error'),
+      );
       return new WakeUps(queue, logger);
     },
   };

@@ -1,6 +1,8 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 
+const SETTLE_LIMIT_MS = 1_000;
+
 /** A wake-up's data: which lane to look at. Ids only, never rows (architecture.md). */
 export interface WakeUpJob {
   readonly lane: string;
@@ -36,13 +38,19 @@ export class WakeUps {
     if (delay === 0) return this.request(lane);
     // Job ids take no colon, and `add` with an id that still exists is ignored in silence: wanted here.
     const jobId = `${lane.replaceAll(':', '-')}_${dueAt.getTime()}`;
-    this.queue.add('wake', { lane }, { delay, jobId, ...FORGET }).catch((error: unknown) => this.report(error));
+    this.queue
+      .add('wake', { lane }, { delay, jobId, ...FORGET })
+      .catch((error: unknown) => this.report(error));
   }
 
-  /** Waits until what was requested has left; called by a graceful stop. */
+  /** Waits until what was requested has left, or a second has passed; called by a graceful stop. */
   async settle(): Promise<void> {
     if (this.armed) await new Promise((resolve) => setImmediate(resolve));
-    await this.flushing;
+    let timer: NodeJS.Timeout | undefined;
+    // A queue that is away would hold the stop for ever; the sweep finds what did not leave.
+    const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, SETTLE_LIMIT_MS)));
+    await Promise.race([this.flushing, limit]);
+    clearTimeout(timer);
   }
 
   private async flush(): Promise<void> {
@@ -64,7 +72,10 @@ export class WakeUps {
   }
 
   private report(error: unknown): void {
-    this.logger.warn({ event: 'queue.wake_up_lost', queue: this.queue.name, err: error }, 'wake-up lost; the sweep will find the work');
+    this.logger.warn(
+      { event: 'queue.wake_up_lost', queue: this.queue.name, err: error },
+      'wake-up lost; the sweep will find the work',
+    );
   }
 }
 

@@ -36,7 +36,10 @@ export class Sweeper {
       await this.options.run();
     } catch (error) {
       const { name, logger } = this.options;
-      logger.warn({ event: 'sweep.failed', sweep: name, err: error }, 'sweep failed; the next one tries again');
+      logger.warn(
+        { event: 'sweep.failed', sweep: name, err: error },
+        'sweep failed; the next one tries again',
+      );
     }
     if (this.stopped) return;
     this.timer = setTimeout(() => this.start(), this.options.intervalMs);

@@ -3,8 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { AnswersPage } from '../../infra/http/openapi/index.js';
 import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
-import { type OrderResponse, toOrderResponse } from '../api/order.response.js';
+import { OrderResponse, toOrderResponse } from '../api/order.response.js';
 import { ReadOrders } from '../read-orders.js';
 
 /** Support's view of a partner's orders, both modes. */
@@ -15,6 +16,7 @@ export class PartnerOrdersController {
   constructor(private readonly orders: ReadOrders) {}
 
   @Get()
+  @AnswersPage(OrderResponse, { summary: "List a partner's orders in both modes, newest first" })
   async listPartnerOrders(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: OrdersQueryDto,

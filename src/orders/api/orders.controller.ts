@@ -1,8 +1,19 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
   type Answer,
   Idempotent,
@@ -15,7 +26,7 @@ import { CancelOrder } from '../cancel-order.js';
 import { PlaceOrder } from '../place-order.js';
 import { type OrderWithEsims, ReadOrders } from '../read-orders.js';
 import { OrdersQueryDto, PlaceOrderDto, toOrderFilters, toPlaceOrder } from './order-requests.dto.js';
-import { type OrderResponse, toOrderResponse } from './order.response.js';
+import { OrderResponse, toOrderResponse } from './order.response.js';
 
 @ApiTags('Orders')
 @UseGuards(BearerKeyGuard)
@@ -29,6 +40,8 @@ export class OrdersController {
   ) {}
 
   @Post()
+  @Answers(OrderResponse, { status: 202, summary: 'Place an order', location: true })
+  @ApiRefusals('not_found', 'insufficient_balance', 'package_unavailable', 'price_changed', 'reference_taken')
   @HttpCode(202)
   @UseInterceptors(IdempotencyInterceptor)
   async place(
@@ -43,6 +56,7 @@ export class OrdersController {
   }
 
   @Get()
+  @AnswersPage(OrderResponse, { summary: 'List orders, newest first' })
   async listOrders(
     @Caller() caller: PartnerPrincipal,
     @Query() query: OrdersQueryDto,
@@ -52,6 +66,7 @@ export class OrdersController {
   }
 
   @Get(':id')
+  @Answers(OrderResponse, { summary: 'Get an order' })
   async getOrder(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('ord')) id: string,
@@ -60,6 +75,12 @@ export class OrdersController {
   }
 
   @Post(':id/cancel')
+  @Answers(OrderResponse, {
+    status: 202,
+    summary: 'Cancel an order while no eSIM of it is downloaded, and refund it',
+    location: true,
+  })
+  @ApiRefusals('order_not_cancelable')
   @HttpCode(202)
   @UseInterceptors(IdempotencyInterceptor)
   async cancel(

@@ -88,7 +88,11 @@ export class FulfilOrder {
     });
   }
 
-  private async issueProfiles(tx: Tx, order: OrderEntity, result: Provisioned): Promise<readonly IssuedEsim[]> {
+  private async issueProfiles(
+    tx: Tx,
+    order: OrderEntity,
+    result: Provisioned,
+  ): Promise<readonly IssuedEsim[]> {
     const sold = await this.getSoldPackage(tx, order);
     const terms = {
       orderId: order.id,

@@ -1,4 +1,9 @@
-import { Inject, Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
@@ -13,6 +18,8 @@ import { SettleCancellation } from './settle-cancellation.js';
 /** Orders under way at once in one worker process, over all partners. */
 const TOTAL_SLOTS = 128;
 const LANES_PER_SWEEP = 500;
+/** What is due and was not claimed is locked by somebody for a moment: no hot loop. */
+const SHORTEST_WAIT_MS = 25;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
@@ -36,7 +43,8 @@ export class OrderLanes implements LaneWork<OrderLease>, OnApplicationBootstrap,
       slotsPerLane: config.provisioning.concurrencyPerPartner,
       totalSlots: TOTAL_SLOTS,
       logger,
-      wakeAt: (lane, at) => wakeUps.requestAt(lane, at),
+      wakeAt: (lane, at) =>
+        wakeUps.requestAt(lane, new Date(Math.max(at.getTime(), Date.now() + SHORTEST_WAIT_MS))),
     });
     this.sweeper = new Sweeper({
       name: 'orders.due',

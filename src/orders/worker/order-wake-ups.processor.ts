@@ -1,6 +1,8 @@
-import { Processor, WorkerHost } from '@nestjs/bullmq';
-import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
+import { type BeforeApplicationShutdown, Inject } from '@nestjs/common';
 import type { Job } from 'bullmq';
+import type { Logger } from 'pino';
+import { LOGGER } from '../../infra/logging/index.js';
 import type { WakeUpJob } from '../../infra/queue/index.js';
 import { ORDER_WAKE_UPS } from '../order-queue.js';
 import { OrderLanes } from './order-lanes.js';
@@ -8,13 +10,24 @@ import { OrderLanes } from './order-lanes.js';
 /** Hands wake-ups to the lanes; the work itself never holds a slot of the queue. */
 @Processor(ORDER_WAKE_UPS, { concurrency: 20 })
 export class OrderWakeUpsProcessor extends WorkerHost implements BeforeApplicationShutdown {
-  constructor(private readonly lanes: OrderLanes) {
+  constructor(
+    private readonly lanes: OrderLanes,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
     super();
   }
 
   override process(job: Job<WakeUpJob>): Promise<void> {
     this.lanes.wake(job.data.lane);
     return Promise.resolve();
+  }
+
+  @OnWorkerEvent('error')
+  onError(error: Error): void {
+    this.logger.warn(
+      { event: 'queue.worker_error', queue: ORDER_WAKE_UPS, err: error },
+      'queue worker error',
+    );
   }
 
   async beforeApplicationShutdown(): Promise<void> {

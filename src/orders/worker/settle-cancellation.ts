@@ -18,7 +18,9 @@ export class SettleCancellation {
   /** @throws ProviderOutcomeUnknown when the upstream gave no answer: the order stays canceling. */
   async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
     const provider = this.providers.getByName(order.provider);
-    const result = await callProvider(provider, (signal) => provider.cancelOrder(order.providerReference, signal));
+    const result = await callProvider(provider, (signal) =>
+      provider.cancelOrder(order.providerReference, signal),
+    );
     if (result.state === 'canceled') await this.cancel(lease, order);
     else await this.refuse(lease, order, result.failure);
   }
@@ -34,6 +36,8 @@ export class SettleCancellation {
 
   private async refuse(lease: OrderLease, order: OrderEntity, failure: ProviderFailure): Promise<void> {
     const before = order.statusBeforeCancel ?? 'issued';
-    await this.transactions.run(async (tx) => void (await this.queue.markCancelRefused(tx, lease, before, failure)));
+    await this.transactions.run(
+      async (tx) => void (await this.queue.markCancelRefused(tx, lease, before, failure)),
+    );
   }
 }

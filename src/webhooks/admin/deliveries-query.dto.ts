@@ -1,7 +1,12 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, Matches } from 'class-validator';
 import { ListQueryDto, Optional, Rfc3339 } from '../../infra/http/index.js';
-import { DELIVERY_EVENT_TYPES, DELIVERY_STATUSES, type DeliveryEventType, type DeliveryStatus } from '../delivery.js';
+import {
+  DELIVERY_EVENT_TYPES,
+  DELIVERY_STATUSES,
+  type DeliveryEventType,
+  type DeliveryStatus,
+} from '../delivery.js';
 import type { DeliveryFilters } from '../webhook-deliveries.repository.js';
 
 export class DeliveriesQueryDto extends ListQueryDto {

@@ -15,7 +15,11 @@ import { RotateSecret } from '../rotate-secret.js';
 import { SendOnRequest } from '../send-on-request.js';
 import { SwitchEndpoint } from '../switch-endpoint.js';
 import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
-import { DEFAULT_GRACE_SECONDS, EnableWebhookEndpointDto, RotateWebhookSecretDto } from './webhook-endpoint-requests.dto.js';
+import {
+  DEFAULT_GRACE_SECONDS,
+  EnableWebhookEndpointDto,
+  RotateWebhookSecretDto,
+} from './webhook-endpoint-requests.dto.js';
 import { toDeliveryResponse } from './webhook-delivery.response.js';
 import { toEndpointResponse, toRotatedSecretResponse } from './webhook-endpoint.response.js';
 
@@ -55,7 +59,9 @@ export class WebhookEndpointActionsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.switchEndpoint.disable(tx, by, { partnerId, id })));
+    return this.onceOnly.run(call, async (tx) =>
+      ok(await this.switchEndpoint.disable(tx, by, { partnerId, id })),
+    );
   }
 
   @Post('rotate-secret')

@@ -1,5 +1,16 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ArrayNotEmpty, ArrayUnique, IsArray, IsIn, IsInt, IsString, Max, MaxLength, Min, ValidateIf } from 'class-validator';
+import {
+  ArrayNotEmpty,
+  ArrayUnique,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsString,
+  Max,
+  MaxLength,
+  Min,
+  ValidateIf,
+} from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
@@ -12,7 +23,9 @@ const MAX_DESCRIPTION = 200;
 const MAX_GRACE_SECONDS = 604_800;
 export const DEFAULT_GRACE_SECONDS = 86_400;
 
-const oneOf = (values: readonly string[]): { message: string } => ({ message: `must be one of ${values.join(', ')}` });
+const oneOf = (values: readonly string[]): { message: string } => ({
+  message: `must be one of ${values.join(', ')}`,
+});
 
 /** Text only; what the URL may be depends on the settings and is the service's rule (D35). */
 function TargetUrl(): PropertyDecorator {
@@ -78,7 +91,12 @@ export class EnableWebhookEndpointDto {
   @IsIn(HELD_CHOICES, oneOf(HELD_CHOICES))
   held?: (typeof HELD_CHOICES)[number] | null;
 
-  @ApiPropertyOptional({ enum: FAILED_CHOICES, nullable: true, default: 'leave', description: 'Since the last 2xx.' })
+  @ApiPropertyOptional({
+    enum: FAILED_CHOICES,
+    nullable: true,
+    default: 'leave',
+    description: 'Since the last 2xx.',
+  })
   @Optional()
   @IsIn(FAILED_CHOICES, oneOf(FAILED_CHOICES))
   failed?: (typeof FAILED_CHOICES)[number] | null;

@@ -48,12 +48,21 @@ export class WebhookEndpointResponse {
 }
 
 export class CreatedWebhookEndpointResponse extends WebhookEndpointResponse {
-  @ApiProperty({ type: String, nullable: true, description: 'Shown in this answer only; null when it is replayed.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'Shown in this answer only; null when it is replayed.',
+  })
   secret!: string | null;
 }
 
 export class RotatedWebhookSecretResponse extends CreatedWebhookEndpointResponse {
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'The old secret signs until then.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The old secret signs until then.',
+  })
   previous_secret_until!: string | null;
 }
 

@@ -16,7 +16,15 @@ import { WebhookEndpointsController } from './webhook-endpoints.controller.js';
 /** Administration of endpoints and the delivery log, on the admin port. */
 @Module({
   imports: [WebhooksCoreModule, PartnersModule, AuditModule],
-  providers: [FindEndpoint, TargetCheck, RegisterEndpoint, ChangeEndpoint, SwitchEndpoint, RotateSecret, SendOnRequest],
+  providers: [
+    FindEndpoint,
+    TargetCheck,
+    RegisterEndpoint,
+    ChangeEndpoint,
+    SwitchEndpoint,
+    RotateSecret,
+    SendOnRequest,
+  ],
   controllers: [WebhookEndpointsController, WebhookEndpointActionsController, WebhookDeliveriesController],
 })
 export class WebhooksAdminModule {}

@@ -67,7 +67,10 @@ export class AttemptPerformer {
       return { url: delivery.url, body, headers: headersOf(delivery, signature) };
     } catch (error) {
       const { id: deliveryId, endpointId } = delivery;
-      logger.error({ event: 'webhook.signing_failed', deliveryId, endpointId, err: error }, 'tried again in a minute');
+      logger.error(
+        { event: 'webhook.signing_failed', deliveryId, endpointId, err: error },
+        'tried again in a minute',
+      );
       return null;
     }
   }

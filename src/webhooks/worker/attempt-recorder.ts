@@ -29,15 +29,20 @@ export class AttemptRecorder {
   ): Promise<{ recorded: readonly RecordedAttempt[]; blocked: readonly BlockedEndpoint[] }> {
     const { exhausting, succeeding } = this.endpointsAtStake(attempts);
     const touchesEndpoints =
-      exhausting.length + succeeding.length > 0 && (await this.outcomes.lockEndpoints(tx, exhausting, succeeding));
+      exhausting.length + succeeding.length > 0 &&
+      (await this.outcomes.lockEndpoints(tx, exhausting, succeeding));
     const recorded = await this.outcomes.record(tx, owner, attempts);
     const blocked = touchesEndpoints ? await this.applyVerdicts(tx, recorded) : [];
     return { recorded, blocked };
   }
 
-  private endpointsAtStake(attempts: readonly FinishedAttempt[]): { exhausting: string[]; succeeding: string[] } {
+  private endpointsAtStake(attempts: readonly FinishedAttempt[]): {
+    exhausting: string[];
+    succeeding: string[];
+  } {
     const exhausting = attempts.filter(
-      (attempt) => attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= this.outcomes.maxAttempts,
+      (attempt) =>
+        attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= this.outcomes.maxAttempts,
     );
     const succeeding = attempts.filter((attempt) => attempt.outcome === 'delivered');
     return {
@@ -46,7 +51,10 @@ export class AttemptRecorder {
     };
   }
 
-  private async applyVerdicts(tx: Tx, recorded: readonly RecordedAttempt[]): Promise<readonly BlockedEndpoint[]> {
+  private async applyVerdicts(
+    tx: Tx,
+    recorded: readonly RecordedAttempt[],
+  ): Promise<readonly BlockedEndpoint[]> {
     const { resetFirst, exhausted, resetLast } = verdictsOf(recorded);
     await this.outcomes.resetBlocks(tx, resetFirst);
     const blocked = await this.outcomes.block(tx, exhausted);
@@ -76,8 +84,13 @@ export class AttemptRecorder {
     for (const { deliveryId, endpointId, outcome, statusCode, latencyMs, error } of attempts) {
       const row = byId.get(deliveryId);
       const line = { deliveryId, endpointId, outcome, statusCode, latencyMs: Math.round(latencyMs), error };
-      if (row) this.logger.info({ event: 'webhook.attempt', attempt: row.number, status: row.status, ...line });
-      else this.logger.warn({ event: 'webhook.lease_lost', ...line }, 'outcome not recorded: the lease is another');
+      if (row)
+        this.logger.info({ event: 'webhook.attempt', attempt: row.number, status: row.status, ...line });
+      else
+        this.logger.warn(
+          { event: 'webhook.lease_lost', ...line },
+          'outcome not recorded: the lease is another',
+        );
     }
     for (const { id, partnerId, disabled, consecutiveBlocks } of blocked) {
       const event = disabled ? 'webhook.endpoint_disabled' : 'webhook.endpoint_blocked';

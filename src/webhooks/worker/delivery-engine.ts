@@ -30,7 +30,9 @@ const ENDPOINTS_PER_SWEEP = 1_000;
 
 /** Sends what is owed: one lane per endpoint, so that a hanging receiver fills its own slots only (D34). */
 @Injectable()
-export class DeliveryEngine implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DeliveryEngine
+  implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, BeforeApplicationShutdown
+{
   private readonly terms: LeaseTerms;
   private readonly runner: LaneRunner<ClaimedDelivery>;
   private readonly leases: Leases;
@@ -111,7 +113,10 @@ export class DeliveryEngine implements LaneWork<ClaimedDelivery>, OnApplicationB
     await this.sweeper.stop();
     if (!(await endsWithin(drained, this.config.shutdownTimeoutMs))) {
       const count = this.leases.interruptAll();
-      this.logger.warn({ event: 'webhook.attempts_interrupted', count }, 'stopping: they are sent again later');
+      this.logger.warn(
+        { event: 'webhook.attempts_interrupted', count },
+        'stopping: they are sent again later',
+      );
       await endsWithin(drained, LAST_RECORDS_MS);
     }
     await this.leases.stop();

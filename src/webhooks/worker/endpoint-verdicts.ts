@@ -19,7 +19,8 @@ export function verdictsOf(recorded: readonly RecordedAttempt[]): EndpointVerdic
   for (const attempt of inOrder) {
     const { endpointId } = attempt;
     if (attempt.exhausted) exhausted.add(endpointId);
-    else if (attempt.outcome === 'delivered') (exhausted.has(endpointId) ? resetLast : resetFirst).add(endpointId);
+    else if (attempt.outcome === 'delivered')
+      (exhausted.has(endpointId) ? resetLast : resetFirst).add(endpointId);
   }
   return {
     resetFirst: [...resetFirst].sort(),

@@ -1,7 +1,8 @@
 import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
 
 /** Where an attempt failed, as the delivery log says it; `http_status` is an answer other than 2xx. */
-export type FailureClass = 'dns' | 'connect' | 'tls' | 'timeout' | 'target_refused' | 'http_status' | 'protocol';
+export type FailureClass =
+  'dns' | 'connect' | 'tls' | 'timeout' | 'target_refused' | 'http_status' | 'protocol';
 
 const CONNECT_CODES = new Set([
   'ECONNREFUSED',
@@ -21,7 +22,8 @@ const CONNECT_CODES = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_SOCKET',
 ]);
-const TLS_CODE = /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
+const TLS_CODE =
+  /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
 
 /** `class: CODE` of an error, for the log that partners see: never a message, which may hold an inner address. */
 export function describeFailure(error: unknown): string {

@@ -66,7 +66,10 @@ export class OutcomeBatcher {
       } catch (error) {
         if (batch.length > 1 && isOfOneRow(error)) return this.writeHalves(batch);
         if (performance.now() + pauseMs > deadline) return batch.forEach((item) => item.reject(error));
-        this.options.logger.warn({ event: 'webhook.record_failed', count: batch.length, err: error }, 'trying again');
+        this.options.logger.warn(
+          { event: 'webhook.record_failed', count: batch.length, err: error },
+          'trying again',
+        );
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     }

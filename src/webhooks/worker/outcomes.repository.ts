@@ -46,7 +46,11 @@ export class OutcomesRepository {
    * Locks, in id order, the endpoints that these attempts may change: lock order is endpoint, deliveries, attempts
    * (D40). A 2xx concerns the endpoint only while its count is above 0. False when there is none to change.
    */
-  async lockEndpoints(tx: Tx, exhausting: readonly string[], succeeding: readonly string[]): Promise<boolean> {
+  async lockEndpoints(
+    tx: Tx,
+    exhausting: readonly string[],
+    succeeding: readonly string[],
+  ): Promise<boolean> {
     const { rows } = await sql(
       tx.manager,
       `SELECT 1 FROM webhook_endpoints
@@ -61,7 +65,11 @@ export class OutcomesRepository {
    * Writes attempt rows and next states, for those attempts that still hold their lease. A delivery that was
    * discarded meanwhile gets its attempt row, and becomes `delivered` when that is what happened.
    */
-  async record(tx: Tx, owner: string, attempts: readonly FinishedAttempt[]): Promise<readonly RecordedAttempt[]> {
+  async record(
+    tx: Tx,
+    owner: string,
+    attempts: readonly FinishedAttempt[],
+  ): Promise<readonly RecordedAttempt[]> {
     const { rows } = await sql<RecordedRow>(tx.manager, RECORD, [
       ...columnsOf(attempts),
       owner,
@@ -195,5 +203,8 @@ function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
 
 function phasesJson({ phases }: FinishedAttempt): string | null {
   if (!phases) return null;
-  return JSON.stringify({ first_byte_ms: Math.round(phases.firstByteMs), total_ms: Math.round(phases.totalMs) });
+  return JSON.stringify({
+    first_byte_ms: Math.round(phases.firstByteMs),
+    total_ms: Math.round(phases.totalMs),
+  });
 }

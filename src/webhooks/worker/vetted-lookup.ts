@@ -34,7 +34,11 @@ export function vettedLookup(policy: TargetPolicy, resolve: ResolveAddresses): L
   };
 }
 
-async function vet(policy: TargetPolicy, resolve: ResolveAddresses, hostname: string): Promise<LookupAddress[]> {
+async function vet(
+  policy: TargetPolicy,
+  resolve: ResolveAddresses,
+  hostname: string,
+): Promise<LookupAddress[]> {
   const addresses = await resolve(hostname).catch((error: unknown) => {
     const code = (error as { code?: unknown } | null)?.code;
     throw new NameNotResolved(typeof code === 'string' ? code : 'UNKNOWN');

@@ -26,7 +26,10 @@ export class WebhookWakeUpsProcessor extends WorkerHost implements BeforeApplica
 
   @OnWorkerEvent('error')
   onError(error: Error): void {
-    this.logger.warn({ event: 'queue.worker_error', queue: WEBHOOK_WAKE_UPS_QUEUE, err: error }, 'queue worker error');
+    this.logger.warn(
+      { event: 'queue.worker_error', queue: WEBHOOK_WAKE_UPS_QUEUE, err: error },
+      'queue worker error',
+    );
   }
 
   async beforeApplicationShutdown(): Promise<void> {

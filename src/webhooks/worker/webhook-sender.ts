@@ -73,7 +73,10 @@ export class WebhookSender {
     await this.agent.destroy();
   }
 
-  private post({ url, headers, body }: OutgoingWebhook, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  private post(
+    { url, headers, body }: OutgoingWebhook,
+    signal: AbortSignal,
+  ): Promise<Dispatcher.ResponseData> {
     const { origin, pathname, search } = new URL(url);
     return this.agent.request({ origin, path: pathname + search, method: 'POST', headers, body, signal });
   }
@@ -112,7 +115,9 @@ async function readAnswer(response: Dispatcher.ResponseData, startedAt: number):
   };
 }
 
-async function readCapped(body: Dispatcher.ResponseData['body']): Promise<{ bytes: Buffer; wasCut: boolean }> {
+async function readCapped(
+  body: Dispatcher.ResponseData['body'],
+): Promise<{ bytes: Buffer; wasCut: boolean }> {
   const chunks: Buffer[] = [];
   let size = 0;
   let wasCut = true;
@@ -136,7 +141,11 @@ function failedBy(error: unknown, startedAt: number): AttemptResult {
     outcome: interrupted ? 'interrupted' : 'failed',
     statusCode: null,
     latencyMs: endedAt - startedAt,
-    error: interrupted ? 'interrupted' : error instanceof DeadlineReached ? 'timeout' : describeFailure(error),
+    error: interrupted
+      ? 'interrupted'
+      : error instanceof DeadlineReached
+        ? 'timeout'
+        : describeFailure(error),
     phases: null,
     responseBody: null,
     endedAt,

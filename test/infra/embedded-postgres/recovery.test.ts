@@ -24,7 +24,7 @@ import {
 
 const ANSWER = [{ answer: 42 }];
 
-describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
+describe('embedded PostgreSQL: the next start recovers by itself (D2)', { timeout: 20_000 }, () => {
   it('after a SIGKILL of the application', async () => {
     const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);
@@ -127,14 +127,16 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   it('after a SIGKILL in the middle of initdb', async () => {
     const dataDir = newDataDir();
     const application = Application.launch(dataDir);
-    const drafts = (): string[] => namesBeside(dataDir).filter((name) => name.includes('.initdb-'));
-    await until(() => drafts().length > 0);
-    const draft = path.join(path.dirname(dataDir), drafts()[0] ?? '');
-    await until(() => existsSync(path.join(draft, 'PG_VERSION')));
+    const drafts = (): string[] => namesBeside(dataDir).filter((name) => name.includes('.draft-'));
+    await until(() => drafts().some((draft) => existsSync(`${path.dirname(dataDir)}/${draft}/PG_VERSION`)));
     await application.kill();
     expect(existsSync(dataDir)).toBe(false);
 
-    expect(await sql((await start(dataDir)).url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+    const first = await start(dataDir);
+    expect(await sql(first.url(), 'SELECT 1 AS ok')).toEqual([{ ok: 1 }]);
+    await first.stop();
+    await start(dataDir);
+    expect(drafts()).toEqual([]);
   });
 
   it('redoes a data directory that initdb has not finished, and deletes nothing', async () => {

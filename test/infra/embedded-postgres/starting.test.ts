@@ -17,9 +17,9 @@ import {
 
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
-describe('embedded PostgreSQL: starting and stopping', () => {
-  it('makes the cluster and answers on 127.0.0.1', async () => {
-    const server = await start(newDataDir(), { settings: { fsync: 'off', max_connections: 7 } });
+describe('embedded PostgreSQL: starting and stopping', { timeout: 20_000 }, () => {
+  it('answers on 127.0.0.1 with the settings it was given', async () => {
+    const server = await start(await sharedCluster(), { settings: { fsync: 'off', max_connections: 7 } });
     const [row] = await sql(
       server.url('template1'),
       `SELECT current_database() AS db, current_setting('max_connections') AS connections,

@@ -1,0 +1,110 @@
+import type { ReferenceObject, SchemaObject } from '@nestjs/swagger';
+import { EVENT_TYPES, type EventData, type EventType } from '../../events/index.js';
+import { FAILURE_CODES } from '../../providers/index.js';
+
+const ICCID: SchemaObject = { type: 'string', pattern: '^[0-9]{18,20}$', example: '8910300000001234567' };
+const ESIM_ID: SchemaObject = { type: 'string', example: 'esim_01KAEXAMPLE000000000000000' };
+const ORDER_ID: SchemaObject = { type: 'string', example: 'ord_01KAEXAMPLE000000000000000' };
+const PACKAGE_ID: SchemaObject = { type: 'string', example: 'pkg_fr_1gb_7d' };
+const REFERENCE: SchemaObject = {
+  type: ['string', 'null'],
+  description: 'Your own id of the order or top-up.',
+  example: 'booking-4711',
+};
+const CODE: SchemaObject = { type: 'string', enum: [...FAILURE_CODES] };
+const REASON: SchemaObject = { type: 'string', example: 'The package is out of stock.' };
+const COUNT: SchemaObject = { type: 'integer', minimum: 0, example: 1 };
+const BYTES: SchemaObject = { type: 'integer', minimum: 0, example: 1_000_000_000 };
+
+const ESIM = { esim_id: ESIM_ID, order_id: ORDER_ID, iccid: ICCID };
+const TOPUP = {
+  topup_id: { type: 'string', example: 'top_01KAEXAMPLE000000000000000' },
+  ...ESIM,
+  package_id: { type: 'string', example: 'pkg_fr_topup_1gb_7d' },
+  reference: REFERENCE,
+};
+
+/** `data` of every event; the compiler sees to it that no field is missing (api.md, Event `data`). */
+const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], SchemaObject | ReferenceObject> } = {
+  'order.issued': {
+    order_id: ORDER_ID,
+    reference: REFERENCE,
+    package_id: PACKAGE_ID,
+    quantity_issued: COUNT,
+    quantity_failed: { ...COUNT, example: 0, description: 'Above 0 when the order is `partially_issued`.' },
+    esims: { type: 'array', items: withAll({ esim_id: ESIM_ID, iccid: ICCID }) },
+  },
+  'order.failed': {
+    order_id: ORDER_ID,
+    reference: REFERENCE,
+    package_id: PACKAGE_ID,
+    code: { ...CODE, example: 'package_unavailable' },
+    reason: REASON,
+    refunded: { $ref: '#/components/schemas/MoneyResponse' },
+  },
+  'esim.activated': ESIM,
+  'esim.expired': { ...ESIM, reason: { type: 'string', enum: ['validity_ended', 'never_used'] } },
+  'esim.usage.threshold': {
+    ...ESIM,
+    threshold_percent: { type: 'integer', enum: [50, 80, 100] },
+    used_bytes: { ...BYTES, example: 500_000_000 },
+    total_bytes: BYTES,
+    as_of: { type: 'string', format: 'date-time' },
+  },
+  'order.topup.completed': {
+    ...TOPUP,
+    data_added_bytes: { type: ['integer', 'null'], example: 1_000_000_000 },
+    validity_added_days: { type: 'integer', minimum: 0, example: 7 },
+  },
+  'order.topup.failed': { ...TOPUP, code: { ...CODE, example: 'esim_expired' }, reason: REASON },
+};
+
+/** The meaning of every event, in the words of the document (spec section 6). */
+export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
+  'order.issued': 'The order was accepted and the eSIM was provisioned.',
+  'order.failed': 'Provisioning failed (for example insufficient balance, plan unavailable).',
+  'esim.activated': 'The customer installed and activated the eSIM on a device.',
+  'esim.expired': 'The plan validity has elapsed.',
+  'esim.usage.threshold': "Usage crossed 50%, 80% or 100% of the plan's data.",
+  'order.topup.completed': 'A top-up (extra data or extra days) was applied to an existing eSIM.',
+  'order.topup.failed': 'A top-up could not be applied; the payload includes `code` and `reason`.',
+};
+
+/** The component that describes events of `type`, e.g. `EsimUsageThresholdEvent`. */
+export function eventSchemaName(type: EventType): string {
+  return `${type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
+}
+
+/**
+ * The envelope with its `data` for every event type (D28), and any event as one of them, under the name of the class
+ * that the feed answers with.
+ */
+export function eventSchemas(): Record<string, SchemaObject> {
+  const ref = (type: EventType): string => `#/components/schemas/${eventSchemaName(type)}`;
+  return {
+    ...Object.fromEntries(EVENT_TYPES.map((type) => [eventSchemaName(type), eventSchema(type)])),
+    EventResponse: {
+      description: 'An event, byte for byte as webhooks deliver it.',
+      oneOf: EVENT_TYPES.map((type) => ({ $ref: ref(type) })),
+      discriminator: {
+        propertyName: 'type',
+        mapping: Object.fromEntries(EVENT_TYPES.map((type) => [type, ref(type)])),
+      },
+    },
+  };
+}
+
+function eventSchema(type: EventType): SchemaObject {
+  const schema = withAll({
+    id: { type: 'string', description: 'Unique; ignore an id that you have seen.', example: 'evt_01KAEXAMPLE000000000000000' },
+    type: { type: 'string', enum: [type] },
+    created_at: { type: 'string', format: 'date-time', description: 'When it happened.' },
+    data: withAll(DATA[type]),
+  });
+  return { ...schema, description: EVENT_SUMMARIES[type] };
+}
+
+/** All of them are always there. */
+function withAll(properties: Record<string, SchemaObject | ReferenceObject>): SchemaObject {
+  return { type: 'object', required: Object.keys(properties), properties };
+}

@@ -1,0 +1,136 @@
+import type { HeaderObject, ParameterObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
+import { ERROR_CODES } from '../../../../common/errors/index.js';
+import { REQUEST_ID_SCHEMA } from '../envelopes.js';
+
+/** Response headers that operations share; the keys are the names on the wire. */
+export const HEADERS = {
+  'X-Request-Id': {
+    description: 'The same id as `request_id` in the body; quote it to support.',
+    required: true,
+    schema: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` },
+  },
+  'X-RateLimit-Limit': {
+    description: 'The capacity of the bucket of this key.',
+    schema: { type: 'integer' },
+    example: 120,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Whole tokens that are left after this call.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 119,
+  },
+  'X-RateLimit-Reset': {
+    description: 'Unix seconds at which the bucket is full again.',
+    schema: { type: 'integer' },
+    example: 1_795_255_201,
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before the same request is sent again.',
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  },
+  ETag: {
+    description: 'The version of this answer; send it back in `If-None-Match`.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'W/"12-1f3a"',
+  },
+  Location: {
+    description: 'The path of what was made.',
+    required: true,
+    schema: { type: 'string', format: 'uri-reference' },
+  },
+  'Idempotent-Replayed': {
+    description: 'Present when this is the stored answer of the first call with this `Idempotency-Key`.',
+    schema: { type: 'string', enum: ['true'] },
+  },
+  Allow: {
+    description: 'The methods of this path.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'GET, POST',
+  },
+  'WWW-Authenticate': {
+    required: true,
+    schema: { type: 'string', enum: ['Bearer'] },
+  },
+} as const satisfies Record<string, HeaderObject>;
+
+export type HeaderName = keyof typeof HEADERS;
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.',
+  schema: { type: 'string', pattern: '^[A-Za-z0-9_-]{8,128}$' },
+  example: '6f1c2c0a-6f1e-4c43-9d5e-2f9a4b1f7a10',
+} as const;
+
+/** Request headers that operations share. */
+export const PARAMETERS = {
+  IdempotencyKey: { ...IDEMPOTENCY_KEY, required: true },
+  OptionalIdempotencyKey: { ...IDEMPOTENCY_KEY, required: false },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    required: false,
+    description: 'The `ETag` of an earlier answer, a list of them, or `*`.',
+    schema: { type: 'string' },
+    example: 'W/"12-1f3a"',
+  },
+  Actor: {
+    name: 'X-Actor',
+    in: 'header',
+    required: false,
+    description: 'The portal user who acts; goes to the audit log.',
+    schema: { type: 'string', pattern: '^[\\x20-\\x7e]{1,128}$' },
+    example: 'user-17',
+  },
+} as const satisfies Record<string, ParameterObject>;
+
+export type ParameterName = keyof typeof PARAMETERS;
+
+export const PROBLEM_SCHEMA = 'Problem';
+
+/** Schemas that no class of the code stands for (D6, D8). */
+export const SCHEMAS: Readonly<Record<string, SchemaObject>> = {
+  [REQUEST_ID_SCHEMA]: {
+    type: 'string',
+    description: 'The id of the call; in a replayed answer, of the first call.',
+    example: 'req_01KAEXAMPLE000000000000000',
+  },
+  [PROBLEM_SCHEMA]: {
+    type: 'object',
+    description: 'The one error body (RFC 9457).',
+    required: ['type', 'title', 'status', 'code', 'detail', 'request_id', 'retryable'],
+    properties: {
+      type: { type: 'string', format: 'uri-reference' },
+      title: { type: 'string' },
+      status: { type: 'integer' },
+      code: { type: 'string', enum: ERROR_CODES, description: 'What to branch on.' },
+      detail: { type: 'string', description: 'Prose for people; may change.' },
+      request_id: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` },
+      retryable: { type: 'boolean', description: 'The same request with the same key may succeed later.' },
+      errors: { type: 'array', items: { $ref: '#/components/schemas/ProblemField' } },
+    },
+  },
+  ProblemField: {
+    type: 'object',
+    required: ['pointer', 'code', 'message'],
+    properties: {
+      pointer: { type: 'string', description: 'RFC 6901 into the body, or `?name` for the query.' },
+      code: { type: 'string' },
+      message: { type: 'string' },
+    },
+  },
+};
+
+/** References to shared headers, as the `headers` of a response. */
+export function headerRefs(names: readonly HeaderName[]): Record<string, ReferenceObject> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+export function parameterRef(name: ParameterName): ReferenceObject {
+  return { $ref: `#/components/parameters/${name}` };
+}

@@ -1,0 +1,41 @@
+import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
+import { resolve } from './request-bodies.js';
+
+const EXAMPLE_TIME = '2026-11-21T10:00:00.000Z';
+
+/** Whether optional fields without an example of their own are shown. */
+export type Completeness = 'shortest' | 'every field';
+
+/** An example of a schema, put together from the examples, defaults and first choices of its parts. */
+export function exampleOf(
+  document: OpenAPIObject,
+  schema: SchemaObject | ReferenceObject,
+  completeness: Completeness,
+): unknown {
+  const target = resolve(document, schema);
+  if (target.example !== undefined) return target.example as unknown;
+  if (target.default !== undefined) return target.default as unknown;
+  if (target.enum) return target.enum[0] as unknown;
+  const alternatives = target.oneOf ?? target.anyOf ?? target.allOf;
+  if (alternatives) return exampleOf(document, alternatives[0]!, completeness);
+  const type = Array.isArray(target.type) ? target.type.at(-1) : target.type;
+  if (type === 'null') return null;
+  if (type === 'array') return target.items ? [exampleOf(document, target.items, completeness)] : [];
+  if (type === 'object') return exampleObject(document, target, completeness);
+  return exampleScalar(target, type);
+}
+
+function exampleObject(document: OpenAPIObject, schema: SchemaObject, completeness: Completeness): unknown {
+  const required = new Set(schema.required);
+  const shown = Object.entries(schema.properties ?? {}).filter(
+    ([name, property]) =>
+      completeness === 'every field' || required.has(name) || resolve(document, property).example !== undefined,
+  );
+  return Object.fromEntries(shown.map(([name, property]) => [name, exampleOf(document, property, completeness)]));
+}
+
+function exampleScalar(schema: SchemaObject, type: string | undefined): unknown {
+  if (type === 'boolean') return false;
+  if (type === 'integer' || type === 'number') return schema.minimum ?? 0;
+  return schema.format === 'date-time' ? EXAMPLE_TIME : 'text';
+}

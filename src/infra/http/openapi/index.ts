@@ -1,0 +1,1 @@
+export { Answers, AnswersPage, type AnswerOptions, ApiRefusals, type PageOptions } from './answers.js';

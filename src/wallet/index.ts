@@ -1,0 +1,1 @@
+export { WalletApiModule } from './wallet-api.module.js';

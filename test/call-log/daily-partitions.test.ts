@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { Pool } from 'pg';
+import type { DataSource } from 'typeorm';
+import { CallLogMaintenance } from '../../src/call-log/index.js';
+import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
+import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
+import { newId } from '../../src/common/ids.js';
+import { createDataSource, Transactions } from '../../src/infra/database/index.js';
+import { IdempotencyStore } from '../../src/infra/idempotency/index.js';
+import { DailyPartitions } from '../../src/infra/partitions/index.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { finishedCall } from './finished-call.js';
+
+const DAY_MS = 86_400_000;
+const RETENTION_DAYS = 30;
+const CALLS = { table: 'api_calls', column: 'created_at', retentionDays: RETENTION_DAYS };
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let partitions: DailyPartitions;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 10,
+    entities: [],
+    applicationName: 'test',
+  }).initialize();
+  partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
+});
+
+afterEach(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+const midnight = (days: number) => new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS + days * DAY_MS);
+const partitionOf = (days: number) => `api_calls_p${midnight(days).toISOString().slice(0, 10).replaceAll('-', '')}`;
+const EXPECTED = ['api_calls_default', ...[-1, 0, 1, 2, 3].map(partitionOf)].sort();
+
+async function existing(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ name: string }>(
+    `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'api_calls'::regclass ORDER BY 1`,
+  );
+  return rows.map((row) => row.name).sort();
+}
+
+/** Writes rows at these days from today, as many as given. */
+async function writeRows(...ages: { days: number; rows: number }[]): Promise<void> {
+  for (const { days, rows } of ages) {
+    await database.pool.query(
+      `INSERT INTO api_calls (request_id, method, path, status, latency_ms, remote_address, created_at)
+       SELECT $1 || n, 'GET', '/', 200, 1, '', $2 FROM generate_series(1, $3::int) AS n`,
+      [newId('req'), new Date(midnight(days).getTime() + 3_600_000), rows],
+    );
+  }
+}
+
+/** How many rows are in which partition. */
+async function placed(): Promise<Record<string, number>> {
+  const { rows } = await database.pool.query<{ place: string; n: number }>(
+    'SELECT tableoid::regclass::text AS place, count(*)::int AS n FROM api_calls GROUP BY 1',
+  );
+  return Object.fromEntries(rows.map((row) => [row.place, row.n]));
+}
+
+/** Makes a day's partition by hand, as an earlier run would have. */
+async function addPartition(days: number): Promise<void> {
+  await database.pool.query(
+    `CREATE TABLE ${partitionOf(days)} PARTITION OF api_calls
+     FOR VALUES FROM ('${midnight(days).toISOString()}') TO ('${midnight(days + 1).toISOString()}')`,
+  );
+}
+
+describe('daily partitions', () => {
+  it('are made from yesterday to in three days, once', async () => {
+    const first = await partitions.maintain(CALLS);
+    expect(await existing()).toEqual(EXPECTED);
+    expect(first).toEqual({ created: EXPECTED.slice(1), dropped: [], deletedRows: 0 });
+    expect(await partitions.maintain(CALLS)).toEqual({ created: [], dropped: [], deletedRows: 0 });
+  });
+
+  it('are made once when five workers start at the same time', async () => {
+    const results = await Promise.all(Array.from({ length: 5 }, () => partitions.maintain(CALLS)));
+    expect(await existing()).toEqual(EXPECTED);
+    expect(results.flatMap((changes) => changes.created).sort()).toEqual(EXPECTED.slice(1));
+  });
+
+  it('take the rows that the default partition held for their day', async () => {
+    await writeRows({ days: 0, rows: 500 }, { days: -5, rows: 7 });
+    await partitions.maintain(CALLS);
+    expect(await existing()).toEqual(EXPECTED);
+    expect(await placed()).toEqual({ [partitionOf(0)]: 500, api_calls_default: 7 });
+  });
+
+  it('leave a day to the default partition when it holds too many rows of it to move', async () => {
+    await writeRows({ days: 0, rows: 20_001 });
+    expect((await partitions.maintain(CALLS)).created).toEqual([-1, 1, 2, 3].map(partitionOf));
+    expect(await placed()).toEqual({ api_calls_default: 20_001 });
+    await partitions.maintain(CALLS);
+  });
+
+  it('have the same indexes as the table', async () => {
+    await partitions.maintain(CALLS);
+    const { rows } = await database.pool.query(
+      `SELECT i.inhparent::regclass::text AS parent FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indexrelid
+       WHERE x.indrelid = '${partitionOf(1)}'::regclass ORDER BY 1`,
+    );
+    expect(rows.map((row) => row.parent)).toEqual(['api_calls_by_partner', 'api_calls_by_request']);
+  });
+
+  it('are dropped when every row is older than the retention, and not a day before', async () => {
+    for (const days of [-RETENTION_DAYS - 2, -RETENTION_DAYS - 1, -RETENTION_DAYS]) await addPartition(days);
+    const changes = await partitions.maintain(CALLS);
+    expect(changes.dropped).toEqual([partitionOf(-RETENTION_DAYS - 2), partitionOf(-RETENTION_DAYS - 1)]);
+    expect(await existing()).toEqual([...EXPECTED, partitionOf(-RETENTION_DAYS)].sort());
+  });
+
+  it('leave only what is young enough in the default partition', async () => {
+    await writeRows({ days: -RETENTION_DAYS - 3, rows: 12_000 }, { days: -RETENTION_DAYS + 2, rows: 5 });
+    expect((await partitions.maintain(CALLS)).deletedRows).toBe(12_000);
+    expect(await placed()).toEqual({ api_calls_default: 5 });
+  });
+
+  it('are made while calls are written and read', async () => {
+    const edge = new Pool({ connectionString: database.url, max: 2 });
+    const writer = new CallRowWriter(new CallRowsRepository(edge), pino({ level: 'silent' }));
+    let going = true;
+    let written = 0;
+    const traffic = (async () => {
+      while (going) {
+        writer.add(Array.from({ length: 50 }, () => finishedCall()));
+        written += 50;
+        await edge.query('SELECT count(*) FROM api_calls');
+      }
+    })();
+    for (let round = 0; round < 10; round++) {
+      await partitions.maintain(CALLS);
+      await database.pool.query(`DROP TABLE ${partitionOf(3)}`);
+    }
+    going = false;
+    await traffic;
+    await writer.close();
+    await edge.end();
+    const { rows } = await database.pool.query('SELECT count(DISTINCT request_id)::int AS n FROM api_calls');
+    expect(rows[0].n).toBe(written);
+    expect(Object.values(await placed()).reduce((sum, n) => sum + n, 0)).toBe(written);
+  });
+
+  it('are made as far as possible when a step fails, and the failure is told', async () => {
+    await database.pool.query(`CREATE TABLE ${partitionOf(1)} (in_the_way int)`);
+    await expect(partitions.maintain(CALLS)).rejects.toThrow('already exists');
+    expect(await existing()).toEqual(EXPECTED.filter((name) => name !== partitionOf(1)));
+  });
+
+  it('refuse names that are no plain names', async () => {
+    await expect(partitions.maintain({ ...CALLS, table: 'a; DROP TABLE x' })).rejects.toThrow('plain');
+  });
+});
+
+describe('a repeated write after a failure', () => {
+  it('writes only the rows that are missing', async () => {
+    await partitions.maintain(CALLS);
+    const edge = new Pool({ connectionString: database.url, max: 1 });
+    const rows = new CallRowsRepository(edge);
+    const calls = Array.from({ length: 10 }, () => finishedCall());
+    await rows.insert(calls.slice(0, 4));
+    await rows.insertMissing(calls);
+    await rows.insertMissing(calls);
+    await edge.end();
+    expect(await placed()).toEqual({ [partitionOf(0)]: 10 });
+  });
+});
+
+describe('call log maintenance', () => {
+  const start = (manager = dataSource.manager) =>
+    new CallLogMaintenance(
+      manager,
+      { callLogRetentionDays: RETENTION_DAYS },
+      pino({ level: 'silent' }),
+      partitions,
+      new IdempotencyStore(),
+    );
+
+  it('makes the partitions at start and ends when asked', async () => {
+    const maintenance = start();
+    maintenance.onApplicationBootstrap();
+    await maintenance.beforeApplicationShutdown();
+    expect(await existing()).toEqual(EXPECTED);
+  });
+
+  it('purges expired idempotency keys and no others', async () => {
+    await database.pool.query(
+      `INSERT INTO idempotency_keys (scope, key, fingerprint, request_id, expires_at)
+       SELECT 'a', 'expired-' || n, '\\x'::bytea, '', now() - interval '1 second' FROM generate_series(1, 2500) AS n
+       UNION ALL SELECT 'a', 'fresh', '\\x', '', now() + interval '1 hour'`,
+    );
+    expect(await start().purgeKeys()).toBe(2_500);
+    const { rows } = await database.pool.query('SELECT key FROM idempotency_keys');
+    expect(rows).toEqual([{ key: 'fresh' }]);
+  });
+});

@@ -1,0 +1,108 @@
+import { newId } from '../../src/common/ids.js';
+import type { Mode } from '../../src/common/mode.js';
+import { EventRecorder, type EventType, type NewEvent } from '../../src/events/index.js';
+import { Transactions, type Tx } from '../../src/infra/database/index.js';
+import { eventually, type TestService } from '../harness/index.js';
+
+export interface RegisteredEndpoint {
+  readonly id: string;
+  readonly secret: string;
+  /** `/internal/v1/partners/{pid}/webhook-endpoints/{id}` */
+  readonly path: string;
+}
+
+export async function registerEndpoint(
+  service: TestService,
+  partnerId: string,
+  fields: { url: string; mode?: Mode; event_types?: EventType[] },
+): Promise<RegisteredEndpoint> {
+  const collection = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
+  const answer = await service.admin.post(collection, { mode: 'sandbox', ...fields });
+  if (answer.status !== 201) throw new Error(`endpoint not registered: ${answer.status} ${answer.text}`);
+  const { id, secret } = answer.body.data as { id: string; secret: string };
+  return { id, secret, path: `${collection}/${id}` };
+}
+
+/** The data of a delivery with its attempts, as the admin API shows it. */
+export async function getDelivery(service: TestService, id: string): Promise<Record<string, any>> {
+  return (await service.admin.get(`/internal/v1/deliveries/${id}`)).body.data as Record<string, any>;
+}
+
+export async function listDeliveries(
+  service: TestService,
+  endpoint: RegisteredEndpoint,
+  query = '',
+): Promise<Record<string, any>[]> {
+  const answer = await service.admin.get(`${endpoint.path}/deliveries?limit=100${query}`);
+  if (answer.status !== 200) throw new Error(answer.text);
+  return answer.body.data as Record<string, any>[];
+}
+
+/** Waits until the only delivery of the endpoint fulfils `test`, and answers it with its attempts. */
+export async function deliveryThat(
+  service: TestService,
+  endpoint: RegisteredEndpoint,
+  what: string,
+  test: (delivery: Record<string, any>) => boolean,
+  withinMs = 15_000,
+): Promise<Record<string, any>> {
+  return eventually(
+    `a delivery that ${what}`,
+    async () => {
+      for (const { id } of await listDeliveries(service, endpoint)) {
+        const delivery = await getDelivery(service, id as string);
+        if (test(delivery)) return delivery;
+      }
+      return null;
+    },
+    withinMs,
+  );
+}
+
+export interface EventFields {
+  readonly partnerId: string;
+  readonly mode?: Mode;
+  readonly type?: 'esim.activated' | 'esim.expired';
+  readonly iccid?: string;
+}
+
+function toNewEvent({ partnerId, mode = 'sandbox', type = 'esim.activated', iccid }: EventFields): NewEvent {
+  const data = { esim_id: newId('esim'), order_id: newId('ord'), iccid: iccid ?? '8910000000000000001' };
+  const common = { partnerId, mode, happenedAt: new Date() };
+  return type === 'esim.activated'
+    ? { ...common, type, data }
+    : { ...common, type, data: { ...data, reason: 'validity_ended' } };
+}
+
+/** Records events as any feature would, in one transaction; `also` runs in it after them. */
+export async function recordEvents(
+  service: TestService,
+  events: readonly EventFields[],
+  also?: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  const app = service.process.admin!.nest;
+  const recorder = app.get(EventRecorder, { strict: false });
+  await app.get(Transactions, { strict: false }).run(async (tx) => {
+    await recorder.record(tx, events.map(toNewEvent));
+    await also?.(tx);
+  });
+}
+
+export async function recordEvent(service: TestService, fields: EventFields): Promise<void> {
+  await recordEvents(service, [fields]);
+}
+
+/** Settings that make the document's schedule fast: six attempts within about a second. */
+export const FAST = {
+  WEBHOOK_TIMEOUT_MS: '2000',
+  WEBHOOK_RETRY_DELAYS_MS: '60,60,60,60,60',
+  WEBHOOK_BLOCK_MS: '700',
+  SWEEP_INTERVAL_MS: '250',
+} as const;
+
+export async function endpointState(
+  service: TestService,
+  endpoint: RegisteredEndpoint,
+): Promise<Record<string, any>> {
+  return (await service.admin.get(endpoint.path)).body.data as Record<string, any>;
+}
