@@ -18,9 +18,12 @@ export class EsimObserver {
    * @throws AppError `esim_not_ready`
    */
   async apply(tx: Tx, esim: EsimEntity, observation: EsimObservation): Promise<EsimEntity> {
-    const { changes, events } = observe(esim, observation, await databaseNow(tx));
-    if (Object.keys(changes).length > 0) await this.esims.update(tx, esim.id, changes);
+    const now = await databaseNow(tx);
+    const { changes, events } = observe(esim, observation, now);
+    if (Object.keys(changes).length === 0) return esim;
+    const written = { ...changes, updatedAt: now };
+    await this.esims.update(tx, esim.id, written);
     await this.events.record(tx, events);
-    return Object.assign(esim, changes);
+    return Object.assign(esim, written);
   }
 }

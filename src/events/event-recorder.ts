@@ -29,7 +29,9 @@ export class EventRecorder implements OnApplicationBootstrap {
   /** Records events in the caller's transaction, in order. The body is made here, once, for ever (D28). */
   async record(tx: Tx, events: readonly NewEvent[]): Promise<void> {
     if (events.length === 0) return;
-    const recorded = events.map((event) => ({ ...event, id: newId('evt') }));
+    // The feed orders events of one moment by id: sorted ids keep the order in which they happened.
+    const ids = events.map(() => newId('evt')).sort();
+    const recorded = events.map((event, index) => ({ ...event, id: ids[index]! }));
     await sql(
       tx.manager,
       `INSERT INTO events (id, partner_id, mode, type, body, created_at)

@@ -27,13 +27,15 @@ export class CancelOrder {
     if (esims.some((esim) => esim.profileStatus !== 'released' || esim.status !== 'issued')) {
       throw new AppError('order_not_cancelable');
     }
+    const now = await databaseNow(tx);
     const changes = {
       status: 'canceling',
       statusBeforeCancel: order.status,
       cancelFailureCode: null,
       cancelFailureReason: null,
       upstreamAttempts: 0,
-      nextAttemptAt: await databaseNow(tx),
+      nextAttemptAt: now,
+      updatedAt: now,
     } as const;
     await tx.manager.update(OrderEntity, { id: order.id }, changes);
     tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));

@@ -24,7 +24,8 @@ afterAll(async () => {
   await service.stop();
 });
 
-const requestsOf = (id: string, query = '') => service.admin.get(`/internal/v1/partners/${id}/requests${query}`);
+const requestsOf = (id: string, query = '') =>
+  service.admin.get(`/internal/v1/partners/${id}/requests${query}`);
 const requestId = (answer: ApiAnswer) => answer.headers.get('x-request-id')!;
 
 /** The row of this call, within the second that D38 gives. */
@@ -134,8 +135,16 @@ describe('the list of a partner', () => {
     const pages = [...first.body.data, ...second.body.data, ...third.body.data] as Row[];
     expect(pages.map((row) => row['request_id'])).toEqual(ids);
     expect([third.body.has_more, third.body.next_cursor]).toEqual([false, null]);
-    expectProblem(await requestsOf(partner.id, `?limit=2&cursor=${first.body.next_cursor}`), 400, 'invalid_cursor');
-    expectProblem(await requestsOf(owner.id, `?cursor=${first.body.next_cursor}&mode=live`), 400, 'invalid_cursor');
+    expectProblem(
+      await requestsOf(partner.id, `?limit=2&cursor=${first.body.next_cursor}`),
+      400,
+      'invalid_cursor',
+    );
+    expectProblem(
+      await requestsOf(owner.id, `?cursor=${first.body.next_cursor}&mode=live`),
+      400,
+      'invalid_cursor',
+    );
   });
 
   it('is filtered by each field, and by all at once', async () => {
@@ -150,15 +159,23 @@ describe('the list of a partner', () => {
     expect(await listed('?mode=live')).toEqual([live]);
     expect(await listed(`?created_before=${day.after}`)).toEqual([]);
     expect(await listed(`?created_after=${day.before}`)).toEqual([]);
-    expect(await listed(`?created_after=${String(row['created_at'])}&created_before=${day.before}&mode=live`)).toEqual([
-      live,
-    ]);
+    expect(
+      await listed(`?created_after=${String(row['created_at'])}&created_before=${day.before}&mode=live`),
+    ).toEqual([live]);
     expect(await listed('?mode=live&method=POST')).toEqual([]);
     expect(await listed(`?request_id=${requestId(await partner.sandbox.get('/v1/me'))}`)).toEqual([]);
   });
 
   it('refuses filters that cannot be', async () => {
-    for (const query of ['status=ok', 'status=600', 'mode=test', 'created_after=today', 'path=/', 'limit=101', 'mode=']) {
+    for (const query of [
+      'status=ok',
+      'status=600',
+      'mode=test',
+      'created_after=today',
+      'path=/',
+      'limit=101',
+      'mode=',
+    ]) {
       expectProblem(await requestsOf(owner.id, `?${query}`), 400, 'validation_failed');
     }
     expectProblem(await requestsOf(owner.id, '?mode=live&mode=live'), 400, 'validation_failed');
@@ -167,7 +184,8 @@ describe('the list of a partner', () => {
 });
 
 it('answers 404 for unknown and malformed ids, 401 without an admin token', async () => {
-  for (const id of [newId('ptn'), newId('key'), 'ptn_1']) expectProblem(await requestsOf(id), 404, 'not_found');
+  for (const id of [newId('ptn'), newId('key'), 'ptn_1'])
+    expectProblem(await requestsOf(id), 404, 'not_found');
   for (const id of [newId('req'), newId('key'), 'req_1']) {
     expectProblem(await service.admin.get(`/internal/v1/requests/${id}`), 404, 'not_found');
   }
@@ -182,7 +200,8 @@ it('writes last_used_at with the first call and then at most once a minute', asy
   const last4 = key.slice(-4);
   const read = async () => {
     const keys = await service.admin.get(`/internal/v1/partners/${partner.id}/api-keys?mode=live&limit=100`);
-    return (keys.body.data as Row[]).find((shown) => shown['last4'] === last4)!['last_used_at'] as string | null;
+    return (keys.body.data as Row[]).find((shown) => shown['last4'] === last4)!['last_used_at'] as
+      string | null;
   };
   expect(await read()).toBeNull();
   await service.partnerApi(key).get('/v1/me');
@@ -215,7 +234,9 @@ it('loses no row on a graceful stop', async () => {
   const { sandbox } = await own.createPartner();
   const answers = await Promise.all(Array.from({ length: 300 }, () => sandbox.get('/v1/me')));
   await own.stop();
-  const { rows } = await database.pool.query<{ request_id: string }>('SELECT request_id FROM api_calls WHERE key_id IS NOT NULL');
+  const { rows } = await database.pool.query<{ request_id: string }>(
+    'SELECT request_id FROM api_calls WHERE key_id IS NOT NULL',
+  );
   expect(rows.map((row) => row.request_id).sort()).toEqual(answers.map(requestId).sort());
   await database.drop();
 });

@@ -37,7 +37,8 @@ afterEach(async () => {
 });
 
 const midnight = (days: number) => new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS + days * DAY_MS);
-const partitionOf = (days: number) => `api_calls_p${midnight(days).toISOString().slice(0, 10).replaceAll('-', '')}`;
+const partitionOf = (days: number) =>
+  `api_calls_p${midnight(days).toISOString().slice(0, 10).replaceAll('-', '')}`;
 const EXPECTED = ['api_calls_default', ...[-1, 0, 1, 2, 3].map(partitionOf)].sort();
 
 async function existing(): Promise<string[]> {
@@ -157,20 +158,6 @@ describe('daily partitions', () => {
 
   it('refuse names that are no plain names', async () => {
     await expect(partitions.maintain({ ...CALLS, table: 'a; DROP TABLE x' })).rejects.toThrow('plain');
-  });
-});
-
-describe('a repeated write after a failure', () => {
-  it('writes only the rows that are missing', async () => {
-    await partitions.maintain(CALLS);
-    const edge = new Pool({ connectionString: database.url, max: 1 });
-    const rows = new CallRowsRepository(edge);
-    const calls = Array.from({ length: 10 }, () => finishedCall());
-    await rows.insert(calls.slice(0, 4));
-    await rows.insertMissing(calls);
-    await rows.insertMissing(calls);
-    await edge.end();
-    expect(await placed()).toEqual({ [partitionOf(0)]: 10 });
   });
 });
 

@@ -29,7 +29,7 @@ export function renderBanner(facts: BannerFacts): string {
     `  sandbox key   ${apiKey}   (shown once)`,
     '',
     '  1  browse the catalogue',
-    `curl -s ${auth} '${apiUrl}/v1/catalog?country=FR&kind=base&limit=3'`,
+    `curl -s ${auth} '${apiUrl}/v1/catalog?country=FR&type=country&kind=base&limit=3'`,
     '',
     '  2  order an eSIM',
     `curl -s ${auth} -H "Idempotency-Key: $(date +%s)-$RANDOM$RANDOM" -H 'Content-Type: application/json' -d '{"package_id":"pkg_fr_1gb_7d"}' ${apiUrl}/v1/orders`,

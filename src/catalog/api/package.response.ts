@@ -33,7 +33,7 @@ export class PackageResponse {
   @ApiProperty({ enum: PACKAGE_TYPES })
   type!: PackageType;
 
-  @ApiProperty({ enum: REGIONS, nullable: true, type: String })
+  @ApiProperty({ enum: REGIONS, nullable: true, type: String, example: null })
   region!: Region | null;
 
   @ApiProperty({ type: [String], example: ['FR'], description: 'ISO 3166-1 alpha-2.' })
@@ -60,7 +60,7 @@ export class PackageResponse {
   @ApiProperty({ enum: ACTIVATION_POLICIES })
   activation_policy!: ActivationPolicy;
 
-  @ApiProperty({ type: Boolean })
+  @ApiProperty({ type: Boolean, example: true })
   topup_supported!: boolean;
 
   @ApiProperty({ type: [PackageNetworkResponse] })
@@ -72,7 +72,7 @@ export class PackageResponse {
   @ApiProperty({ type: MoneyResponse, nullable: true })
   retail_price!: MoneyResponse | null;
 
-  @ApiProperty({ type: Boolean, description: 'Withdrawn packages stay, with false.' })
+  @ApiProperty({ type: Boolean, example: true, description: 'Withdrawn packages stay, with false.' })
   available!: boolean;
 
   @ApiProperty({ type: String, format: 'date-time' })

@@ -1,4 +1,4 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { IsIn, IsInt, Matches, Max, MaxLength, Min } from 'class-validator';
 import { ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
 import { ESIM_STATUSES, type EsimStatus } from '../esim.js';
@@ -24,8 +24,9 @@ export class EsimsQueryDto extends ListQueryDto {
 }
 
 /** Exactly one of the two fields. */
+@ApiSchema({ description: 'Exactly one of the two fields.' })
 export class ConsumeDto {
-  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: MAX_CONSUMED_BYTES, example: 500_000_000 })
+  @ApiPropertyOptional({ type: 'integer', nullable: true, minimum: 1, maximum: MAX_CONSUMED_BYTES, example: 500_000_000 })
   @Optional()
   @IsInt({ message: 'must be a whole number' })
   @Min(1, { message: 'must be at least 1' })

@@ -42,13 +42,13 @@ export class EsimResponse {
   @ApiProperty({ enum: MODES })
   mode!: Mode;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'ord_01KAEXAMPLE0000000000000000' })
   order_id!: string;
 
   @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
   package_id!: string;
 
-  @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$' })
+  @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$', example: '8910300000001234567' })
   iccid!: string;
 
   @ApiProperty({ enum: ESIM_STATUSES })
@@ -57,7 +57,7 @@ export class EsimResponse {
   @ApiProperty({ enum: PROFILE_STATUSES })
   profile_status!: ProfileStatus;
 
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'internet' })
   apn!: string | null;
 
   @ApiProperty({ type: EsimDataResponse })
@@ -80,10 +80,16 @@ export class EsimResponse {
 }
 
 export class InstallLinksResponse {
-  @ApiProperty({ type: String })
+  @ApiProperty({
+    type: String,
+    example: 'https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=LPA:1$smdp.example.com$MATCHING-ID',
+  })
   ios_url!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({
+    type: String,
+    example: 'https://esimsetup.android.com/esim_qrcode_provisioning?carddata=LPA:1$smdp.example.com$MATCHING-ID',
+  })
   android_url!: string;
 }
 
@@ -92,7 +98,7 @@ export class EsimWithInstallResponse extends EsimResponse {
   @ApiProperty({ type: String, example: 'smdp.example.com' })
   smdp_address!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'MATCHING-ID' })
   matching_id!: string;
 
   @ApiProperty({ type: String, example: 'LPA:1$smdp.example.com$MATCHING-ID' })
@@ -109,30 +115,30 @@ export class QrCodeResponse {
   @ApiProperty({ type: String, example: 'LPA:1$smdp.example.com$MATCHING-ID' })
   activation_code!: string;
 
-  @ApiProperty({ type: String, description: 'The QR code as an SVG document.' })
+  @ApiProperty({ type: String, description: 'The QR code as an SVG document.', example: '<svg>...</svg>' })
   svg!: string;
 
-  @ApiProperty({ type: String, description: 'The QR code as a PNG in base64.' })
+  @ApiProperty({ type: String, description: 'The QR code as a PNG in base64.', example: 'iVBORw0KGgo=' })
   png_base64!: string;
 }
 
 export class UsageResponse {
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
   esim_id!: string;
 
   @ApiProperty({ type: Boolean })
   unlimited!: boolean;
 
-  @ApiProperty({ type: 'integer', nullable: true })
+  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000, description: 'Null when unlimited.' })
   total_bytes!: number | null;
 
-  @ApiProperty({ type: 'integer' })
+  @ApiProperty({ type: 'integer', example: 505_000_000 })
   used_bytes!: number;
 
-  @ApiProperty({ type: 'integer', nullable: true })
+  @ApiProperty({ type: 'integer', nullable: true, example: 495_000_000 })
   remaining_bytes!: number | null;
 
-  @ApiProperty({ type: Number, nullable: true, description: 'Null when unlimited.' })
+  @ApiProperty({ type: Number, nullable: true, example: 50.5, description: 'Null when unlimited.' })
   percent_used!: number | null;
 
   @ApiProperty({ type: 'array', items: { type: 'integer' }, example: [50] })

@@ -10,7 +10,7 @@ export class OrderEsimResponse {
   @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
   esim_id!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: '8910300000001234567' })
   iccid!: string;
 
   @ApiProperty({ enum: ESIM_STATUSES })
@@ -45,16 +45,16 @@ export class OrderResponse {
   @ApiProperty({ type: MoneyResponse })
   total!: MoneyResponse;
 
-  @ApiProperty({ type: MoneyResponse, description: 'What came back: released or refunded.' })
+  @ApiProperty({ type: MoneyResponse, description: 'What came back: released or refunded.', example: { amount: 0, currency: 'USD' } })
   refunded!: MoneyResponse;
 
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'booking-4711' })
   reference!: string | null;
 
-  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' } })
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveller: 'A-17' } })
   metadata!: Record<string, string>;
 
-  @ApiProperty({ type: [OrderEsimResponse] })
+  @ApiProperty({ type: [OrderEsimResponse], example: [] })
   esims!: readonly OrderEsimResponse[];
 
   @ApiProperty({ type: FailureResponse, nullable: true })

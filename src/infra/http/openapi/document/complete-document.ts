@@ -3,8 +3,9 @@ import { HEADERS, headerRefs, type HeaderName, PARAMETERS, SCHEMAS } from './com
 import { exampleOf } from './examples.js';
 import { type DescribedOperation, describeOperations, type Port } from './operation.js';
 import { addParameters } from './parameters.js';
-import { addProblems, problemExamples, rateHeaders, shareProblems } from './problem-responses.js';
+import { addProblems, problemExamples, rateHeaders } from './problem-responses.js';
 import { closeRequestBodies } from './request-bodies.js';
+import { shareProblems } from './shared-problems.js';
 import { inReadingOrder, withoutUnusedComponents } from './tidy.js';
 
 /** The name of the security scheme, see `DocumentBuilder.addBearerAuth`. */
@@ -42,7 +43,7 @@ function addExamples(document: OpenAPIObject, { operation }: DescribedOperation)
       if (media.schema) media.example ??= exampleOf(document, media.schema, 'shortest');
     }
   }
-  for (const media of Object.values(successOf(operation).content ?? {})) {
+  for (const media of Object.values(successOf(operation).response.content ?? {})) {
     if (media.schema) media.example ??= exampleOf(document, media.schema, 'every field');
   }
 }
@@ -50,11 +51,14 @@ function addExamples(document: OpenAPIObject, { operation }: DescribedOperation)
 function addSuccessHeaders(described: DescribedOperation): void {
   const { operation, method, traits } = described;
   const every: HeaderName[] = ['X-Request-Id', ...rateHeaders(described), ...(traits.cached ? (['ETag'] as const) : [])];
-  successOf(operation).headers = headerRefs([
+  const { status, response } = successOf(operation);
+  const { description, content } = response;
+  const headers = headerRefs([
     ...every,
     ...(traits.location ? (['Location'] as const) : []),
     ...(method === 'post' ? (['Idempotent-Replayed'] as const) : []),
   ]);
+  operation.responses[status] = { description, headers, ...(content ? { content } : {}) };
   if (traits.cached) {
     operation.responses['304'] = {
       description: 'Not modified since the `ETag` in `If-None-Match`. The one answer without a body.',
@@ -63,9 +67,9 @@ function addSuccessHeaders(described: DescribedOperation): void {
   }
 }
 
-function successOf(operation: DescribedOperation['operation']): ResponseObject {
-  const status = Object.keys(operation.responses).find((code) => code.startsWith('2'));
-  const response = status === undefined ? undefined : operation.responses[status];
+function successOf(operation: DescribedOperation['operation']): { status: string; response: ResponseObject } {
+  const status = Object.keys(operation.responses).find((code) => code.startsWith('2')) ?? '200';
+  const response = operation.responses[status];
   if (!response || '$ref' in response) throw new Error(`${operation.operationId} has no success response`);
-  return response;
+  return { status, response };
 }

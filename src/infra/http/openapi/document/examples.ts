@@ -16,8 +16,10 @@ export function exampleOf(
   if (target.example !== undefined) return target.example as unknown;
   if (target.default !== undefined) return target.default as unknown;
   if (target.enum) return target.enum[0] as unknown;
-  const alternatives = target.oneOf ?? target.anyOf ?? target.allOf;
+  const alternatives = target.oneOf ?? target.allOf;
   if (alternatives) return exampleOf(document, alternatives[0]!, completeness);
+  // Of objects, `anyOf` is what Swagger makes of `nullable`.
+  if (target.anyOf) return null;
   const type = Array.isArray(target.type) ? target.type.at(-1) : target.type;
   if (type === 'null') return null;
   if (type === 'array') return target.items ? [exampleOf(document, target.items, completeness)] : [];

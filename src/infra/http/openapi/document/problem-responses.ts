@@ -1,4 +1,4 @@
-import type { ComponentsObject, ReferenceObject, ResponseObject } from '@nestjs/swagger';
+import type { ComponentsObject, ResponseObject } from '@nestjs/swagger';
 import {
   AppError,
   ERROR_CATALOGUE,
@@ -69,34 +69,4 @@ const EXAMPLE_REQUEST_ID = 'req_01KAEXAMPLE000000000000000';
 function exampleError(code: ErrorCode): AppError {
   if (code !== 'validation_failed') return new AppError(code);
   return new ValidationFailed([{ pointer: '/quantity', code: 'max', message: 'must be at most 20' }]);
-}
-
-/**
- * Moves the problems that many operations answer alike to the components, named after their code. What is said of
- * one operation only, or of several codes at once, stays where it is read.
- */
-export function shareProblems(
-  operations: readonly DescribedOperation[],
-): Record<string, ResponseObject | ReferenceObject> {
-  const shared: Record<string, ResponseObject> = {};
-  for (const { operation } of operations) {
-    for (const [status, response] of Object.entries(operation.responses)) {
-      const code = onlyCodeOf(response);
-      if (!response || '$ref' in response || code === null) continue;
-      const name = `${pascal(code)}${response.headers?.['Idempotent-Replayed'] ? 'OnPost' : ''}`;
-      shared[name] = response;
-      operation.responses[status] = { $ref: `#/components/responses/${name}` };
-    }
-  }
-  return shared;
-}
-
-function onlyCodeOf(response: ResponseObject | ReferenceObject | undefined): ErrorCode | null {
-  if (!response || '$ref' in response) return null;
-  const codes = Object.keys(response.content?.[PROBLEM_CONTENT_TYPE]?.examples ?? {});
-  return codes.length === 1 ? (codes[0] as ErrorCode) : null;
-}
-
-function pascal(code: ErrorCode): string {
-  return code.replace(/(^|_)([a-z])/g, (_match, _before, letter: string) => letter.toUpperCase());
 }

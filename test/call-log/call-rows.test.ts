@@ -1,0 +1,102 @@
+import { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toArrayLiteral } from '../../src/call-log/array-literal.js';
+import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
+import type { FinishedCall } from '../../src/infra/http/edge/index.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { finishedCall, unknownCall } from './finished-call.js';
+
+let database: TestDatabase;
+let edge: Pool;
+let rows: CallRowsRepository;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  edge = new Pool({ connectionString: database.url, max: 1 });
+  rows = new CallRowsRepository(edge);
+});
+
+afterAll(async () => {
+  await edge.end();
+  await database.drop();
+});
+
+async function stored(call: FinishedCall): Promise<Record<string, unknown>[]> {
+  const { rows: found } = await database.pool.query('SELECT * FROM api_calls WHERE request_id = $1', [
+    call.requestId,
+  ]);
+  return found;
+}
+
+describe('rows of the call log', () => {
+  it('hold every field as it was recorded', async () => {
+    const full = finishedCall({
+      clientRequestId: 'mine',
+      errorCode: 'not_found',
+      replayOf: 'req_1',
+      latencyMs: 0.5,
+    });
+    const bare = unknownCall('2001:db8::1');
+    await rows.insert([full, { ...bare, route: null }]);
+    expect(await stored(full)).toEqual([
+      {
+        request_id: full.requestId,
+        client_request_id: 'mine',
+        key_id: full.keyId,
+        partner_id: full.partnerId,
+        mode: 'sandbox',
+        method: 'GET',
+        route: '/v1/catalog',
+        path: '/v1/catalog',
+        status: 200,
+        error_code: 'not_found',
+        latency_ms: 0.5,
+        remote_address: '203.0.113.7',
+        replay_of: 'req_1',
+        created_at: full.finishedAt,
+      },
+    ]);
+    expect(await stored(bare)).toMatchObject([{ key_id: null, partner_id: null, mode: null, route: null }]);
+  });
+
+  it.each([
+    ['"'],
+    ['\\'],
+    ['\\"},{'],
+    ['null'],
+    ['NULL'],
+    ['{a,b}'],
+    [' , '],
+    [''],
+    ['\n\t'],
+    ['/caf\u00e9/\u{1f4f6}'],
+    ["'; --"],
+  ])('hold %j in a path and an address unchanged', async (text) => {
+    const call = finishedCall({ path: text, remoteAddress: text });
+    await rows.insert([call, finishedCall()]);
+    expect(await stored(call)).toMatchObject([{ path: text, remote_address: text }]);
+  });
+
+  it('are cut where the caller decides how long they are, and never fail for NUL or half a character', async () => {
+    const call = finishedCall({ path: `/\0${'x'.repeat(5_000)}`, remoteAddress: 'y'.repeat(5_000) });
+    const half = finishedCall({ path: `/${'x'.repeat(198)}\u{1f4f6}` });
+    await rows.insert([call, half]);
+    const [row] = await stored(call);
+    expect((row!['path'] as string).length).toBeLessThanOrEqual(200);
+    expect(row!['remote_address']).toBe('y'.repeat(64));
+    expect(await stored(half)).toHaveLength(1);
+  });
+
+  it('are written once when a batch is repeated after a failure', async () => {
+    const calls = Array.from({ length: 10 }, () => finishedCall());
+    await rows.insert(calls.slice(0, 4));
+    await rows.insertMissing(calls);
+    await rows.insertMissing(calls);
+    for (const call of calls) expect(await stored(call)).toHaveLength(1);
+  });
+});
+
+it('array literals quote every text, so that null stays a word', () => {
+  expect(toArrayLiteral(['null', null, 7, 0.5, 'a"b\\c', ''])).toBe('{"null",NULL,7,0.5,"a\\"b\\\\c",""}');
+  expect(toArrayLiteral([])).toBe('{}');
+});
