@@ -68,12 +68,12 @@ function describe({ title, description, credential, address }: Presentation): Om
     .addServer('{base_url}', 'Where the service is reached; the paths begin with the version.', {
       base_url: { default: address },
     })
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: credential }, SECURITY_SCHEME)
+    .addSecurity(SECURITY_SCHEME, { type: 'http', scheme: 'bearer', description: credential })
     .build();
 }
 
 function finish(document: OpenAPIObject, port: Port): OpenAPIObject {
-  Object.assign((document.components ??= {}).schemas ??= {}, eventSchemas());
+  Object.assign(((document.components ??= {}).schemas ??= {}), eventSchemas());
   if (port === 'partner') document.webhooks = eventWebhooks(document);
   return completeDocument(document, port);
 }

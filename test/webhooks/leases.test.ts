@@ -52,7 +52,9 @@ async function spawnWorker(env: Record<string, string> = {}): Promise<ChildProce
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);
-  await once(child.stdout!, 'data');
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error('the worker did not start')));
+  ended.catch(() => undefined);
+  await Promise.race([once(child.stdout!, 'data'), ended]);
   return child;
 }
 

@@ -8,19 +8,19 @@ export class ApiKeyResponse {
   @ApiProperty({ type: String, example: 'key_01KAEXAMPLE000000000000000' })
   id!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
   partner_id!: string;
 
   @ApiProperty({ enum: MODES })
   mode!: Mode;
 
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'Production backend' })
   name!: string | null;
 
   @ApiProperty({ type: String, example: keyPrefix('sandbox') })
   prefix!: string;
 
-  @ApiProperty({ type: String, minLength: 4, maxLength: 4 })
+  @ApiProperty({ type: String, minLength: 4, maxLength: 4, example: 'x7Qa' })
   last4!: string;
 
   @ApiProperty({ enum: KEY_STATUSES, description: 'A replaced key in its grace is `active`.' })
@@ -49,6 +49,7 @@ export class IssuedApiKeyResponse extends ApiKeyResponse {
   @ApiProperty({
     type: String,
     nullable: true,
+    example: `${keyPrefix('sandbox')}EXAMPLEEXAMPLEEXAMPLEEXAMPLEx7Qa`,
     description: 'Shown in this answer only; null when it is replayed.',
   })
   key!: string | null;

@@ -14,6 +14,7 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
   type Answer,
   Idempotent,
@@ -35,7 +36,7 @@ import {
   RotateApiKeyDto,
   toKeyTerms,
 } from './api-key-requests.dto.js';
-import { type ApiKeyResponse, toApiKeyResponse, toIssuedApiKeyResponse } from './api-key.response.js';
+import { ApiKeyResponse, IssuedApiKeyResponse, toApiKeyResponse, toIssuedApiKeyResponse } from './api-key.response.js';
 
 /** The portal team's administration of a partner's keys (api.md, D12, D15). */
 @ApiTags('API keys')
@@ -52,6 +53,8 @@ export class ApiKeysController {
   ) {}
 
   @Post()
+  @Answers(IssuedApiKeyResponse, { status: 201, summary: 'Create an API key; it is shown in this answer only' })
+  @ApiRefusals('limit_reached')
   @UseInterceptors(IdempotencyInterceptor)
   async createKey(
     @Author() by: ChangeAuthor,
@@ -64,6 +67,7 @@ export class ApiKeysController {
   }
 
   @Get()
+  @AnswersPage(ApiKeyResponse, { summary: "List a partner's keys, newest first" })
   async listKeys(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: ApiKeysQueryDto,
@@ -74,6 +78,7 @@ export class ApiKeysController {
   }
 
   @Post(':id/revoke')
+  @Answers(ApiKeyResponse, { summary: 'Revoke a key at once; revoking twice is 200' })
   @HttpCode(200)
   @UseInterceptors(IdempotencyInterceptor)
   async revokeKey(
@@ -89,6 +94,8 @@ export class ApiKeysController {
   }
 
   @Post(':id/rotate')
+  @Answers(IssuedApiKeyResponse, { summary: 'Replace a key; the old one stays valid for a grace' })
+  @ApiRefusals('conflict')
   @HttpCode(200)
   @UseInterceptors(IdempotencyInterceptor)
   async rotateKey(

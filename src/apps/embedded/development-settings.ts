@@ -42,6 +42,8 @@ export function withDevelopmentDefaults(
   databaseUrl: string,
 ): NodeJS.ProcessEnv {
   return {
+    // A machine of a newcomer serves itself, not its network.
+    HOST: '127.0.0.1',
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
     ...readOrMakeSecrets(directory.secretsFile),
     ...withoutEmpty(env),

@@ -25,39 +25,40 @@ const TOPUP = {
 };
 
 /** `data` of every event; the compiler sees to it that no field is missing (api.md, Event `data`). */
-const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], SchemaObject | ReferenceObject> } = {
-  'order.issued': {
-    order_id: ORDER_ID,
-    reference: REFERENCE,
-    package_id: PACKAGE_ID,
-    quantity_issued: COUNT,
-    quantity_failed: { ...COUNT, example: 0, description: 'Above 0 when the order is `partially_issued`.' },
-    esims: { type: 'array', items: withAll({ esim_id: ESIM_ID, iccid: ICCID }) },
-  },
-  'order.failed': {
-    order_id: ORDER_ID,
-    reference: REFERENCE,
-    package_id: PACKAGE_ID,
-    code: { ...CODE, example: 'package_unavailable' },
-    reason: REASON,
-    refunded: { $ref: '#/components/schemas/MoneyResponse' },
-  },
-  'esim.activated': ESIM,
-  'esim.expired': { ...ESIM, reason: { type: 'string', enum: ['validity_ended', 'never_used'] } },
-  'esim.usage.threshold': {
-    ...ESIM,
-    threshold_percent: { type: 'integer', enum: [50, 80, 100] },
-    used_bytes: { ...BYTES, example: 500_000_000 },
-    total_bytes: BYTES,
-    as_of: { type: 'string', format: 'date-time' },
-  },
-  'order.topup.completed': {
-    ...TOPUP,
-    data_added_bytes: { type: ['integer', 'null'], example: 1_000_000_000 },
-    validity_added_days: { type: 'integer', minimum: 0, example: 7 },
-  },
-  'order.topup.failed': { ...TOPUP, code: { ...CODE, example: 'esim_expired' }, reason: REASON },
-};
+const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], SchemaObject | ReferenceObject> } =
+  {
+    'order.issued': {
+      order_id: ORDER_ID,
+      reference: REFERENCE,
+      package_id: PACKAGE_ID,
+      quantity_issued: COUNT,
+      quantity_failed: { ...COUNT, example: 0, description: 'Above 0 when the order is `partially_issued`.' },
+      esims: { type: 'array', items: withAll({ esim_id: ESIM_ID, iccid: ICCID }) },
+    },
+    'order.failed': {
+      order_id: ORDER_ID,
+      reference: REFERENCE,
+      package_id: PACKAGE_ID,
+      code: { ...CODE, example: 'package_unavailable' },
+      reason: REASON,
+      refunded: { $ref: '#/components/schemas/MoneyResponse' },
+    },
+    'esim.activated': ESIM,
+    'esim.expired': { ...ESIM, reason: { type: 'string', enum: ['validity_ended', 'never_used'] } },
+    'esim.usage.threshold': {
+      ...ESIM,
+      threshold_percent: { type: 'integer', enum: [50, 80, 100] },
+      used_bytes: { ...BYTES, example: 500_000_000 },
+      total_bytes: BYTES,
+      as_of: { type: 'string', format: 'date-time' },
+    },
+    'order.topup.completed': {
+      ...TOPUP,
+      data_added_bytes: { type: ['integer', 'null'], example: 1_000_000_000 },
+      validity_added_days: { type: 'integer', minimum: 0, example: 7 },
+    },
+    'order.topup.failed': { ...TOPUP, code: { ...CODE, example: 'esim_expired' }, reason: REASON },
+  };
 
 /** The meaning of every event, in the words of the document (spec section 6). */
 export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
@@ -72,7 +73,10 @@ export const EVENT_SUMMARIES: Readonly<Record<EventType, string>> = {
 
 /** The component that describes events of `type`, e.g. `EsimUsageThresholdEvent`. */
 export function eventSchemaName(type: EventType): string {
-  return `${type.split('.').map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')}Event`;
+  return `${type
+    .split('.')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')}Event`;
 }
 
 /**
@@ -96,7 +100,11 @@ export function eventSchemas(): Record<string, SchemaObject> {
 
 function eventSchema(type: EventType): SchemaObject {
   const schema = withAll({
-    id: { type: 'string', description: 'Unique; ignore an id that you have seen.', example: 'evt_01KAEXAMPLE000000000000000' },
+    id: {
+      type: 'string',
+      description: 'Unique; ignore an id that you have seen.',
+      example: 'evt_01KAEXAMPLE000000000000000',
+    },
     type: { type: 'string', enum: [type] },
     created_at: { type: 'string', format: 'date-time', description: 'When it happened.' },
     data: withAll(DATA[type]),

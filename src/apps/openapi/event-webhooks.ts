@@ -50,6 +50,10 @@ function headersOf(type: EventType): ParameterObject[] {
   ];
 }
 
-function header(name: string, description: string, form: { pattern?: string; enum?: string[] }): ParameterObject {
+function header(
+  name: string,
+  description: string,
+  form: { pattern?: string; enum?: string[] },
+): ParameterObject {
   return { name, in: 'header', required: true, description, schema: { type: 'string', ...form } };
 }

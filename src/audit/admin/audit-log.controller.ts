@@ -3,8 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, toListOptions } from '../../infra/http/index.js';
+import { AnswersPage } from '../../infra/http/openapi/index.js';
 import { AuditRepository } from '../audit.repository.js';
-import { type AuditEntryResponse, toAuditEntryResponse } from './audit-entry.response.js';
+import { AuditEntryResponse, toAuditEntryResponse } from './audit-entry.response.js';
 import { AuditLogQueryDto, toAuditFilters } from './audit-log-query.dto.js';
 
 /** Who changed what, and when (api.md). */
@@ -15,6 +16,7 @@ export class AuditLogController {
   constructor(private readonly entries: AuditRepository) {}
 
   @Get()
+  @AnswersPage(AuditEntryResponse, { summary: 'List who changed what, newest first' })
   async listEntries(@Query() query: AuditLogQueryDto): Promise<ListAnswer<AuditEntryResponse>> {
     const page = await this.entries.list(toAuditFilters(query), toListOptions(query));
     return new ListAnswer(mapPage(page, toAuditEntryResponse));

@@ -4,9 +4,10 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import { FindPartner } from '../../partners/index.js';
 import { CallLogRepository } from '../call-log.repository.js';
-import { type CallResponse, toCallResponse } from './call.response.js';
+import { CallResponse, toCallResponse } from './call.response.js';
 import { CallsQueryDto, toCallFilters } from './calls-query.dto.js';
 
 /** The call log, for support: what a partner did, and the call behind a request id (api.md, D38). */
@@ -20,6 +21,7 @@ export class RequestsController {
   ) {}
 
   @Get('partners/:pid/requests')
+  @AnswersPage(CallResponse, { summary: "List a partner's calls, newest first" })
   async listPartnerRequests(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: CallsQueryDto,
@@ -30,6 +32,7 @@ export class RequestsController {
   }
 
   @Get('requests/:request_id')
+  @Answers(CallResponse, { summary: 'Get one call, whoever made it' })
   async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<CallResponse> {
     const call = await this.calls.findByRequestId(requestId);
     if (!call) throw new NotFound();

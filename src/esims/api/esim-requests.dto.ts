@@ -26,7 +26,13 @@ export class EsimsQueryDto extends ListQueryDto {
 /** Exactly one of the two fields. */
 @ApiSchema({ description: 'Exactly one of the two fields.' })
 export class ConsumeDto {
-  @ApiPropertyOptional({ type: 'integer', nullable: true, minimum: 1, maximum: MAX_CONSUMED_BYTES, example: 500_000_000 })
+  @ApiPropertyOptional({
+    type: 'integer',
+    nullable: true,
+    minimum: 1,
+    maximum: MAX_CONSUMED_BYTES,
+    example: 500_000_000,
+  })
   @Optional()
   @IsInt({ message: 'must be a whole number' })
   @Min(1, { message: 'must be at least 1' })

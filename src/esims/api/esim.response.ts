@@ -82,13 +82,15 @@ export class EsimResponse {
 export class InstallLinksResponse {
   @ApiProperty({
     type: String,
-    example: 'https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=LPA:1$smdp.example.com$MATCHING-ID',
+    example:
+      'https://esimsetup.apple.com/esim_qrcode_provisioning?carddata=LPA:1$smdp.example.com$MATCHING-ID',
   })
   ios_url!: string;
 
   @ApiProperty({
     type: String,
-    example: 'https://esimsetup.android.com/esim_qrcode_provisioning?carddata=LPA:1$smdp.example.com$MATCHING-ID',
+    example:
+      'https://esimsetup.android.com/esim_qrcode_provisioning?carddata=LPA:1$smdp.example.com$MATCHING-ID',
   })
   android_url!: string;
 }
@@ -129,7 +131,12 @@ export class UsageResponse {
   @ApiProperty({ type: Boolean })
   unlimited!: boolean;
 
-  @ApiProperty({ type: 'integer', nullable: true, example: 1_000_000_000, description: 'Null when unlimited.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 1_000_000_000,
+    description: 'Null when unlimited.',
+  })
   total_bytes!: number | null;
 
   @ApiProperty({ type: 'integer', example: 505_000_000 })

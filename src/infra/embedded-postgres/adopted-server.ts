@@ -1,8 +1,8 @@
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import type { Cluster } from './cluster.js';
-import { EmbeddedPostgresError, oneLine, systemCode } from './errors.js';
+import { EmbeddedPostgresError, oneLine } from './errors.js';
 import { hasLivingOwner, readLock, type ServerLock } from './lock-file.js';
 import { HOST } from './port.js';
 import { isPostgresOf } from './processes.js';
@@ -11,8 +11,8 @@ import { shutDown } from './shutdown.js';
 
 const POLL_MS = 250;
 const CONNECT_TIMEOUT_MS = 2_000;
-/** SQLSTATE of a server that is starting up or shutting down. */
-const CANNOT_CONNECT_NOW = '57P03';
+/** SQLSTATEs of a server that is starting up, shutting down or restarting after a crash. */
+const OPERATOR_INTERVENTION = /^57P/;
 /** SQLSTATE of a password that is not right. */
 const INVALID_PASSWORD = '28P01';
 
@@ -84,16 +84,10 @@ async function askDataDirectory(cluster: Cluster, lock: ServerLock): Promise<str
 }
 
 function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void {
-  if (systemCode(error) === INVALID_PASSWORD) {
-    throw new EmbeddedPostgresError(
-      `the PostgreSQL server (pid ${lock.pid}) of ${cluster.dataDir} refuses the stored password`,
-      { cause: error },
-    );
-  }
-  const sqlState = /^[0-9A-Z]{5}$/.exec(systemCode(error) ?? '')?.[0];
-  if (sqlState === undefined || sqlState === CANNOT_CONNECT_NOW) return;
+  if (!(error instanceof DatabaseError) || OPERATOR_INTERVENTION.test(error.code ?? '')) return;
+  const reason = error.code === INVALID_PASSWORD ? 'it refuses the stored password' : oneLine(error);
   throw new EmbeddedPostgresError(
-    `the PostgreSQL server (pid ${lock.pid}) of ${cluster.dataDir} cannot be used: ${oneLine(error)}`,
+    `the PostgreSQL server (pid ${lock.pid}) of ${cluster.dataDir} cannot be used: ${reason}`,
     { cause: error },
   );
 }

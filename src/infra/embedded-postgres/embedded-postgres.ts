@@ -4,7 +4,7 @@ import { type Cluster, openCluster } from './cluster.js';
 import { HungServerWatch } from './hung-server.js';
 import { readLock, removeMeaninglessLock } from './lock-file.js';
 import { choosePort, HOST, storePort } from './port.js';
-import { isPostgresOf, postgresProcessesOf } from './processes.js';
+import { forkedProcessesOf, isPostgresOf } from './processes.js';
 import type { RunningServer } from './running-server.js';
 import { type Obstacle, obstacleError, startServer } from './started-server.js';
 
@@ -36,6 +36,8 @@ export interface EmbeddedPostgresOptions {
 
 const START_TIMEOUT_MS = 60_000;
 const RETRY_MS = 100;
+/** A fixed port may still belong to a killed predecessor, or already to a rival that is about to be adopted. */
+const PORT_RETRIES = 10;
 
 /**
  * Starts PostgreSQL on a folder, making the cluster first where there is none. Whatever was killed before, and
@@ -55,11 +57,12 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 async function adoptOrStart(cluster: Cluster, options: EmbeddedPostgresOptions): Promise<RunningServer> {
   const deadline = Date.now() + (options.startTimeoutMs ?? START_TIMEOUT_MS);
   const hungServers = new HungServerWatch(cluster.dataDir);
-  for (;;) {
+  for (let timesTaken = 0; ;) {
     const attempt = await attemptOnce(cluster, options, deadline);
     if (typeof attempt !== 'string') return attempt;
-    const final = Date.now() > deadline || (attempt === 'port-taken' && options.port !== undefined);
-    if (final) throw obstacleError(attempt, cluster);
+    timesTaken = attempt === 'port-taken' ? timesTaken + 1 : 0;
+    const givenUp = options.port !== undefined && timesTaken > PORT_RETRIES;
+    if (givenUp || Date.now() > deadline) throw obstacleError(attempt, cluster, options.port);
     await removeObstacle(attempt, cluster.dataDir, hungServers);
     await sleep(RETRY_MS);
   }
@@ -73,8 +76,10 @@ async function attemptOnce(
   const lock = await readLock(cluster.dataDir);
   if (lock && (await isPostgresOf(lock.pid, cluster.dataDir)))
     return (await adopt(cluster, lock)) ?? 'locked';
+  const port = await choosePort(cluster.dataDir, options.port);
+  if (port === undefined) return 'port-taken';
   return startServer(cluster, {
-    port: await choosePort(cluster.dataDir, options.port),
+    port,
     settings: options.settings ?? {},
     stalePid: lock?.pid,
     deadline,
@@ -106,7 +111,8 @@ async function removeObstacle(
 async function endOrphans(dataDir: string): Promise<void> {
   const lock = await readLock(dataDir);
   if (lock && (await isPostgresOf(lock.pid, dataDir))) return;
-  for (const pid of await postgresProcessesOf(dataDir)) {
+  // Not the servers: one may just be starting, and has not got as far as the lock.
+  for (const pid of await forkedProcessesOf(dataDir)) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
@@ -120,7 +126,7 @@ function handleOf(server: RunningServer, password: string): EmbeddedPostgres {
   return {
     port: server.port,
     url: (database = 'postgres') =>
-      `postgres://postgres:${password}@${HOST}:${server.port}/${encodeURIComponent(database)}`,
+      `postgres://postgres:${encodeURIComponent(password)}@${HOST}:${server.port}/${encodeURIComponent(database)}`,
     stop: () => (stopping ??= server.stop()),
     crashed: new Promise((resolve) => {
       void server.ended.then((how) => {

@@ -12,13 +12,11 @@ export const PORT_FILE = 'embedded.port';
 
 /**
  * The TCP port for the next start: the fixed one, else the one this cluster had last, else any free one.
- * @throws EmbeddedPostgresError when the fixed port cannot be used
+ * @returns undefined while the fixed port is taken
+ * @throws EmbeddedPostgresError when the fixed port can never be used
  */
-export async function choosePort(dataDir: string, fixed: number | undefined): Promise<number> {
-  if (fixed !== undefined) {
-    await requireFree(fixed);
-    return fixed;
-  }
+export async function choosePort(dataDir: string, fixed: number | undefined): Promise<number | undefined> {
+  if (fixed !== undefined) return (await isFixedPortFree(fixed)) ? fixed : undefined;
   const stored = Number(await readFile(portFileOf(dataDir), 'utf8').catch(() => ''));
   return isPort(stored) && (await isFree(stored)) ? stored : freePort();
 }
@@ -31,16 +29,15 @@ export async function storePort(dataDir: string, port: number): Promise<void> {
   await rename(draft, file);
 }
 
-async function requireFree(port: number): Promise<void> {
+async function isFixedPortFree(port: number): Promise<boolean> {
   if (!isPort(port)) throw new EmbeddedPostgresError(`${port} is not a TCP port (1 to 65535)`);
   try {
     await listenBriefly(port);
+    return true;
   } catch (error) {
-    const reason =
-      systemCode(error) === 'EADDRINUSE'
-        ? 'is already in use by another program'
-        : `cannot be used: ${oneLine(error)}`;
-    throw new EmbeddedPostgresError(`port ${port} on ${HOST} ${reason}`, { cause: error });
+    if (systemCode(error) === 'EADDRINUSE') return false;
+    const message = `port ${port} on ${HOST} cannot be used: ${oneLine(error)}`;
+    throw new EmbeddedPostgresError(message, { cause: error });
   }
 }
 

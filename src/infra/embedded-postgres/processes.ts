@@ -37,6 +37,15 @@ export async function postgresProcessesOf(dataDir: string): Promise<number[]> {
   return pids.filter((_, index) => ours[index]);
 }
 
+/** Those of them that a server has forked: unlike the server itself, they carry a title in place of arguments. */
+export async function forkedProcessesOf(dataDir: string): Promise<number[]> {
+  const pids = await postgresProcessesOf(dataDir);
+  const titles = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+  );
+  return pids.filter((_, index) => titles[index]?.startsWith('postgres: '));
+}
+
 function inspect(pid: number, dataDir: string): Promise<RunningProcess | undefined> {
   return process.platform === 'linux' ? inspectProc(pid, dataDir) : inspectPs(pid, dataDir);
 }

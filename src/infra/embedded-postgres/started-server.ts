@@ -64,10 +64,14 @@ export async function startServer(
 }
 
 /** What to say when the obstacle does not go away. */
-export function obstacleError(obstacle: Obstacle, cluster: Cluster): EmbeddedPostgresError {
+export function obstacleError(
+  obstacle: Obstacle,
+  cluster: Cluster,
+  fixedPort: number | undefined,
+): EmbeddedPostgresError {
   return new EmbeddedPostgresError(
     obstacle === 'port-taken'
-      ? 'the port for PostgreSQL is already in use by another program'
+      ? `port ${fixedPort ?? '(any)'} on ${HOST} is already in use by another program`
       : `${cluster.dataDir} is locked by another PostgreSQL server that does not answer`,
   );
 }

@@ -61,6 +61,7 @@ function describeCall(request: FastifyRequest): IdempotentCall {
 
 function write(answer: RenderedAnswer, request: FastifyRequest, reply: FastifyReply): string {
   void reply.status(answer.status).header('content-type', answer.contentType);
+  request.errorCode = answer.errorCode;
   if (answer.location !== null) void reply.header('location', answer.location);
   if (answer.replayed) {
     request.replayOf = answer.requestId;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AppError, PROBLEM_CONTENT_TYPE, toProblem } from '../../common/errors/index.js';
+import { AppError, type Problem, PROBLEM_CONTENT_TYPE, toProblem } from '../../common/errors/index.js';
 import { isLockTimeout, Transactions, withSavepoint, type Tx } from '../database/index.js';
 import type { Answer, IdempotentCall, RenderedAnswer } from './idempotent-call.js';
 import { IdempotencyStore, type StoredAnswer } from './idempotency.store.js';
@@ -124,5 +124,6 @@ function withoutSecrets(answer: Answer): Answer {
 }
 
 function replayOf(stored: StoredAnswer): RenderedAnswer {
-  return { ...stored, replayed: true, errorCode: null };
+  const refusal = stored.contentType === PROBLEM_CONTENT_TYPE ? (JSON.parse(stored.body) as Problem) : null;
+  return { ...stored, replayed: true, errorCode: refusal?.code ?? null };
 }

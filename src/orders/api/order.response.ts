@@ -45,7 +45,11 @@ export class OrderResponse {
   @ApiProperty({ type: MoneyResponse })
   total!: MoneyResponse;
 
-  @ApiProperty({ type: MoneyResponse, description: 'What came back: released or refunded.', example: { amount: 0, currency: 'USD' } })
+  @ApiProperty({
+    type: MoneyResponse,
+    description: 'What came back: released or refunded.',
+    example: { amount: 0, currency: 'USD' },
+  })
   refunded!: MoneyResponse;
 
   @ApiProperty({ type: String, nullable: true, example: 'booking-4711' })

@@ -16,6 +16,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import {
   type Answer,
   Idempotent,
@@ -36,7 +37,7 @@ import {
   toPartnerChanges,
   UpdatePartnerDto,
 } from './partner-requests.dto.js';
-import { type PartnerResponse, toPartnerResponse } from './partner.response.js';
+import { PartnerResponse, toPartnerResponse } from './partner.response.js';
 
 /** The portal team's administration of partners (api.md, Internal admin API). */
 @ApiTags('Partners')
@@ -54,6 +55,7 @@ export class PartnersController {
   ) {}
 
   @Post()
+  @Answers(PartnerResponse, { status: 201, summary: 'Create a partner', location: true })
   @UseInterceptors(IdempotencyInterceptor)
   async createPartner(
     @Author() by: ChangeAuthor,
@@ -67,17 +69,20 @@ export class PartnersController {
   }
 
   @Get()
+  @AnswersPage(PartnerResponse, { summary: 'List partners, newest first' })
   async listPartners(@Query() query: PartnersQueryDto): Promise<ListAnswer<PartnerResponse>> {
     const page = await this.partners.list({ status: query.status }, toListOptions(query));
     return new ListAnswer(mapPage(page, toPartnerResponse));
   }
 
   @Get(':pid')
+  @Answers(PartnerResponse, { summary: 'Get a partner' })
   async getPartner(@Param('pid', PathId('ptn')) id: string): Promise<PartnerResponse> {
     return toPartnerResponse(await this.find.getById(id));
   }
 
   @Patch(':pid')
+  @Answers(PartnerResponse, { summary: 'Change the name or the address of a partner' })
   async updatePartner(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) id: string,
@@ -88,6 +93,7 @@ export class PartnersController {
   }
 
   @Post(':pid/suspend')
+  @Answers(PartnerResponse, { summary: 'Suspend a partner: its calls answer 403 from the next one on' })
   @HttpCode(200)
   @UseInterceptors(IdempotencyInterceptor)
   async suspendPartner(
@@ -99,6 +105,7 @@ export class PartnersController {
   }
 
   @Post(':pid/reinstate')
+  @Answers(PartnerResponse, { summary: 'Undo a suspension' })
   @HttpCode(200)
   @UseInterceptors(IdempotencyInterceptor)
   async reinstatePartner(

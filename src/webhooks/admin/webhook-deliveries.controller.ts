@@ -5,6 +5,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
   Idempotent,
   type IdempotentCall,
@@ -19,11 +20,11 @@ import { DeliveriesQueryDto, toDeliveryFilters } from './deliveries-query.dto.js
 import {
   toDeliveryResponse,
   toDeliveryWithAttemptsResponse,
-  type WebhookDeliveryResponse,
-  type WebhookDeliveryWithAttemptsResponse,
+  WebhookDeliveryResponse,
+  WebhookDeliveryWithAttemptsResponse,
 } from './webhook-delivery.response.js';
 import { WebhookEndpointsQueryDto } from './webhook-endpoint-requests.dto.js';
-import { toEndpointResponse, type WebhookEndpointResponse } from './webhook-endpoint.response.js';
+import { toEndpointResponse, WebhookEndpointResponse } from './webhook-endpoint.response.js';
 
 /** The delivery log (spec section 2) and endpoints across partners, for the portal and for support. */
 @ApiTags('Webhook deliveries')
@@ -38,6 +39,7 @@ export class WebhookDeliveriesController {
   ) {}
 
   @Get('webhook-endpoints')
+  @AnswersPage(WebhookEndpointResponse, { summary: 'List the webhook endpoints of all partners' })
   async listEndpointsOfAllPartners(
     @Query() query: WebhookEndpointsQueryDto,
   ): Promise<ListAnswer<WebhookEndpointResponse>> {
@@ -46,6 +48,7 @@ export class WebhookDeliveriesController {
   }
 
   @Get('partners/:pid/webhook-endpoints/:id/deliveries')
+  @AnswersPage(WebhookDeliveryResponse, { summary: 'List the deliveries of an endpoint, newest first' })
   async listDeliveries(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
@@ -57,6 +60,7 @@ export class WebhookDeliveriesController {
   }
 
   @Get('deliveries/:id')
+  @Answers(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
     const delivery = await this.deliveries.find(id);
     if (!delivery) throw new NotFound();
@@ -64,6 +68,12 @@ export class WebhookDeliveriesController {
   }
 
   @Post('deliveries/:id/resend')
+  @Answers(WebhookDeliveryResponse, {
+    status: 202,
+    summary: 'Send the event of a delivery once more, as a new delivery',
+    location: true,
+  })
+  @ApiRefusals('conflict')
   @HttpCode(202)
   @UseInterceptors(IdempotencyInterceptor)
   async resendDelivery(

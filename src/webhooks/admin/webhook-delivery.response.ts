@@ -16,7 +16,7 @@ export class WebhookDeliveryResponse {
   @ApiProperty({ type: String, example: 'dlv_01KAEXAMPLE000000000000000' })
   id!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
   endpoint_id!: string;
 
   @ApiProperty({ type: String, nullable: true, description: 'Null for a test, which is no event.' })

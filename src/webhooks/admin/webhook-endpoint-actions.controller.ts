@@ -3,6 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { PathId } from '../../infra/http/index.js';
+import { Answers, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
   type Answer,
   Idempotent,
@@ -20,8 +21,13 @@ import {
   EnableWebhookEndpointDto,
   RotateWebhookSecretDto,
 } from './webhook-endpoint-requests.dto.js';
-import { toDeliveryResponse } from './webhook-delivery.response.js';
-import { toEndpointResponse, toRotatedSecretResponse } from './webhook-endpoint.response.js';
+import { toDeliveryResponse, WebhookDeliveryResponse } from './webhook-delivery.response.js';
+import {
+  RotatedWebhookSecretResponse,
+  toEndpointResponse,
+  toRotatedSecretResponse,
+  WebhookEndpointResponse,
+} from './webhook-endpoint.response.js';
 
 /** What the portal's endpoint row can do: the status switch, the secret, a test (api.md, D29, D32). */
 @ApiTags('Webhook endpoints')
@@ -37,6 +43,7 @@ export class WebhookEndpointActionsController {
   ) {}
 
   @Post('enable')
+  @Answers(WebhookEndpointResponse, { summary: 'Switch an endpoint on, and choose what becomes of what it missed' })
   @HttpCode(200)
   async enableEndpoint(
     @Author() by: ChangeAuthor,
@@ -52,6 +59,7 @@ export class WebhookEndpointActionsController {
   }
 
   @Post('disable')
+  @Answers(WebhookEndpointResponse, { summary: 'Switch an endpoint off; its deliveries are held' })
   @HttpCode(200)
   async disableEndpoint(
     @Author() by: ChangeAuthor,
@@ -65,6 +73,7 @@ export class WebhookEndpointActionsController {
   }
 
   @Post('rotate-secret')
+  @Answers(RotatedWebhookSecretResponse, { summary: 'Make a new signing secret; the old one signs too for a grace' })
   @HttpCode(200)
   async rotateSecret(
     @Author() by: ChangeAuthor,
@@ -81,6 +90,7 @@ export class WebhookEndpointActionsController {
   }
 
   @Post('rotate-secret/finish')
+  @Answers(WebhookEndpointResponse, { summary: 'End the grace of the old signing secret now' })
   @HttpCode(200)
   async finishRotation(
     @Author() by: ChangeAuthor,
@@ -92,6 +102,8 @@ export class WebhookEndpointActionsController {
   }
 
   @Post('test')
+  @Answers(WebhookDeliveryResponse, { status: 202, summary: 'Send a `webhook.test` once, without retries' })
+  @ApiRefusals('conflict')
   @HttpCode(202)
   async sendTest(
     @Author() by: ChangeAuthor,

@@ -13,7 +13,7 @@ export class WebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
   id!: string;
 
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
   partner_id!: string;
 
   @ApiProperty({ enum: MODES })
@@ -67,7 +67,7 @@ export class RotatedWebhookSecretResponse extends CreatedWebhookEndpointResponse
 }
 
 export class DeletedWebhookEndpointResponse {
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
   id!: string;
 
   @ApiProperty({ type: Boolean, enum: [true] })

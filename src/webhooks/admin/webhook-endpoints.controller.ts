@@ -16,6 +16,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
   Idempotent,
   type IdempotentCall,
@@ -36,10 +37,11 @@ import {
   UpdateWebhookEndpointDto,
 } from './webhook-endpoint-requests.dto.js';
 import {
-  type DeletedWebhookEndpointResponse,
+  CreatedWebhookEndpointResponse,
+  DeletedWebhookEndpointResponse,
   toCreatedEndpointResponse,
   toEndpointResponse,
-  type WebhookEndpointResponse,
+  WebhookEndpointResponse,
 } from './webhook-endpoint.response.js';
 
 /** A partner's webhook endpoints (spec section 2, api.md). */
@@ -59,6 +61,12 @@ export class WebhookEndpointsController {
   ) {}
 
   @Post()
+  @Answers(CreatedWebhookEndpointResponse, {
+    status: 201,
+    summary: 'Register a webhook endpoint; the signing secret is shown in this answer only',
+    location: true,
+  })
+  @ApiRefusals('limit_reached')
   @UseInterceptors(IdempotencyInterceptor)
   async createEndpoint(
     @Author() by: ChangeAuthor,
@@ -80,6 +88,7 @@ export class WebhookEndpointsController {
   }
 
   @Get()
+  @AnswersPage(WebhookEndpointResponse, { summary: "List a partner's webhook endpoints, newest first" })
   async listEndpoints(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: ListQueryDto,
@@ -90,6 +99,7 @@ export class WebhookEndpointsController {
   }
 
   @Get(':id')
+  @Answers(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
   async getEndpoint(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
@@ -98,6 +108,7 @@ export class WebhookEndpointsController {
   }
 
   @Patch(':id')
+  @Answers(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
   async updateEndpoint(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -112,6 +123,7 @@ export class WebhookEndpointsController {
   }
 
   @Delete(':id')
+  @Answers(DeletedWebhookEndpointResponse, { summary: 'Delete a webhook endpoint and discard what it is owed' })
   async deleteEndpoint(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,

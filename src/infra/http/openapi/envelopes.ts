@@ -1,7 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { getSchemaPath, type ReferenceObject, type SchemaObject } from '@nestjs/swagger';
 
-
 export const REQUEST_ID_SCHEMA = 'RequestId';
 
 /** `{ request_id, data }` with one `model` (D5). */
@@ -15,7 +14,7 @@ export function pageOf(model: Type<unknown>, endless: boolean): SchemaObject {
     data: { type: 'array', items: { $ref: getSchemaPath(model) } },
     has_more: { type: 'boolean' },
     next_cursor: endless
-      ? { type: 'string', description: 'Never null: come back with it for what is new.' }
+      ? { type: 'string', example: 'evt_01KAEXAMPLE000000000000000', description: 'Never null: come back with it for what is new.' }
       : { type: ['string', 'null'], description: 'The `cursor` of the next page; null on the last one.' },
   });
 }

@@ -8,7 +8,7 @@ import { closeRequestBodies } from './request-bodies.js';
 import { shareProblems } from './shared-problems.js';
 import { inReadingOrder, withoutUnusedComponents } from './tidy.js';
 
-/** The name of the security scheme, see `DocumentBuilder.addBearerAuth`. */
+/** The name of the security scheme of both ports. */
 export const SECURITY_SCHEME = 'bearer';
 
 /**
@@ -50,7 +50,11 @@ function addExamples(document: OpenAPIObject, { operation }: DescribedOperation)
 
 function addSuccessHeaders(described: DescribedOperation): void {
   const { operation, method, traits } = described;
-  const every: HeaderName[] = ['X-Request-Id', ...rateHeaders(described), ...(traits.cached ? (['ETag'] as const) : [])];
+  const every: HeaderName[] = [
+    'X-Request-Id',
+    ...rateHeaders(described),
+    ...(traits.cached ? (['ETag'] as const) : []),
+  ];
   const { status, response } = successOf(operation);
   const { description, content } = response;
   const headers = headerRefs([

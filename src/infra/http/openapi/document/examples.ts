@@ -31,9 +31,13 @@ function exampleObject(document: OpenAPIObject, schema: SchemaObject, completene
   const required = new Set(schema.required);
   const shown = Object.entries(schema.properties ?? {}).filter(
     ([name, property]) =>
-      completeness === 'every field' || required.has(name) || resolve(document, property).example !== undefined,
+      completeness === 'every field' ||
+      required.has(name) ||
+      resolve(document, property).example !== undefined,
   );
-  return Object.fromEntries(shown.map(([name, property]) => [name, exampleOf(document, property, completeness)]));
+  return Object.fromEntries(
+    shown.map(([name, property]) => [name, exampleOf(document, property, completeness)]),
+  );
 }
 
 function exampleScalar(schema: SchemaObject, type: string | undefined): unknown {

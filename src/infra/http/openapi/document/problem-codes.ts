@@ -17,7 +17,11 @@ const ALWAYS: readonly ErrorCode[] = [
 ];
 const PARTNER: readonly ErrorCode[] = ['partner_suspended', 'ip_not_allowed', 'rate_limited'];
 const WITH_BODY: readonly ErrorCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
-const POST: readonly ErrorCode[] = ['idempotency_key_required', 'idempotency_in_progress', 'idempotency_key_reused'];
+const POST: readonly ErrorCode[] = [
+  'idempotency_key_required',
+  'idempotency_in_progress',
+  'idempotency_key_reused',
+];
 
 /** Every code that the operation can answer, by status, in the order of the catalogue. */
 export function problemCodes(described: DescribedOperation): Map<number, ErrorCode[]> {

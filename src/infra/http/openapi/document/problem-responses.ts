@@ -11,7 +11,11 @@ import { type HeaderName, headerRefs, PROBLEM_SCHEMA } from './components.js';
 import type { DescribedOperation } from './operation.js';
 import { problemCodes } from './problem-codes.js';
 
-const RATE_HEADERS: readonly HeaderName[] = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+const RATE_HEADERS: readonly HeaderName[] = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+];
 /** Decided before a key is known, or without reading the request at all. */
 const BEFORE_ADMISSION = new Set([401, 408, 431]);
 /** Refusals that are stored and replayed (D18). */
@@ -29,14 +33,20 @@ export function rateHeaders({ port }: DescribedOperation): readonly HeaderName[]
   return port === 'partner' ? RATE_HEADERS : [];
 }
 
-function problemResponse(described: DescribedOperation, status: number, codes: readonly ErrorCode[]): ResponseObject {
+function problemResponse(
+  described: DescribedOperation,
+  status: number,
+  codes: readonly ErrorCode[],
+): ResponseObject {
   const schema = { $ref: `#/components/schemas/${PROBLEM_SCHEMA}` };
   return {
     description: codes.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].title}`).join(' '),
     headers: headerRefs(headersOf(described, status, codes)),
     content: {
       [PROBLEM_CONTENT_TYPE]: {
-        schema: { allOf: [schema, { type: 'object', properties: { code: { type: 'string', enum: [...codes] } } }] },
+        schema: {
+          allOf: [schema, { type: 'object', properties: { code: { type: 'string', enum: [...codes] } } }],
+        },
         examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
       },
     },
@@ -61,7 +71,9 @@ function headersOf(described: DescribedOperation, status: number, codes: readonl
 /** One example body of every code. */
 export function problemExamples(): NonNullable<ComponentsObject['examples']> {
   const codes = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
-  return Object.fromEntries(codes.map((code) => [code, { value: toProblem(exampleError(code), EXAMPLE_REQUEST_ID) }]));
+  return Object.fromEntries(
+    codes.map((code) => [code, { value: toProblem(exampleError(code), EXAMPLE_REQUEST_ID) }]),
+  );
 }
 
 const EXAMPLE_REQUEST_ID = 'req_01KAEXAMPLE000000000000000';

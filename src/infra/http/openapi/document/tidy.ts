@@ -41,9 +41,10 @@ export function inReadingOrder(document: OpenAPIObject): OpenAPIObject {
     }
   }
   const { openapi, info, servers, tags, paths, webhooks, components } = document;
+  const { title, version, description = '' } = info;
   return {
     openapi,
-    info,
+    info: { title, version, description },
     ...(servers ? { servers } : {}),
     ...(tags && tags.length > 0 ? { tags } : {}),
     paths,
@@ -53,14 +54,19 @@ export function inReadingOrder(document: OpenAPIObject): OpenAPIObject {
 }
 
 function orderOperation(operation: OperationObject): OperationObject {
-  const entries = OPERATION_KEYS.flatMap((key) => (operation[key] === undefined ? [] : [[key, operation[key]] as const]));
+  const entries = OPERATION_KEYS.flatMap((key) =>
+    operation[key] === undefined ? [] : [[key, operation[key]] as const],
+  );
   return { ...(Object.fromEntries(entries) as Partial<OperationObject>), responses: operation.responses };
 }
 
 function orderComponents(components: ComponentsObject): ComponentsObject {
   const { securitySchemes } = components;
   const ordered = KINDS.map((kind) => [kind, sorted(components[kind] ?? {})] as const);
-  return { ...(securitySchemes ? { securitySchemes } : {}), ...(Object.fromEntries(ordered) as ComponentsObject) };
+  return {
+    ...(securitySchemes ? { securitySchemes } : {}),
+    ...(Object.fromEntries(ordered) as ComponentsObject),
+  };
 }
 
 function sorted(record: object): object {

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { ConfigError, loadConfig } from '../../src/config/index.js';
+import { testEnvironment } from '../harness/settings.js';
+
+const DATABASE_URL = 'postgres://user@localhost/db';
+
+describe('loadConfig', () => {
+  it("has the document's values as defaults", () => {
+    const { ADMIN_TOKENS, SECRETS_KEYS } = testEnvironment(DATABASE_URL);
+    const config = loadConfig({ DATABASE_URL, ADMIN_TOKENS, SECRETS_KEYS });
+    expect(config.rateLimit).toEqual({ perMinute: 60, burst: 120 });
+    expect(config.webhooks).toMatchObject({
+      timeoutMs: 60_000,
+      retryDelaysMs: [30_000, 60_000, 180_000, 300_000, 900_000],
+      blockMs: 60_000,
+      blocksBeforeDisable: 5,
+      allowPrivateTargets: false,
+    });
+    expect([config.partnerApi.port, config.adminApi.port, config.ops.port]).toEqual([3000, 3001, 3002]);
+    expect(config.adminApi.host).toBe('127.0.0.1');
+  });
+
+  it('lists every wrong variable at once, and repeats no value', () => {
+    const env = testEnvironment('mysql://x', {
+      PORT: '99999',
+      TRUST_PROXY: 'yes',
+      WEBHOOK_RETRY_DELAYS_MS: '1,x',
+      ADMIN_TOKENS: 'portal:too-short',
+      SECRETS_KEYS: 'k:bm90LTMyLWJ5dGVz',
+      WEBHOOK_ALLOW_PRIVATE_TARGETS: 'maybe',
+      LOG_LEVEL: 'loud',
+    });
+    const error = thrownBy(() => loadConfig(env));
+    expect(error).toBeInstanceOf(ConfigError);
+    const names = (error as ConfigError).problems.map((line) => line.split(/[ :]/, 1)[0]);
+    expect(names.sort()).toEqual([
+      'ADMIN_TOKENS',
+      'DATABASE_URL',
+      'LOG_LEVEL',
+      'PORT',
+      'SECRETS_KEYS',
+      'TRUST_PROXY',
+      'WEBHOOK_ALLOW_PRIVATE_TARGETS',
+      'WEBHOOK_RETRY_DELAYS_MS',
+    ]);
+    expect((error as Error).message).not.toContain('too-short');
+    expect((error as Error).message).not.toContain('bm90LTMyLWJ5dGVz');
+  });
+
+  it('refuses private webhook targets in production', () => {
+    const env = testEnvironment(DATABASE_URL, {
+      NODE_ENV: 'production',
+      WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+    });
+    expect(() => loadConfig(env)).toThrow(/WEBHOOK_ALLOW_PRIVATE_TARGETS/);
+  });
+
+  it('is described by .env.example: the same variables, no more and no less', () => {
+    const example = readFileSync('.env.example', 'utf8');
+    const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
+    const source = [
+      'src/config/config.ts',
+      'src/config/credentials.ts',
+      'src/apps/embedded/development-settings.ts',
+    ]
+      .map((file) => readFileSync(file, 'utf8'))
+      .join('\n');
+    const read = [...source.matchAll(/(?:\(|\[|, )'([A-Z][A-Z_]{3,})'/g)].map((match) => match[1]);
+    expect([...new Set(documented)].sort()).toEqual([...new Set(read)].sort());
+  });
+});
+
+function thrownBy(run: () => unknown): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}

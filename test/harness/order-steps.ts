@@ -1,0 +1,38 @@
+import { expect } from 'vitest';
+import { eventually } from './eventually.js';
+import type { HttpClient } from './http-client.js';
+
+// Answers of every shape, as in http-client.ts.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Json = Record<string, any>;
+
+/** Places an order and answers it as it was accepted. */
+export async function placeOrder(api: HttpClient, body: object): Promise<Json> {
+  const answer = await api.post('/v1/orders', body);
+  expect(answer.status, answer.text).toBe(202);
+  return answer.body.data as Json;
+}
+
+/** The order once it is neither pending nor processing. */
+export async function orderEnded(api: HttpClient, id: string, withinMs = 15_000): Promise<Json> {
+  return eventually(
+    `order ${id} ends`,
+    async () => {
+      const { data } = (await api.get(`/v1/orders/${id}`)).body;
+      return data.status === 'pending' || data.status === 'processing' ? null : (data as Json);
+    },
+    withinMs,
+  );
+}
+
+/** The ids of new eSIMs: one order, issued. */
+export async function issueEsims(api: HttpClient, packageId: string, quantity = 1): Promise<string[]> {
+  const { id } = await placeOrder(api, { package_id: packageId, quantity });
+  const order = await orderEnded(api, id as string);
+  return (order['esims'] as { esim_id: string }[]).map((esim) => esim.esim_id);
+}
+
+export async function issueEsim(api: HttpClient, packageId: string): Promise<string> {
+  const [id] = await issueEsims(api, packageId);
+  return id!;
+}

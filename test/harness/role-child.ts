@@ -1,0 +1,53 @@
+import type { Role } from '../../src/apps/process-resources.js';
+import { NodeChild } from './child-process.js';
+import type { TestDatabase } from './database.js';
+import { freePort } from './free-port.js';
+import { HttpClient } from './http-client.js';
+import { testEnvironment } from './settings.js';
+
+export interface RoleChildOptions {
+  readonly role: Exclude<Role, 'all' | 'admin'>;
+  readonly database: TestDatabase;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** One role as a real process of the built output; it keeps its port when it is killed and started again. */
+export class RoleChild {
+  private child: NodeChild | null = null;
+
+  private constructor(
+    private readonly options: RoleChildOptions,
+    private readonly port: number,
+  ) {}
+
+  /** Starts it and waits until it is ready. */
+  static async start(options: RoleChildOptions): Promise<RoleChild> {
+    const child = new RoleChild(options, await freePort());
+    await child.restart();
+    return child;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The partner API of this process. */
+  partnerApi(key: string | null): HttpClient {
+    return new HttpClient(this.url, key);
+  }
+
+  async restart(): Promise<void> {
+    const { role, database, env } = this.options;
+    await this.kill();
+    this.child = NodeChild.launch({
+      args: [`dist/src/main.${role}.js`],
+      env: testEnvironment(database.url, { ...env, PORT: String(this.port) }),
+    });
+    await this.child.ready();
+  }
+
+  /** SIGKILL: nothing is finished, nothing is said. */
+  async kill(): Promise<void> {
+    await this.child?.kill();
+  }
+}

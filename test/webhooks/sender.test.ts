@@ -1,0 +1,293 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, it } from 'vitest';
+import { TargetPolicy } from '../../src/webhooks/target-policy.js';
+import type { ResolveAddresses } from '../../src/webhooks/worker/address-resolver.js';
+import { systemResolver } from '../../src/webhooks/worker/address-resolver.js';
+import type { AttemptResult } from '../../src/webhooks/worker/finished-attempt.js';
+import { AttemptInterrupted } from '../../src/webhooks/worker/leases.js';
+import { MAX_RESPONSE_BYTES, WebhookSender } from '../../src/webhooks/worker/webhook-sender.js';
+
+const closers: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+interface SenderSettings {
+  timeoutMs?: number;
+  allowPrivateTargets?: boolean;
+  resolve?: ResolveAddresses;
+}
+
+function senderWith({ timeoutMs = 2_000, allowPrivateTargets = true, resolve = systemResolver() }: SenderSettings = {}) {
+  const policy = new TargetPolicy({ webhooks: { allowPrivateTargets } });
+  const sender = new WebhookSender({ timeoutMs, policy, resolve });
+  closers.push(() => sender.close());
+  return sender;
+}
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+}
+
+async function http(listener: RequestListener): Promise<string> {
+  const server = createHttpServer(listener);
+  closers.push(() => server.closeAllConnections());
+  return listen(server);
+}
+
+/** A server that speaks bytes; every connection is destroyed at the end. */
+async function raw(onRequest: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  closers.push(() => sockets.forEach((socket) => socket.destroy()));
+  return listen(
+    createServer((socket) => {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('data', () => onRequest(socket));
+    }),
+  );
+}
+
+function send(sender: WebhookSender, url: string, control = new AbortController()): Promise<AttemptResult> {
+  const headers = { 'Content-Type': 'application/json', 'X-Service-Event': 'esim.activated' };
+  return sender.send({ url, headers, body: Buffer.from('{"id":"evt_1"}') }, control);
+}
+
+describe('the verdict', () => {
+  it.each([200, 201, 202, 204, 299])('is success for %i', async (status) => {
+    const url = await http((_request, response) => void response.writeHead(status).end());
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', statusCode: status, error: null });
+  });
+
+  it.each([300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503])('is failure for %i', async (status) => {
+    const url = await http((_request, response) => void response.writeHead(status, { 'retry-after': '1' }).end());
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', statusCode: status, error: 'http_status' });
+  });
+
+  it('does not follow a redirect', async () => {
+    let requests = 0;
+    const url = await http((request, response) => {
+      requests++;
+      response.writeHead(302, { location: request.url === '/hook' ? '/other' : '/' }).end();
+    });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', statusCode: 302 });
+    expect(requests).toBe(1);
+  });
+
+  it('waits for the final status behind 1xx, and fails for 101', async () => {
+    const informed = await http((_request, response) => {
+      response.writeProcessing();
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      setTimeout(() => response.writeHead(200).end(), 50);
+    });
+    expect(await send(senderWith(), informed)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+    const onlyInformed = await raw((socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'));
+    expect(await send(senderWith({ timeoutMs: 300 }), onlyInformed)).toMatchObject({ outcome: 'failed', error: 'timeout' });
+    const switching = await raw(
+      (socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    );
+    expect((await send(senderWith(), switching)).outcome).toBe('failed');
+  });
+});
+
+describe('the deadline', () => {
+  it.each([
+    ['never answers', () => undefined],
+    ['sends half a status line', (socket: Socket) => void socket.write('HTTP/1.1 20')],
+    ['drips headers', (socket: Socket) => drip(socket, 'HTTP/1.1 200 OK\r\nx: ', 'a')],
+  ])('cuts a receiver that %s', async (_what, answer) => {
+    const url = await raw(answer);
+    const startedAt = performance.now();
+    const result = await send(senderWith({ timeoutMs: 400 }), url);
+    expect(result).toMatchObject({ outcome: 'failed', statusCode: null, error: 'timeout' });
+    expect(result.latencyMs).toBeGreaterThanOrEqual(395);
+    expect(performance.now() - startedAt).toBeLessThan(700);
+  });
+
+  it('cuts a name server that never answers', async () => {
+    const sender = senderWith({ timeoutMs: 300, resolve: () => new Promise(() => undefined) });
+    const startedAt = performance.now();
+    expect(await send(sender, 'http://partner.example/hook')).toMatchObject({ outcome: 'failed', error: 'timeout' });
+    expect(performance.now() - startedAt).toBeLessThan(600);
+  });
+
+  it('ends the reading of a body that drips, without changing the verdict or the latency', async () => {
+    const url = await raw((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n', 'b'));
+    const result = await send(senderWith({ timeoutMs: 400 }), url);
+    expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null });
+    expect(result.responseBody).toMatch(/^b{2,}$/);
+    expect(result.latencyMs).toBeLessThan(200);
+    expect(result.phases!.totalMs).toBeGreaterThanOrEqual(395);
+    expect(result.phases!.totalMs).toBeLessThan(600);
+  });
+
+  it('measures what the receiver takes, not more', async () => {
+    const url = await http((_request, response) => void setTimeout(() => response.writeHead(200).end(), 250));
+    const { latencyMs } = await send(senderWith(), url);
+    expect(latencyMs).toBeGreaterThanOrEqual(248);
+    expect(latencyMs).toBeLessThan(320);
+  });
+});
+
+function drip(socket: Socket, head: string, byte: string): void {
+  socket.write(head);
+  const timer = setInterval(() => socket.write(byte), 20);
+  socket.on('close', () => clearInterval(timer));
+}
+
+describe('the response body', () => {
+  it('is read up to 16 KB, however much comes', async () => {
+    let written = 0;
+    const url = await http((_request, response) => {
+      response.writeHead(200);
+      const chunk = Buffer.alloc(64 * 1_024, 'x');
+      const more = (): void => {
+        while (!response.destroyed && written < 1_000_000_000) {
+          written += chunk.length;
+          if (!response.write(chunk)) return void response.once('drain', more);
+        }
+      };
+      more();
+    });
+    const result = await send(senderWith(), url);
+    expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+    expect(result.responseBody).toHaveLength(MAX_RESPONSE_BYTES);
+    expect(written).toBeLessThan(50_000_000);
+  });
+
+  it('is kept as text that a table takes: NUL and invalid UTF-8 are replaced, gzip is not unpacked', async () => {
+    const bytes = Buffer.concat([Buffer.from('a\0b'), Buffer.from([0xff]), gzipSync('x'.repeat(1_000_000))]);
+    const url = await http((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+    });
+    const { responseBody } = await send(senderWith(), url);
+    expect(responseBody).toMatch(/^ab\ufffd/);
+    expect(responseBody).not.toContain('\0');
+    expect(responseBody!.length).toBeLessThan(2_000);
+  });
+
+  it('is null when there is none, and a connection that breaks in it changes nothing', async () => {
+    const empty = await http((_request, response) => void response.writeHead(204).end());
+    expect((await send(senderWith(), empty)).responseBody).toBeNull();
+    const broken = await raw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart');
+      setTimeout(() => socket.resetAndDestroy(), 30);
+    });
+    expect(await send(senderWith(), broken)).toMatchObject({ outcome: 'delivered', responseBody: 'part' });
+  });
+});
+
+describe('failures are told apart', () => {
+  it('connect: refused, reset', async () => {
+    const url = await raw((socket) => socket.resetAndDestroy());
+    expect((await send(senderWith(), url)).error).toMatch(/^connect: (ECONNRESET|UND_ERR_SOCKET)$/);
+    expect((await send(senderWith(), 'http://127.0.0.1:1/')).error).toBe('connect: ECONNREFUSED');
+  });
+
+  it('dns', async () => {
+    const resolve: ResolveAddresses = () => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));
+    expect((await send(senderWith({ resolve }), 'http://nowhere.example/')).error).toBe('dns: ENOTFOUND');
+    expect((await send(senderWith({ resolve: () => Promise.resolve([]) }), 'http://nowhere.example/')).error).toBe(
+      'dns: ENODATA',
+    );
+  });
+
+  it('tls: a server that speaks plain HTTP', async () => {
+    const url = await http((_request, response) => void response.end());
+    expect((await send(senderWith(), url.replace('http:', 'https:'))).error).toMatch(/^tls: /);
+  });
+
+  it.each([
+    ['noise', 'SSH-2.0-OpenSSH_9.0\r\n'],
+    ['a megabyte of headers', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(1_000_000)}\r\n\r\n`],
+    ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+  ])('protocol: %s', async (_what, bytes) => {
+    const url = await raw((socket) => void socket.write(bytes));
+    expect((await send(senderWith(), url)).error).toMatch(/^protocol: /);
+  });
+});
+
+describe('targets', () => {
+  const addresses = (...list: string[]): ResolveAddresses => {
+    return () => Promise.resolve(list.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
+  };
+
+  it.each([
+    ['a private address', ['10.0.0.1']],
+    ['a private address among public ones', ['93.184.215.14', '127.0.0.1']],
+    ['a mapped address', ['::ffff:127.0.0.1']],
+    ['the metadata service', ['169.254.169.254']],
+  ])('refuses a name with %s, and does not connect', async (_what, list) => {
+    const sender = senderWith({ allowPrivateTargets: false, resolve: addresses(...list) });
+    const result = await send(sender, 'https://partner.example/hook');
+    expect(result).toMatchObject({ outcome: 'failed', error: 'target_refused', statusCode: null });
+  });
+
+  it.each(['https://127.0.0.1/', 'https://[::1]/', 'https://2130706433/', 'https://localhost/', 'http://partner.example/'])(
+    'refuses %s, which asks no resolver',
+    async (url) => {
+      let asked = 0;
+      const resolve: ResolveAddresses = () => {
+        asked++;
+        return addresses('93.184.215.14')('');
+      };
+      const result = await send(senderWith({ allowPrivateTargets: false, resolve }), url);
+      expect([result.error, asked]).toEqual(['target_refused', 0]);
+    },
+  );
+
+  it('connects to the vetted address and resolves once, whatever the name says later', async () => {
+    let requests = 0;
+    const url = await http((_request, response) => {
+      requests++;
+      response.writeHead(200).end();
+    });
+    let asked = 0;
+    const resolve: ResolveAddresses = () => {
+      asked++;
+      return Promise.resolve([{ address: asked === 1 ? '127.0.0.1' : '192.0.2.1', family: 4 }]);
+    };
+    const sender = senderWith({ resolve });
+    const named = url.replace('127.0.0.1', 'partner.example');
+    expect((await send(sender, named)).outcome).toBe('delivered');
+    // The same connection: vetted before, still going there.
+    expect((await send(sender, named)).outcome).toBe('delivered');
+    expect([requests, asked]).toEqual([2, 1]);
+  });
+});
+
+describe('an interruption', () => {
+  it('cuts the attempt and is its outcome, unless the verdict is there', async () => {
+    const hanging = await raw(() => undefined);
+    const control = new AbortController();
+    setTimeout(() => control.abort(new AttemptInterrupted()), 50);
+    expect(await send(senderWith(), hanging, control)).toMatchObject({ outcome: 'interrupted', error: 'interrupted' });
+
+    const dripping = await raw((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c'));
+    const late = new AbortController();
+    setTimeout(() => late.abort(new AttemptInterrupted()), 100);
+    expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+  });
+
+  it('before the connection is there sends nothing afterwards', async () => {
+    let requests = 0;
+    const url = await http((_request, response) => {
+      requests++;
+      response.end();
+    });
+    const resolve: ResolveAddresses = async () => {
+      await new Promise((done) => setTimeout(done, 150));
+      return [{ address: '127.0.0.1', family: 4 }];
+    };
+    const sender = senderWith({ timeoutMs: 50, resolve });
+    expect((await send(sender, url.replace('127.0.0.1', 'partner.example'))).error).toBe('timeout');
+    await new Promise((done) => setTimeout(done, 300));
+    expect(requests).toBe(0);
+  });
+});

@@ -1,0 +1,185 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, startReceiver, startTestService, type TestPartner, type TestReceiver, type TestService } from '../harness/index.js';
+import {
+  deliveryThat,
+  endpointState,
+  FAST,
+  getDelivery,
+  listDeliveries,
+  recordEvent,
+  recordEvents,
+  registerEndpoint,
+  type RegisteredEndpoint,
+} from './support.js';
+
+let service: TestService;
+let partner: TestPartner;
+let receiver: TestReceiver;
+let endpoint: RegisteredEndpoint;
+
+async function freshEndpoint(): Promise<void> {
+  partner = await service.createPartner();
+  receiver = await startReceiver();
+  endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+}
+
+beforeAll(async () => {
+  service = await startTestService({ env: FAST });
+});
+beforeAll(freshEndpoint);
+afterEach(async () => {
+  await receiver.close();
+  await freshEndpoint();
+});
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+const post = (action: string, body?: unknown) => service.admin.post(`${endpoint.path}/${action}`, body);
+const statuses = async (): Promise<string[]> => (await listDeliveries(service, endpoint)).map((d) => d['status'] as string);
+const idsIn = (): string[] => receiver.received.map((webhook) => (JSON.parse(webhook.body) as { id: string }).id);
+
+describe('disable', () => {
+  it('holds what is owed and what comes, and sends nothing', async () => {
+    expect((await post('disable')).body.data).toMatchObject({ status: 'disabled', disabled_reason: 'manual' });
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    expect(await statuses()).toEqual(['held', 'held']);
+    const [held] = await listDeliveries(service, endpoint, '&status=held');
+    expect(held).toMatchObject({ status: 'held', next_attempt_at: null, attempt_count: 0 });
+    expect(await listDeliveries(service, endpoint, '&status=pending')).toEqual([]);
+    expect(await getDelivery(service, held!['id'])).toMatchObject({ status: 'held', attempts: [] });
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(receiver.received).toEqual([]);
+  });
+
+  it('changes nothing when it is disabled already', async () => {
+    const first = await post('disable');
+    const second = await post('disable');
+    expect(second.status).toBe(200);
+    expect(second.body.data).toEqual(first.body.data);
+    const audit = await service.admin.get(`/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.disabled`);
+    expect(audit.body.data).toHaveLength(1);
+  });
+});
+
+describe('enable', () => {
+  it('releases what was held, oldest first, with its remaining attempts', async () => {
+    // One delivery fails twice before the switch; its third attempt must be number 3.
+    receiver.answer = (nth, _webhook, response) => void response.writeHead(nth < 2 ? 500 : 200).end();
+    await recordEvent(service, { partnerId: partner.id });
+    await eventually('two attempts', () => receiver.received.length === 2);
+    await post('disable');
+    const before = receiver.received.length;
+    for (let i = 0; i < 5; i++) await recordEvent(service, { partnerId: partner.id });
+    const owed = (await listDeliveries(service, endpoint)).reverse();
+    expect(owed.every((delivery) => delivery['status'] === 'held')).toBe(true);
+
+    expect((await post('enable')).body.data).toMatchObject({ status: 'enabled', disabled_reason: null, consecutive_blocks: 0 });
+    await eventually('all delivered', async () => (await listDeliveries(service, endpoint, '&status=delivered')).length === 6);
+    expect(receiver.received).toHaveLength(before + 6);
+    const first = await getDelivery(service, owed[0]!['id']);
+    expect(first).toMatchObject({ status: 'delivered', attempt_count: before + 1 });
+    expect(first['attempts'].at(-1)).toMatchObject({ number: before + 1, outcome: 'delivered' });
+  });
+
+  it('gives up what was held when told to, and says so in the audit log', async () => {
+    await post('disable');
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    await post('enable', { held: 'discard' });
+    expect(await statuses()).toEqual(['discarded', 'discarded']);
+    await recordEvent(service, { partnerId: partner.id });
+    await deliveryThat(service, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
+    expect(receiver.received).toHaveLength(1);
+    const audit = await service.admin.get(`/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.enabled`);
+    expect(audit.body.data[0].details).toEqual({ held: 'discard', failed: 'leave', discarded: 2, resent: 0 });
+  });
+
+  it('resends what failed since the last 2xx when told to, as new deliveries', async () => {
+    await recordEvent(service, { partnerId: partner.id });
+    await deliveryThat(service, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    await eventually('both failed', async () => (await listDeliveries(service, endpoint, '&status=failed')).length === 2);
+    const failed = await listDeliveries(service, endpoint, '&status=failed');
+    await post('disable');
+    receiver.received.length = 0;
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
+    await post('enable', { failed: 'resend' });
+    await eventually('both resent', () => receiver.received.length === 2);
+    expect(idsIn().sort()).toEqual(failed.map((delivery) => delivery['event_id'] as string).sort());
+    await eventually('recorded', async () => (await listDeliveries(service, endpoint, '&status=delivered')).length === 3);
+    const resent = (await listDeliveries(service, endpoint)).filter((delivery) => delivery['kind'] === 'resend');
+    expect(resent.map((delivery) => delivery['status'])).toEqual(['delivered', 'delivered']);
+    for (const { id } of failed) expect((await getDelivery(service, id))['status']).toBe('failed');
+
+    // After that 2xx there is nothing left to resend.
+    await post('disable');
+    await post('enable', { failed: 'resend' });
+    expect(await listDeliveries(service, endpoint)).toHaveLength(5);
+  });
+
+  it('changes nothing on an enabled endpoint, and does not end a block', async () => {
+    const before = await endpointState(service, endpoint);
+    expect((await post('enable', { held: 'discard' })).body.data).toEqual(before);
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
+    await recordEvent(service, { partnerId: partner.id });
+    const blocked = await eventually('blocked', async () => {
+      const state = await endpointState(service, endpoint);
+      return state['status'] === 'blocked' ? state : null;
+    });
+    expect((await post('enable')).body.data).toEqual(blocked);
+  });
+
+  it.each([[{ held: 'drop' }], [{ failed: true }], [{ hold: 'release' }]])('refuses %j', async (body) => {
+    const answer = await post('enable', body);
+    expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed']);
+  });
+});
+
+describe('deletion', () => {
+  it('discards what is undelivered, keeps the log, and is not found again', async () => {
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
+    await post('disable');
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    const owed = await listDeliveries(service, endpoint);
+    const answer = await service.admin.call('DELETE', endpoint.path);
+    expect([answer.status, answer.body.data]).toEqual([200, { id: endpoint.id, deleted: true }]);
+    expect(await statuses()).toEqual(['discarded', 'discarded']);
+    expect((await getDelivery(service, owed[0]!['id']))['status']).toBe('discarded');
+    expect((await service.admin.call('DELETE', endpoint.path)).status).toBe(404);
+    expect((await service.admin.get(endpoint.path)).status).toBe(404);
+    await recordEvent(service, { partnerId: partner.id });
+    expect(await statuses()).toHaveLength(2);
+  });
+
+  it('still logs the attempt under way, and counts it when it is a 2xx', async () => {
+    let finish = (): void => undefined;
+    receiver.answer = (_nth, _webhook, response) => {
+      finish = () => void response.writeHead(200).end();
+    };
+    await recordEvent(service, { partnerId: partner.id });
+    await eventually('the request', () => receiver.received.length === 1);
+    await service.admin.call('DELETE', endpoint.path);
+    expect(await statuses()).toEqual(['discarded']);
+    finish();
+    await eventually('delivered after all', async () => (await statuses())[0] === 'delivered');
+  });
+
+  it('leaves nothing pending when events are recorded at the same moment', async () => {
+    for (let round = 0; round < 5; round++) {
+      const victim = await registerEndpoint(service, partner.id, { url: receiver.url });
+      const recording = Array.from({ length: 20 }, () => recordEvent(service, { partnerId: partner.id }));
+      await service.admin.call('DELETE', victim.path);
+      await Promise.all(recording);
+      await eventually('nothing is owed', async () => {
+        const { rows } = await service.database.pool.query(
+          `SELECT count(*)::int AS owed FROM webhook_deliveries
+           WHERE endpoint_id = $1 AND status = 'pending'`,
+          [victim.id],
+        );
+        return rows[0].owed === 0;
+      });
+    }
+  });
+});
