@@ -22,7 +22,7 @@ export interface OrderFilters {
 }
 
 /** What a new order does not choose. */
-type Defaulted = 'createdAt' | 'updatedAt';
+type Defaulted = 'createdAt' | 'updatedAt' | 'nextAttemptAt';
 
 /** SQL of `orders` for the APIs; `OrderQueueRepository` has the worker's. */
 @Injectable()
@@ -32,12 +32,14 @@ export class OrdersRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  /** @throws AppError `reference_taken` */
+  /** Keeps a new order, due at once. @throws AppError `reference_taken` */
   async insert(tx: Tx, order: Omit<OrderEntity, Defaulted>): Promise<OrderEntity> {
     try {
-      const row: Partial<OrderEntity> = { ...order };
-      await tx.manager.insert(OrderEntity, row);
-      return row as OrderEntity;
+      const { generatedMaps } = await tx.manager.insert(OrderEntity, {
+        ...order,
+        nextAttemptAt: () => 'now()',
+      });
+      return { ...order, ...(generatedMaps[0] as Pick<OrderEntity, Defaulted>) };
     } catch (error) {
       if (violatedUniqueConstraint(error) === 'orders_reference') throw new AppError('reference_taken');
       throw error;

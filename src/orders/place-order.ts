@@ -3,7 +3,7 @@ import { CatalogService } from '../catalog/index.js';
 import { newId, ulid } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
-import { databaseNow, type Tx } from '../infra/database/index.js';
+import type { Tx } from '../infra/database/index.js';
 import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
@@ -43,7 +43,6 @@ export class PlaceOrder {
       maxPrice: command.maxUnitPrice,
     });
     const provider = this.providers.forMode(buyer.mode);
-    const now = await databaseNow(tx);
     const order = await this.orders.insert(tx, {
       ...NEW_ORDER,
       id: newId('ord'),
@@ -57,7 +56,6 @@ export class PlaceOrder {
       metadata: { ...command.metadata },
       provider: provider.name,
       providerReference: `po_${ulid()}`,
-      nextAttemptAt: now,
       acceptedRequestId: command.requestId,
     });
     tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
