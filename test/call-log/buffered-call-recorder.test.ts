@@ -19,7 +19,8 @@ class FakePool {
   answer: () => Promise<void> = () => Promise.resolve();
 
   async query({ name, values }: { name: string; values: unknown[] }): Promise<void> {
-    const requestIds = values[0] as string[];
+    // The first column, `{"req_1","req_2"}`.
+    const requestIds = JSON.parse(`[${String(values[0]).slice(1, -1)}]`) as string[];
     this.statements.push({ name, requestIds });
     await this.answer();
     this.written.push(...requestIds);
@@ -206,11 +207,10 @@ describe('last use of a key', () => {
 
   it('is written with the next call when it failed', async () => {
     const { recordMany, touched, keys } = startRecorder();
-    const touch = keys.touch;
-    keys.touch = () => Promise.reject(new Error('gone'));
+    const failing = vi.spyOn(keys, 'touch').mockRejectedValue(new Error('gone'));
     recordMany([finishedCall({ keyId: 'key_a' })]);
     await vi.advanceTimersByTimeAsync(200);
-    keys.touch = touch;
+    failing.mockRestore();
     recordMany([finishedCall({ keyId: 'key_a' })]);
     await vi.advanceTimersByTimeAsync(200);
     expect(touched).toEqual([['key_a']]);

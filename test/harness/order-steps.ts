@@ -4,7 +4,7 @@ import type { HttpClient } from './http-client.js';
 
 // Answers of every shape, as in http-client.ts.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
-type Json = Record<string, any>;
+export type Json = Record<string, any>;
 
 /** Places an order and answers it as it was accepted. */
 export async function placeOrder(api: HttpClient, body: object): Promise<Json> {
@@ -35,4 +35,15 @@ export async function issueEsims(api: HttpClient, packageId: string, quantity = 
 export async function issueEsim(api: HttpClient, packageId: string): Promise<string> {
   const [id] = await issueEsims(api, packageId);
   return id!;
+}
+
+/** Every event of the feed (D39), oldest first. */
+export async function readFeed(api: HttpClient): Promise<Json[]> {
+  const events: Json[] = [];
+  for (let cursor = ''; ;) {
+    const page = (await api.get(`/v1/events?limit=100${cursor}`)).body;
+    events.push(...(page.data as Json[]));
+    if (!page.has_more) return events;
+    cursor = `&cursor=${page.next_cursor}`;
+  }
 }

@@ -36,7 +36,12 @@ import {
   RotateApiKeyDto,
   toKeyTerms,
 } from './api-key-requests.dto.js';
-import { ApiKeyResponse, IssuedApiKeyResponse, toApiKeyResponse, toIssuedApiKeyResponse } from './api-key.response.js';
+import {
+  ApiKeyResponse,
+  IssuedApiKeyResponse,
+  toApiKeyResponse,
+  toIssuedApiKeyResponse,
+} from './api-key.response.js';
 
 /** The portal team's administration of a partner's keys (api.md, D12, D15). */
 @ApiTags('API keys')
@@ -53,7 +58,10 @@ export class ApiKeysController {
   ) {}
 
   @Post()
-  @Answers(IssuedApiKeyResponse, { status: 201, summary: 'Create an API key; it is shown in this answer only' })
+  @Answers(IssuedApiKeyResponse, {
+    status: 201,
+    summary: 'Create an API key; it is shown in this answer only',
+  })
   @ApiRefusals('limit_reached')
   @UseInterceptors(IdempotencyInterceptor)
   async createKey(

@@ -17,7 +17,11 @@ export class AuditEntryResponse {
   @ApiProperty({ type: String, nullable: true })
   partner_id!: string | null;
 
-  @ApiProperty({ type: String, example: 'key_01KAEXAMPLE000000000000000', description: 'The id of what was changed.' })
+  @ApiProperty({
+    type: String,
+    example: 'key_01KAEXAMPLE000000000000000',
+    description: 'The id of what was changed.',
+  })
   subject_id!: string;
 
   @ApiProperty({ type: Object, description: 'What changed; never a key or a secret.' })

@@ -25,7 +25,11 @@ export class CallResponse {
   @ApiProperty({ type: String, nullable: true, example: '/v1/orders' })
   route!: string | null;
 
-  @ApiProperty({ type: String, example: '/v1/orders', description: 'Without the query, at most 200 characters.' })
+  @ApiProperty({
+    type: String,
+    example: '/v1/orders',
+    description: 'Without the query, at most 200 characters.',
+  })
   path!: string;
 
   @ApiProperty({ type: 'integer', example: 200, description: '499: the client was gone before the answer.' })
@@ -37,7 +41,11 @@ export class CallResponse {
   @ApiProperty({ type: Number, example: 3.25, description: 'Milliseconds.' })
   latency_ms!: number;
 
-  @ApiProperty({ type: String, example: '203.0.113.7', description: 'The address that counts for allow-lists.' })
+  @ApiProperty({
+    type: String,
+    example: '203.0.113.7',
+    description: 'The address that counts for allow-lists.',
+  })
   remote_address!: string;
 
   @ApiProperty({

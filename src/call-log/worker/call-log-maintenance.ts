@@ -61,6 +61,8 @@ export class CallLogMaintenance implements OnApplicationBootstrap, BeforeApplica
       column: 'created_at',
       retentionDays: this.config.callLogRetentionDays,
     });
+    const { created, dropped, deletedRows } = changes;
+    if (created.length + dropped.length + deletedRows === 0) return;
     this.logger.info({ event: 'call_log.partitions', ...changes }, 'call log partitions are maintained');
   }
 

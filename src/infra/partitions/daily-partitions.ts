@@ -19,7 +19,8 @@ const LOCK_CLASS = 7_302_115;
 /** More rows than these are not moved out of the default partition: calls would wait for it. */
 const MAX_MOVED_ROWS = 20_000;
 const DELETE_BATCH_ROWS = 5_000;
-const MAX_DELETE_BATCHES = 200;
+/** Of one maintenance: it must be able to end in time when the worker stops. */
+const MAX_DELETE_BATCHES = 20;
 
 /**
  * Makes the partitions of yesterday to in three days, and drops those past their retention. Every step is its own

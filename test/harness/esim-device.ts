@@ -1,0 +1,57 @@
+import { expect } from 'vitest';
+import type { ApiAnswer, HttpClient } from './http-client.js';
+import { issueEsim, type Json, readFeed } from './order-steps.js';
+
+type Operation = 'activate' | 'consume' | 'expire';
+
+/** Plays the device of sandbox eSIMs, and reads what came of it. */
+export class EsimDevice {
+  constructor(private readonly api: HttpClient) {}
+
+  play(id: string, operation: Operation, body?: unknown): Promise<ApiAnswer> {
+    return this.api.post(`/v1/sandbox/esims/${id}/${operation}`, body);
+  }
+
+  /** The eSIM that a 200 answers. */
+  async played(id: string, operation: Operation, body?: unknown): Promise<Json> {
+    const answer = await this.play(id, operation, body);
+    expect(answer.status, answer.text).toBe(200);
+    return answer.body.data as Json;
+  }
+
+  /** A new eSIM that is in use. */
+  async activeEsim(packageId = 'pkg_fr_1gb_7d'): Promise<string> {
+    const id = await issueEsim(this.api, packageId);
+    await this.played(id, 'activate');
+    return id;
+  }
+
+  async read(id: string): Promise<Json> {
+    return (await this.api.get(`/v1/esims/${id}`)).body.data as Json;
+  }
+
+  async usage(id: string): Promise<Json> {
+    return (await this.api.get(`/v1/esims/${id}/usage`)).body.data as Json;
+  }
+
+  /** What every event about the eSIM begins with (api.md, Event data). */
+  async identity(id: string): Promise<Json> {
+    const { order_id, iccid } = await this.read(id);
+    return { esim_id: id, order_id, iccid };
+  }
+
+  /** The eSIM's own events, in the order of the feed. */
+  async events(id: string): Promise<Json[]> {
+    return (await readFeed(this.api)).filter((event) => event['data'].esim_id === id);
+  }
+
+  async eventTypes(id: string): Promise<string[]> {
+    return (await this.events(id)).map((event) => event['type'] as string);
+  }
+
+  /** The announced thresholds, in the order of the feed. */
+  async levels(id: string): Promise<number[]> {
+    const events = (await this.events(id)).filter((event) => event['type'] === 'esim.usage.threshold');
+    return events.map((event) => event['data'].threshold_percent as number);
+  }
+}
