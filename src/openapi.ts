@@ -20,7 +20,8 @@ for (const [port, document] of Object.entries(await createDocuments())) {
   writeFileSync(file, `${JSON.stringify(document, null, 2)}\n`);
   console.log(`${name}: ${Object.keys(document.paths).length} paths`);
 }
-if (process.exitCode === 1) console.error('the documents do not describe the code: run `npm run openapi` and commit');
+if (process.exitCode === 1)
+  console.error('the documents do not describe the code: run `npm run openapi` and commit');
 
 function readCommitted(file: string): object {
   try {

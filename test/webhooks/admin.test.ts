@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, startReceiver, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { listDeliveries, recordEvent, recordEvents, registerEndpoint } from './support.js';
 
 let service: TestService;
@@ -94,7 +100,8 @@ describe('registration', () => {
   it('takes at most twenty per partner and mode, however many arrive at once', async () => {
     const answers = await Promise.all(Array.from({ length: 26 }, () => create()));
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(20);
-    for (const { status, body } of answers) if (status !== 201) expect([status, body.code]).toEqual([409, 'limit_reached']);
+    for (const { status, body } of answers)
+      if (status !== 201) expect([status, body.code]).toEqual([409, 'limit_reached']);
     expect((await create({ mode: 'live' })).status).toBe(201);
     const [first] = (await service.admin.get(path)).body.data;
     await service.admin.call('DELETE', `${path}/${first.id}`);
@@ -112,7 +119,9 @@ describe('registration', () => {
 
 describe('an endpoint', () => {
   it('is changed field by field; null empties the description and chooses every type', async () => {
-    const { id } = (await create({ description: 'a', event_types: ['esim.activated'] })).body.data as { id: string };
+    const { id } = (await create({ description: 'a', event_types: ['esim.activated'] })).body.data as {
+      id: string;
+    };
     const patch = (body: unknown) => service.admin.call('PATCH', `${path}/${id}`, { body });
     expect((await patch({ url: 'https://other.example/' })).body.data).toMatchObject({
       url: 'https://other.example/',
@@ -123,7 +132,13 @@ describe('an endpoint', () => {
     expect(changed).toMatchObject({ description: null, event_types: null });
     expect((await patch({ description: null })).body.data).toEqual(changed);
     expect((await patch({})).body.data).toEqual(changed);
-    for (const body of [{ url: null }, { url: 'http://x.example/' }, { event_types: [] }, { mode: 'live' }, { status: 'disabled' }]) {
+    for (const body of [
+      { url: null },
+      { url: 'http://x.example/' },
+      { event_types: [] },
+      { mode: 'live' },
+      { status: 'disabled' },
+    ]) {
       expect((await patch(body)).body.code, JSON.stringify(body)).toBe('validation_failed');
     }
     expect(await auditActions(id)).toEqual([
@@ -135,7 +150,8 @@ describe('an endpoint', () => {
 
   it('of another partner does not exist, whatever is asked of it', async () => {
     const { id } = (await create()).body.data as { id: string };
-    const other = (await service.admin.post('/internal/v1/partners', { name: 'Other' })).body.data.id as string;
+    const other = (await service.admin.post('/internal/v1/partners', { name: 'Other' })).body.data
+      .id as string;
     for (const foreign of [`/internal/v1/partners/${other}/webhook-endpoints/${id}`, `${path}/whe_nothing`]) {
       const answers = await Promise.all([
         service.admin.get(foreign),
@@ -162,14 +178,18 @@ describe('an endpoint', () => {
     );
     const ids = async (status: string): Promise<string[]> => {
       const { body } = await service.admin.get(`/internal/v1/webhook-endpoints?limit=100&status=${status}`);
-      return (body.data as { id: string; status: string }[]).filter((e) => e.status === status).map((e) => e.id);
+      return (body.data as { id: string; status: string }[])
+        .filter((e) => e.status === status)
+        .map((e) => e.id);
     };
     expect(await ids('enabled')).toContain(on.id);
     expect(await ids('disabled')).toContain(off.id);
     expect(await ids('blocked')).toEqual([blocked.id]);
     expect((await service.admin.get('/internal/v1/webhook-endpoints?status=off')).status).toBe(400);
 
-    await service.database.pool.query(`UPDATE webhook_endpoints SET blocked_until = now() WHERE id = $1`, [blocked.id]);
+    await service.database.pool.query(`UPDATE webhook_endpoints SET blocked_until = now() WHERE id = $1`, [
+      blocked.id,
+    ]);
     expect((await service.admin.get(`${path}/${blocked.id}`)).body.data).toMatchObject({
       status: 'enabled',
       blocked_until: null,
@@ -182,7 +202,9 @@ describe('the secret', () => {
   it('rotates with a grace, shown once, and the grace can be ended', async () => {
     const { id, secret } = (await create()).body.data as { id: string; secret: string };
     const key = randomUUID();
-    const answer = await service.admin.post(`${path}/${id}/rotate-secret`, undefined, { idempotencyKey: key });
+    const answer = await service.admin.post(`${path}/${id}/rotate-secret`, undefined, {
+      idempotencyKey: key,
+    });
     expect(answer.status, answer.text).toBe(200);
     const rotated = answer.body.data as { secret: string; previous_secret_until: string };
     expect(rotated.secret).toMatch(/^whsec_/);
@@ -190,7 +212,9 @@ describe('the secret', () => {
     const hours = (Date.parse(rotated.previous_secret_until) - Date.now()) / 3_600_000;
     expect(hours).toBeGreaterThan(23.9);
     expect(hours).toBeLessThan(24.1);
-    const replay = await service.admin.post(`${path}/${id}/rotate-secret`, undefined, { idempotencyKey: key });
+    const replay = await service.admin.post(`${path}/${id}/rotate-secret`, undefined, {
+      idempotencyKey: key,
+    });
     expect(replay.body.data).toEqual({ ...rotated, secret: null });
 
     const finished = await service.admin.post(`${path}/${id}/rotate-secret/finish`);
@@ -218,7 +242,10 @@ describe('the secret', () => {
 describe('the delivery log', () => {
   it('filters by status, type, event and time, and pages without losing or repeating', async () => {
     const endpoint = await registerEndpoint(service, partner.id, { url: URL });
-    await recordEvents(service, Array.from({ length: 7 }, () => ({ partnerId: partner.id })));
+    await recordEvents(
+      service,
+      Array.from({ length: 7 }, () => ({ partnerId: partner.id })),
+    );
     await recordEvent(service, { partnerId: partner.id, type: 'esim.expired' });
     const all = await listDeliveries(service, endpoint);
     expect(all).toHaveLength(8);
@@ -235,22 +262,29 @@ describe('the delivery log', () => {
       delivered_at: null,
     });
     expect(await listDeliveries(service, endpoint, '&event_type=esim.expired')).toEqual([all[0]]);
-    expect(await listDeliveries(service, endpoint, `&event_id=${all[3]!['event_id']}`)).toEqual([all[3]]);
+    expect(await listDeliveries(service, endpoint, `&event_id=${all[3]!.event_id}`)).toEqual([all[3]]);
     expect(await listDeliveries(service, endpoint, '&status=held')).toEqual([]);
     expect(await listDeliveries(service, endpoint, '&status=pending')).toHaveLength(8);
-    const newestAt = encodeURIComponent(all[0]!['created_at'] as string);
+    const newestAt = encodeURIComponent(all[0]!.created_at);
     expect(await listDeliveries(service, endpoint, `&created_after=${newestAt}`)).toEqual([all[0]]);
     expect(await listDeliveries(service, endpoint, `&created_before=${newestAt}`)).toEqual(all.slice(1));
 
     const seen: string[] = [];
-    for (let cursor = ''; ; ) {
+    for (let cursor = ''; ;) {
       const { body } = await service.admin.get(`${endpoint.path}/deliveries?limit=3&status=pending${cursor}`);
       seen.push(...(body.data as { id: string }[]).map((delivery) => delivery.id));
       if (!body.has_more) break;
       cursor = `&cursor=${body.next_cursor}`;
     }
-    expect(seen).toEqual(all.map((delivery) => delivery['id']));
-    for (const query of ['status=lost', 'event_type=x', 'event_id=1', 'created_after=yesterday', 'x=1', 'limit=0']) {
+    expect(seen).toEqual(all.map((delivery) => delivery.id));
+    for (const query of [
+      'status=lost',
+      'event_type=x',
+      'event_id=1',
+      'created_after=yesterday',
+      'x=1',
+      'limit=0',
+    ]) {
       expect((await service.admin.get(`${endpoint.path}/deliveries?${query}`)).status, query).toBe(400);
     }
   });
@@ -269,7 +303,9 @@ describe('in development', () => {
       await development.admin.call('PATCH', endpoint.path, { body: { url: second.url } });
       const rotated = await development.admin.post(`${endpoint.path}/rotate-secret`, { grace_seconds: 60 });
       await eventually('the second attempt', () => second.received.length === 1);
-      expect(second.received[0]!.headers['x-service-delivery']).toBe(first.received[0]!.headers['x-service-delivery']);
+      expect(second.received[0]!.headers['x-service-delivery']).toBe(
+        first.received[0]!.headers['x-service-delivery'],
+      );
       expect(String(second.received[0]!.headers['x-service-signature']).match(/v1=/g)).toHaveLength(2);
       expect(rotated.status).toBe(200);
     } finally {

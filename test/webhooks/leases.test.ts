@@ -40,7 +40,11 @@ afterAll(async () => {
 });
 
 async function startWorker(env: Record<string, string> = {}): Promise<TestService> {
-  const worker = await startTestService({ role: 'worker', env: { ...SETTINGS, ...env }, database: admin.database });
+  const worker = await startTestService({
+    role: 'worker',
+    env: { ...SETTINGS, ...env },
+    database: admin.database,
+  });
   workers.push(worker);
   return worker;
 }
@@ -54,7 +58,7 @@ async function spawnWorker(env: Record<string, string> = {}): Promise<ChildProce
   children.push(child);
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('the worker did not start')));
   ended.catch(() => undefined);
-  await Promise.race([once(child.stdout!, 'data'), ended]);
+  await Promise.race([once(child.stdout, 'data'), ended]);
   return child;
 }
 
@@ -76,8 +80,8 @@ describe('a worker that dies', () => {
     victim.kill('SIGKILL');
     answerOk();
     await startWorker();
-    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
-    expect(delivery['attempts']).toMatchObject([
+    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    expect(delivery.attempts).toMatchObject([
       { number: 1, outcome: 'interrupted', status_code: null, error: 'interrupted' },
       { number: 2, outcome: 'delivered', status_code: 200 },
     ]);
@@ -104,12 +108,15 @@ describe('a worker that dies', () => {
         );
         return rowCount === 1;
       });
-      await eventually(`interruption ${death}`, async () => (await getDelivery(admin, id))['attempt_count'] === death);
+      await eventually(
+        `interruption ${death}`,
+        async () => (await getDelivery(admin, id)).attempt_count === death,
+      );
     }
     const delivery = await getDelivery(admin, id);
-    expect(delivery['attempts'].map((attempt: any) => attempt.outcome)).toEqual(Array(3).fill('interrupted'));
-    expect(delivery['attempts'][0].latency_ms).toBe(1_000);
-    expect(Date.parse(delivery['next_attempt_at']) - Date.now()).toBeGreaterThan(80_000_000);
+    expect(delivery.attempts.map((attempt) => attempt.outcome)).toEqual(Array(3).fill('interrupted'));
+    expect(delivery.attempts[0]?.latency_ms).toBe(1_000);
+    expect(Date.parse(String(delivery.next_attempt_at)) - Date.now()).toBeGreaterThan(80_000_000);
     const { rows } = await admin.database.pool.query(
       'SELECT counted_attempts, interruptions FROM webhook_deliveries WHERE id = $1',
       [id],
@@ -127,8 +134,8 @@ describe('a lease', () => {
     await startWorker();
     await startWorker();
     await recordEvent(admin, { partnerId: partner.id });
-    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
-    expect(delivery['attempt_count']).toBe(1);
+    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    expect(delivery.attempt_count).toBe(1);
     expect(receiver.received).toHaveLength(1);
   });
 
@@ -146,8 +153,8 @@ describe('a lease', () => {
        WHERE endpoint_id = $1`,
       [endpoint.id],
     );
-    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
-    expect(delivery['attempts'].map((attempt: any) => attempt.outcome)).toEqual(['interrupted', 'delivered']);
+    const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
+    expect(delivery.attempts.map((attempt) => attempt.outcome)).toEqual(['interrupted', 'delivered']);
   });
 });
 
@@ -176,7 +183,11 @@ describe('a stop', () => {
     expect(performance.now() - startedAt).toBeLessThan(1_500);
     const [{ id } = { id: '' }] = await listDeliveries(admin, endpoint);
     const delivery = await getDelivery(admin, id);
-    expect(delivery).toMatchObject({ status: 'pending', attempt_count: 1, attempts: [{ outcome: 'interrupted' }] });
+    expect(delivery).toMatchObject({
+      status: 'pending',
+      attempt_count: 1,
+      attempts: [{ outcome: 'interrupted' }],
+    });
     const { rows } = await admin.database.pool.query(
       'SELECT counted_attempts, lease_owner FROM webhook_deliveries WHERE id = $1',
       [id],
@@ -185,7 +196,7 @@ describe('a stop', () => {
 
     answerOk();
     await startWorker();
-    await eventually('delivered', async () => (await getDelivery(admin, id))['status'] === 'delivered');
+    await eventually('delivered', async () => (await getDelivery(admin, id)).status === 'delivered');
     expect(receiver.received).toHaveLength(2);
   });
 });
@@ -196,6 +207,6 @@ describe('the sweep', () => {
     await recordEvent(admin, { partnerId: partner.id });
     await admin.database.pool.query('TRUNCATE bullmq.job CASCADE').catch(() => undefined);
     await startWorker();
-    await deliveryThat(admin, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
+    await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
   });
 });

@@ -1,6 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TargetPolicy } from '../../src/webhooks/target-policy.js';
@@ -21,7 +27,11 @@ interface SenderSettings {
   resolve?: ResolveAddresses;
 }
 
-function senderWith({ timeoutMs = 2_000, allowPrivateTargets = true, resolve = systemResolver() }: SenderSettings = {}) {
+function senderWith({
+  timeoutMs = 2_000,
+  allowPrivateTargets = true,
+  resolve = systemResolver(),
+}: SenderSettings = {}) {
   const policy = new TargetPolicy({ webhooks: { allowPrivateTargets } });
   const sender = new WebhookSender({ timeoutMs, policy, resolve });
   closers.push(() => sender.close());
@@ -54,6 +64,28 @@ async function raw(onRequest: (socket: Socket) => void): Promise<string> {
   );
 }
 
+/** An HTTPS server with a fresh certificate of its own for `localhost`. */
+async function https(): Promise<{ url: string; certificate: string }> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'esim-tls-'));
+  closers.push(() => rmSync(folder, { recursive: true }));
+  const [keyFile, certificateFile] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', keyFile];
+  execFileSync('openssl', ['req', '-x509', '-days', '1', ...newKey, '-out', certificateFile, ...subject], {
+    stdio: 'pipe',
+  });
+  const certificate = readFileSync(certificateFile, 'utf8');
+  const server = createHttpsServer(
+    { key: readFileSync(keyFile), cert: certificate },
+    (_request, response) => {
+      response.end();
+    },
+  );
+  closers.push(() => server.closeAllConnections());
+  const url = await listen(server);
+  return { certificate, url: url.replace('http://127.0.0.1', 'https://localhost') };
+}
+
 function send(sender: WebhookSender, url: string, control = new AbortController()): Promise<AttemptResult> {
   const headers = { 'Content-Type': 'application/json', 'X-Service-Event': 'esim.activated' };
   return sender.send({ url, headers, body: Buffer.from('{"id":"evt_1"}') }, control);
@@ -62,13 +94,26 @@ function send(sender: WebhookSender, url: string, control = new AbortController(
 describe('the verdict', () => {
   it.each([200, 201, 202, 204, 299])('is success for %i', async (status) => {
     const url = await http((_request, response) => void response.writeHead(status).end());
-    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', statusCode: status, error: null });
+    expect(await send(senderWith(), url)).toMatchObject({
+      outcome: 'delivered',
+      statusCode: status,
+      error: null,
+    });
   });
 
-  it.each([300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503])('is failure for %i', async (status) => {
-    const url = await http((_request, response) => void response.writeHead(status, { 'retry-after': '1' }).end());
-    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', statusCode: status, error: 'http_status' });
-  });
+  it.each([300, 301, 302, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503])(
+    'is failure for %i',
+    async (status) => {
+      const url = await http(
+        (_request, response) => void response.writeHead(status, { 'retry-after': '1' }).end(),
+      );
+      expect(await send(senderWith(), url)).toMatchObject({
+        outcome: 'failed',
+        statusCode: status,
+        error: 'http_status',
+      });
+    },
+  );
 
   it('does not follow a redirect', async () => {
     let requests = 0;
@@ -87,12 +132,24 @@ describe('the verdict', () => {
       setTimeout(() => response.writeHead(200).end(), 50);
     });
     expect(await send(senderWith(), informed)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+    const continued = await raw((socket) => {
+      socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n');
+      socket.write('HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n');
+    });
+    expect(await send(senderWith(), continued)).toMatchObject({ outcome: 'failed', statusCode: 503 });
     const onlyInformed = await raw((socket) => void socket.write('HTTP/1.1 100 Continue\r\n\r\n'));
-    expect(await send(senderWith({ timeoutMs: 300 }), onlyInformed)).toMatchObject({ outcome: 'failed', error: 'timeout' });
+    expect(await send(senderWith({ timeoutMs: 300 }), onlyInformed)).toMatchObject({
+      outcome: 'failed',
+      error: 'timeout',
+    });
     const switching = await raw(
-      (socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+      (socket) =>
+        void socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
     );
-    expect((await send(senderWith(), switching)).outcome).toBe('failed');
+    expect(await send(senderWith(), switching)).toMatchObject({
+      outcome: 'failed',
+      error: 'protocol: SWITCHING_PROTOCOLS',
+    });
   });
 });
 
@@ -113,7 +170,10 @@ describe('the deadline', () => {
   it('cuts a name server that never answers', async () => {
     const sender = senderWith({ timeoutMs: 300, resolve: () => new Promise(() => undefined) });
     const startedAt = performance.now();
-    expect(await send(sender, 'http://partner.example/hook')).toMatchObject({ outcome: 'failed', error: 'timeout' });
+    expect(await send(sender, 'http://partner.example/hook')).toMatchObject({
+      outcome: 'failed',
+      error: 'timeout',
+    });
     expect(performance.now() - startedAt).toBeLessThan(600);
   });
 
@@ -125,6 +185,13 @@ describe('the deadline', () => {
     expect(result.latencyMs).toBeLessThan(200);
     expect(result.phases!.totalMs).toBeGreaterThanOrEqual(395);
     expect(result.phases!.totalMs).toBeLessThan(600);
+  });
+
+  it('alone ends an attempt: a receiver may be silent for longer than an idle connection', async () => {
+    const url = await http(
+      (_request, response) => void setTimeout(() => response.writeHead(200).end(), 5_000),
+    );
+    expect(await send(senderWith({ timeoutMs: 8_000 }), url)).toMatchObject({ outcome: 'delivered' });
   });
 
   it('measures what the receiver takes, not more', async () => {
@@ -172,6 +239,20 @@ describe('the response body', () => {
     expect(responseBody!.length).toBeLessThan(2_000);
   });
 
+  it('leaves the connection usable when it was read to its end', async () => {
+    const ports = new Set<number>();
+    const url = await http((request, response) => {
+      ports.add(request.socket.remotePort ?? 0);
+      response.writeHead(200).end('ok');
+    });
+    const sender = senderWith();
+    for (let i = 0; i < 5; i++) {
+      expect((await send(sender, url)).outcome).toBe('delivered');
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    expect(ports.size).toBe(1);
+  });
+
   it('is null when there is none, and a connection that breaks in it changes nothing', async () => {
     const empty = await http((_request, response) => void response.writeHead(204).end());
     expect((await send(senderWith(), empty)).responseBody).toBeNull();
@@ -186,21 +267,34 @@ describe('the response body', () => {
 describe('failures are told apart', () => {
   it('connect: refused, reset', async () => {
     const url = await raw((socket) => socket.resetAndDestroy());
-    expect((await send(senderWith(), url)).error).toMatch(/^connect: (ECONNRESET|UND_ERR_SOCKET)$/);
+    expect((await send(senderWith(), url)).error).toBe('connect: ECONNRESET');
     expect((await send(senderWith(), 'http://127.0.0.1:1/')).error).toBe('connect: ECONNREFUSED');
   });
 
   it('dns', async () => {
-    const resolve: ResolveAddresses = () => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));
+    const resolve: ResolveAddresses = () =>
+      Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));
     expect((await send(senderWith({ resolve }), 'http://nowhere.example/')).error).toBe('dns: ENOTFOUND');
-    expect((await send(senderWith({ resolve: () => Promise.resolve([]) }), 'http://nowhere.example/')).error).toBe(
-      'dns: ENODATA',
-    );
+    expect(
+      (await send(senderWith({ resolve: () => Promise.resolve([]) }), 'http://nowhere.example/')).error,
+    ).toBe('dns: ENODATA');
   });
 
   it('tls: a server that speaks plain HTTP', async () => {
     const url = await http((_request, response) => void response.end());
     expect((await send(senderWith(), url.replace('http:', 'https:'))).error).toMatch(/^tls: /);
+  });
+
+  it('tls: a certificate that nobody vouches for, and one for another name', async () => {
+    const { url, certificate } = await https();
+    expect((await send(senderWith(), url)).error).toBe('tls: DEPTH_ZERO_SELF_SIGNED_CERT');
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, certificate]);
+    closers.push(() => setDefaultCACertificates(before));
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+    expect((await send(senderWith(), url.replace('localhost', '127.0.0.1'))).error).toBe(
+      'tls: ERR_TLS_CERT_ALTNAME_INVALID',
+    );
   });
 
   it.each([
@@ -229,18 +323,21 @@ describe('targets', () => {
     expect(result).toMatchObject({ outcome: 'failed', error: 'target_refused', statusCode: null });
   });
 
-  it.each(['https://127.0.0.1/', 'https://[::1]/', 'https://2130706433/', 'https://localhost/', 'http://partner.example/'])(
-    'refuses %s, which asks no resolver',
-    async (url) => {
-      let asked = 0;
-      const resolve: ResolveAddresses = () => {
-        asked++;
-        return addresses('93.184.215.14')('');
-      };
-      const result = await send(senderWith({ allowPrivateTargets: false, resolve }), url);
-      expect([result.error, asked]).toEqual(['target_refused', 0]);
-    },
-  );
+  it.each([
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    'https://2130706433/',
+    'https://localhost/',
+    'http://partner.example/',
+  ])('refuses %s, which asks no resolver', async (url) => {
+    let asked = 0;
+    const resolve: ResolveAddresses = () => {
+      asked++;
+      return addresses('93.184.215.14')('');
+    };
+    const result = await send(senderWith({ allowPrivateTargets: false, resolve }), url);
+    expect([result.error, asked]).toEqual(['target_refused', 0]);
+  });
 
   it('connects to the vetted address and resolves once, whatever the name says later', async () => {
     let requests = 0;
@@ -256,6 +353,7 @@ describe('targets', () => {
     const sender = senderWith({ resolve });
     const named = url.replace('127.0.0.1', 'partner.example');
     expect((await send(sender, named)).outcome).toBe('delivered');
+    await new Promise((done) => setTimeout(done, 20));
     // The same connection: vetted before, still going there.
     expect((await send(sender, named)).outcome).toBe('delivered');
     expect([requests, asked]).toEqual([2, 1]);
@@ -267,9 +365,14 @@ describe('an interruption', () => {
     const hanging = await raw(() => undefined);
     const control = new AbortController();
     setTimeout(() => control.abort(new AttemptInterrupted()), 50);
-    expect(await send(senderWith(), hanging, control)).toMatchObject({ outcome: 'interrupted', error: 'interrupted' });
+    expect(await send(senderWith(), hanging, control)).toMatchObject({
+      outcome: 'interrupted',
+      error: 'interrupted',
+    });
 
-    const dripping = await raw((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c'));
+    const dripping = await raw((socket) =>
+      drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c'),
+    );
     const late = new AbortController();
     setTimeout(() => late.abort(new AttemptInterrupted()), 100);
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });

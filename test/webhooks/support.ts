@@ -2,6 +2,11 @@ import { newId } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
 import { EventRecorder, type EventType, type NewEvent } from '../../src/events/index.js';
 import { Transactions, type Tx } from '../../src/infra/database/index.js';
+import type {
+  WebhookDeliveryResponse,
+  WebhookDeliveryWithAttemptsResponse,
+  WebhookEndpointResponse,
+} from '../../src/webhooks/index.js';
 import { eventually, type TestService } from '../harness/index.js';
 
 export interface RegisteredEndpoint {
@@ -24,18 +29,22 @@ export async function registerEndpoint(
 }
 
 /** The data of a delivery with its attempts, as the admin API shows it. */
-export async function getDelivery(service: TestService, id: string): Promise<Record<string, any>> {
-  return (await service.admin.get(`/internal/v1/deliveries/${id}`)).body.data as Record<string, any>;
+export async function getDelivery(
+  service: TestService,
+  id: string,
+): Promise<WebhookDeliveryWithAttemptsResponse> {
+  const answer = await service.admin.get(`/internal/v1/deliveries/${id}`);
+  return answer.body.data as WebhookDeliveryWithAttemptsResponse;
 }
 
 export async function listDeliveries(
   service: TestService,
   endpoint: RegisteredEndpoint,
   query = '',
-): Promise<Record<string, any>[]> {
+): Promise<WebhookDeliveryResponse[]> {
   const answer = await service.admin.get(`${endpoint.path}/deliveries?limit=100${query}`);
   if (answer.status !== 200) throw new Error(answer.text);
-  return answer.body.data as Record<string, any>[];
+  return answer.body.data as WebhookDeliveryResponse[];
 }
 
 /** Waits until the only delivery of the endpoint fulfils `test`, and answers it with its attempts. */
@@ -43,14 +52,14 @@ export async function deliveryThat(
   service: TestService,
   endpoint: RegisteredEndpoint,
   what: string,
-  test: (delivery: Record<string, any>) => boolean,
+  test: (delivery: WebhookDeliveryWithAttemptsResponse) => boolean,
   withinMs = 15_000,
-): Promise<Record<string, any>> {
+): Promise<WebhookDeliveryWithAttemptsResponse> {
   return eventually(
     `a delivery that ${what}`,
     async () => {
       for (const { id } of await listDeliveries(service, endpoint)) {
-        const delivery = await getDelivery(service, id as string);
+        const delivery = await getDelivery(service, id);
         if (test(delivery)) return delivery;
       }
       return null;
@@ -103,6 +112,6 @@ export const FAST = {
 export async function endpointState(
   service: TestService,
   endpoint: RegisteredEndpoint,
-): Promise<Record<string, any>> {
-  return (await service.admin.get(endpoint.path)).body.data as Record<string, any>;
+): Promise<WebhookEndpointResponse> {
+  return (await service.admin.get(endpoint.path)).body.data as WebhookEndpointResponse;
 }

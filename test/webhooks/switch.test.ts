@@ -1,5 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startReceiver, startTestService, type TestPartner, type TestReceiver, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
 import {
   deliveryThat,
   endpointState,
@@ -37,18 +44,23 @@ afterAll(async () => {
 });
 
 const post = (action: string, body?: unknown) => service.admin.post(`${endpoint.path}/${action}`, body);
-const statuses = async (): Promise<string[]> => (await listDeliveries(service, endpoint)).map((d) => d['status'] as string);
-const idsIn = (): string[] => receiver.received.map((webhook) => (JSON.parse(webhook.body) as { id: string }).id);
+const statuses = async (): Promise<string[]> =>
+  (await listDeliveries(service, endpoint)).map((d) => d.status as string);
+const idsIn = (): string[] =>
+  receiver.received.map((webhook) => (JSON.parse(webhook.body) as { id: string }).id);
 
 describe('disable', () => {
   it('holds what is owed and what comes, and sends nothing', async () => {
-    expect((await post('disable')).body.data).toMatchObject({ status: 'disabled', disabled_reason: 'manual' });
+    expect((await post('disable')).body.data).toMatchObject({
+      status: 'disabled',
+      disabled_reason: 'manual',
+    });
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     expect(await statuses()).toEqual(['held', 'held']);
     const [held] = await listDeliveries(service, endpoint, '&status=held');
     expect(held).toMatchObject({ status: 'held', next_attempt_at: null, attempt_count: 0 });
     expect(await listDeliveries(service, endpoint, '&status=pending')).toEqual([]);
-    expect(await getDelivery(service, held!['id'])).toMatchObject({ status: 'held', attempts: [] });
+    expect(await getDelivery(service, held!.id)).toMatchObject({ status: 'held', attempts: [] });
     await new Promise((resolve) => setTimeout(resolve, 700));
     expect(receiver.received).toEqual([]);
   });
@@ -58,7 +70,9 @@ describe('disable', () => {
     const second = await post('disable');
     expect(second.status).toBe(200);
     expect(second.body.data).toEqual(first.body.data);
-    const audit = await service.admin.get(`/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.disabled`);
+    const audit = await service.admin.get(
+      `/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.disabled`,
+    );
     expect(audit.body.data).toHaveLength(1);
   });
 });
@@ -73,14 +87,21 @@ describe('enable', () => {
     const before = receiver.received.length;
     for (let i = 0; i < 5; i++) await recordEvent(service, { partnerId: partner.id });
     const owed = (await listDeliveries(service, endpoint)).reverse();
-    expect(owed.every((delivery) => delivery['status'] === 'held')).toBe(true);
+    expect(owed.every((delivery) => delivery.status === 'held')).toBe(true);
 
-    expect((await post('enable')).body.data).toMatchObject({ status: 'enabled', disabled_reason: null, consecutive_blocks: 0 });
-    await eventually('all delivered', async () => (await listDeliveries(service, endpoint, '&status=delivered')).length === 6);
+    expect((await post('enable')).body.data).toMatchObject({
+      status: 'enabled',
+      disabled_reason: null,
+      consecutive_blocks: 0,
+    });
+    await eventually(
+      'all delivered',
+      async () => (await listDeliveries(service, endpoint, '&status=delivered')).length === 6,
+    );
     expect(receiver.received).toHaveLength(before + 6);
-    const first = await getDelivery(service, owed[0]!['id']);
+    const first = await getDelivery(service, owed[0]!.id);
     expect(first).toMatchObject({ status: 'delivered', attempt_count: before + 1 });
-    expect(first['attempts'].at(-1)).toMatchObject({ number: before + 1, outcome: 'delivered' });
+    expect(first.attempts.at(-1)).toMatchObject({ number: before + 1, outcome: 'delivered' });
   });
 
   it('gives up what was held when told to, and says so in the audit log', async () => {
@@ -89,29 +110,37 @@ describe('enable', () => {
     await post('enable', { held: 'discard' });
     expect(await statuses()).toEqual(['discarded', 'discarded']);
     await recordEvent(service, { partnerId: partner.id });
-    await deliveryThat(service, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
+    await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
     expect(receiver.received).toHaveLength(1);
-    const audit = await service.admin.get(`/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.enabled`);
+    const audit = await service.admin.get(
+      `/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.enabled`,
+    );
     expect(audit.body.data[0].details).toEqual({ held: 'discard', failed: 'leave', discarded: 2, resent: 0 });
   });
 
   it('resends what failed since the last 2xx when told to, as new deliveries', async () => {
     await recordEvent(service, { partnerId: partner.id });
-    await deliveryThat(service, endpoint, 'is delivered', (d) => d['status'] === 'delivered');
+    await deliveryThat(service, endpoint, 'is delivered', (d) => d.status === 'delivered');
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
-    await eventually('both failed', async () => (await listDeliveries(service, endpoint, '&status=failed')).length === 2);
+    await eventually(
+      'both failed',
+      async () => (await listDeliveries(service, endpoint, '&status=failed')).length === 2,
+    );
     const failed = await listDeliveries(service, endpoint, '&status=failed');
     await post('disable');
     receiver.received.length = 0;
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
     await post('enable', { failed: 'resend' });
     await eventually('both resent', () => receiver.received.length === 2);
-    expect(idsIn().sort()).toEqual(failed.map((delivery) => delivery['event_id'] as string).sort());
-    await eventually('recorded', async () => (await listDeliveries(service, endpoint, '&status=delivered')).length === 3);
-    const resent = (await listDeliveries(service, endpoint)).filter((delivery) => delivery['kind'] === 'resend');
-    expect(resent.map((delivery) => delivery['status'])).toEqual(['delivered', 'delivered']);
-    for (const { id } of failed) expect((await getDelivery(service, id))['status']).toBe('failed');
+    expect(idsIn().sort()).toEqual(failed.map((delivery) => delivery.event_id as string).sort());
+    await eventually(
+      'recorded',
+      async () => (await listDeliveries(service, endpoint, '&status=delivered')).length === 3,
+    );
+    const resent = (await listDeliveries(service, endpoint)).filter((delivery) => delivery.kind === 'resend');
+    expect(resent.map((delivery) => delivery.status)).toEqual(['delivered', 'delivered']);
+    for (const { id } of failed) expect((await getDelivery(service, id)).status).toBe('failed');
 
     // After that 2xx there is nothing left to resend.
     await post('disable');
@@ -126,7 +155,7 @@ describe('enable', () => {
     await recordEvent(service, { partnerId: partner.id });
     const blocked = await eventually('blocked', async () => {
       const state = await endpointState(service, endpoint);
-      return state['status'] === 'blocked' ? state : null;
+      return state.status === 'blocked' ? state : null;
     });
     expect((await post('enable')).body.data).toEqual(blocked);
   });
@@ -146,7 +175,7 @@ describe('deletion', () => {
     const answer = await service.admin.call('DELETE', endpoint.path);
     expect([answer.status, answer.body.data]).toEqual([200, { id: endpoint.id, deleted: true }]);
     expect(await statuses()).toEqual(['discarded', 'discarded']);
-    expect((await getDelivery(service, owed[0]!['id']))['status']).toBe('discarded');
+    expect((await getDelivery(service, owed[0]!.id))['status']).toBe('discarded');
     expect((await service.admin.call('DELETE', endpoint.path)).status).toBe(404);
     expect((await service.admin.get(endpoint.path)).status).toBe(404);
     await recordEvent(service, { partnerId: partner.id });

@@ -5,22 +5,22 @@ import { ListQueryDto, Optional, QueryInteger, Rfc3339, ShortText } from '../../
 import type { CallFilters } from '../call-log.repository.js';
 
 export class CallsQueryDto extends ListQueryDto {
-  @ApiPropertyOptional({ type: String })
+  @ApiPropertyOptional({ type: String, maxLength: 64 })
   @Optional()
   @ShortText(64)
   request_id?: string;
 
-  @ApiPropertyOptional({ type: String })
+  @ApiPropertyOptional({ type: String, maxLength: 64 })
   @Optional()
   @ShortText(64)
   key_id?: string;
 
-  @ApiPropertyOptional({ type: String, example: 'POST' })
+  @ApiPropertyOptional({ type: String, maxLength: 32, example: 'POST' })
   @Optional()
   @ShortText(32)
   method?: string;
 
-  @ApiPropertyOptional({ type: String, example: '/v1/orders/:id', description: 'The pattern, not the path.' })
+  @ApiPropertyOptional({ type: String, maxLength: 200, example: '/v1/orders/:id', description: 'The pattern, not the path.' })
   @Optional()
   @ShortText(200)
   route?: string;
@@ -35,7 +35,7 @@ export class CallsQueryDto extends ListQueryDto {
   @IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` })
   mode?: Mode;
 
-  @ApiPropertyOptional({ type: String, description: 'The request id of the first call.' })
+  @ApiPropertyOptional({ type: String, maxLength: 64, description: 'The request id of the first call.' })
   @Optional()
   @ShortText(64)
   replay_of?: string;

@@ -11,7 +11,7 @@ export class EsimsQueryDto extends ListQueryDto {
   @IsIn(ESIM_STATUSES, { message: 'must be a known status' })
   status?: EsimStatus;
 
-  @ApiPropertyOptional({ type: String })
+  @ApiPropertyOptional({ type: String, minLength: 1, maxLength: 64 })
   @Optional()
   @ShortText(64)
   order_id?: string;

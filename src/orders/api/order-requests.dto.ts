@@ -79,7 +79,7 @@ export class OrdersQueryDto extends ListQueryDto {
   @IsIn(ORDER_STATUSES, { message: 'must be a known status' })
   status?: OrderStatus;
 
-  @ApiPropertyOptional({ type: String })
+  @ApiPropertyOptional({ type: String, pattern: '^[\\x20-\\x7e]{1,64}$', example: 'booking-4711' })
   @Optional()
   @Reference()
   reference?: string;

@@ -3,7 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { AppError } from '../../common/errors/index.js';
 import { ListAnswer, ListQueryDto } from '../../infra/http/index.js';
-import type { BalanceResponse, TransactionResponse } from './wallet.response.js';
+import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { BalanceResponse, TransactionResponse } from './wallet.response.js';
 
 /** What every sandbox key sees: nothing is ever charged to it (D26). */
 const MOCK_BALANCE: BalanceResponse = {
@@ -19,11 +20,13 @@ const MOCK_BALANCE: BalanceResponse = {
 @Controller('v1')
 export class WalletController {
   @Get('balance')
+  @AnswersPage(BalanceResponse, { summary: 'Get the balance in every currency' })
   getBalance(@Caller() caller: PartnerPrincipal): readonly BalanceResponse[] {
     return caller.mode === 'sandbox' ? [MOCK_BALANCE] : [];
   }
 
   @Get('transactions')
+  @AnswersPage(TransactionResponse, { summary: 'List the transactions of the wallet, newest first' })
   listTransactions(@Query() query: ListQueryDto): ListAnswer<TransactionResponse> {
     // An empty list has issued no cursor.
     if (query.cursor !== undefined) throw new AppError('invalid_cursor');

@@ -18,19 +18,19 @@ export class BalanceResponse {
 export const TRANSACTION_TYPES = ['charge', 'refund', 'deposit', 'adjustment'] as const;
 
 export class TransactionResponse {
-  @ApiProperty({ type: String })
+  @ApiProperty({ type: String, example: 'txn_01KAEXAMPLE000000000000000' })
   id!: string;
 
   @ApiProperty({ enum: TRANSACTION_TYPES })
   type!: (typeof TRANSACTION_TYPES)[number];
 
-  @ApiProperty({ type: MoneyResponse, description: 'Signed.' })
+  @ApiProperty({ type: MoneyResponse, description: 'Signed.', example: { amount: -450, currency: 'USD' } })
   amount!: MoneyResponse;
 
   @ApiProperty({ type: MoneyResponse })
   balance_after!: MoneyResponse;
 
-  @ApiProperty({ type: String, nullable: true })
+  @ApiProperty({ type: String, nullable: true, example: 'ord_01KAEXAMPLE000000000000000' })
   order_id!: string | null;
 
   @ApiProperty({ type: String, nullable: true })

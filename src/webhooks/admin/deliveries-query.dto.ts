@@ -20,7 +20,11 @@ export class DeliveriesQueryDto extends ListQueryDto {
   @IsIn(DELIVERY_EVENT_TYPES, { message: 'must be a known event type' })
   event_type?: DeliveryEventType;
 
-  @ApiPropertyOptional({ type: String, example: 'evt_01KAEXAMPLE000000000000000' })
+  @ApiPropertyOptional({
+    type: String,
+    pattern: '^evt_[0-9A-Z]{1,60}$',
+    example: 'evt_01KAEXAMPLE000000000000000',
+  })
   @Optional()
   @Matches(/^evt_[0-9A-Z]{1,60}$/, { message: 'must be the id of an event' })
   event_id?: string;

@@ -43,7 +43,9 @@ export class WebhookEndpointActionsController {
   ) {}
 
   @Post('enable')
-  @Answers(WebhookEndpointResponse, { summary: 'Switch an endpoint on, and choose what becomes of what it missed' })
+  @Answers(WebhookEndpointResponse, {
+    summary: 'Switch an endpoint on, and choose what becomes of what it missed',
+  })
   @HttpCode(200)
   async enableEndpoint(
     @Author() by: ChangeAuthor,
@@ -73,7 +75,9 @@ export class WebhookEndpointActionsController {
   }
 
   @Post('rotate-secret')
-  @Answers(RotatedWebhookSecretResponse, { summary: 'Make a new signing secret; the old one signs too for a grace' })
+  @Answers(RotatedWebhookSecretResponse, {
+    summary: 'Make a new signing secret; the old one signs too for a grace',
+  })
   @HttpCode(200)
   async rotateSecret(
     @Author() by: ChangeAuthor,

@@ -123,7 +123,9 @@ export class WebhookEndpointsController {
   }
 
   @Delete(':id')
-  @Answers(DeletedWebhookEndpointResponse, { summary: 'Delete a webhook endpoint and discard what it is owed' })
+  @Answers(DeletedWebhookEndpointResponse, {
+    summary: 'Delete a webhook endpoint and discard what it is owed',
+  })
   async deleteEndpoint(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,

@@ -15,6 +15,7 @@ import { Sweeper } from '../../infra/sweeping/index.js';
 import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
 import { AttemptPerformer } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
+import { ClaimTurns } from './claim-turns.js';
 import type { ClaimedDelivery } from './claimed-delivery.js';
 import { ClaimsRepository, type LeaseTerms } from './claims.repository.js';
 import { Leases } from './leases.js';
@@ -24,8 +25,11 @@ import { WebhookSender } from './webhook-sender.js';
 
 /** Attempts under way at once in this process; each is little more than a socket. */
 const TOTAL_SLOTS = 2_048;
-/** What is left of the outcomes when the deadline of a stop has passed. */
-const LAST_RECORDS_MS = 2_000;
+/** Claims under way at once; more would only queue for the pool. */
+const CLAIMS_AT_ONCE = 6;
+/** The part of a stop's time in which attempts may still end; the rest is for their outcomes and the other apps. */
+const DRAIN_SHARE = 0.6;
+const LAST_RECORDS_MS = 1_000;
 const ENDPOINTS_PER_SWEEP = 1_000;
 
 /** Sends what is owed: one lane per endpoint, so that a hanging receiver fills its own slots only (D34). */
@@ -39,6 +43,7 @@ export class DeliveryEngine
   private readonly looks: NextLooks;
   private readonly sweeper: Sweeper;
   private readonly performer: AttemptPerformer;
+  private readonly turns = new ClaimTurns(CLAIMS_AT_ONCE);
   private sweptTo = '';
 
   constructor(
@@ -92,11 +97,11 @@ export class DeliveryEngine
   }
 
   claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
-    return this.claims.claim(this.terms, endpointId, slots);
+    return this.turns.take(() => this.claims.claim(this.terms, endpointId, slots));
   }
 
   async nextDueAt(endpointId: string): Promise<Date | null> {
-    const waitMs = await this.claims.msUntilNextDue(endpointId);
+    const waitMs = await this.turns.take(() => this.claims.msUntilNextDue(endpointId));
     // The wait is the database's; the time is this process's, for whose timers it is meant (D40).
     return waitMs === null ? null : new Date(Date.now() + waitMs);
   }
@@ -111,7 +116,7 @@ export class DeliveryEngine
     this.looks.stop();
     const drained = this.runner.stop();
     await this.sweeper.stop();
-    if (!(await endsWithin(drained, this.config.shutdownTimeoutMs))) {
+    if (!(await endsWithin(drained, this.config.shutdownTimeoutMs * DRAIN_SHARE))) {
       const count = this.leases.interruptAll();
       this.logger.warn(
         { event: 'webhook.attempts_interrupted', count },
@@ -120,7 +125,7 @@ export class DeliveryEngine
       await endsWithin(drained, LAST_RECORDS_MS);
     }
     await this.leases.stop();
-    await this.sender.close();
+    this.sender.close();
   }
 
   /** Finds what is due without a wake-up: a lost job, a lost queue, a dead process (D1). Goes round the endpoints. */

@@ -1,4 +1,5 @@
-import { Agent, type Dispatcher } from 'undici';
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { toSafeText } from '../safe-text.js';
 import type { TargetPolicy } from '../target-policy.js';
 import type { ResolveAddresses } from './address-resolver.js';
@@ -22,35 +23,36 @@ export interface WebhookSenderOptions {
 }
 
 export const MAX_RESPONSE_BYTES = 16 * 1_024;
-/** undici keeps an abandoned connect alive until this, whatever the deadline: it only bounds the leftovers. */
-const CONNECT_TIMEOUT_MS = 10_000;
+/** Shorter than what servers allow by default, and cut further by their `Keep-Alive` hint. */
 const IDLE_SOCKET_MS = 4_000;
-const LONGEST_IDLE_SOCKET_MS = 15_000;
+const IDLE_SOCKETS_PER_ORIGIN = 256;
 
 class DeadlineReached extends Error {}
+
+/** 101 is no final answer, and we never asked to switch (D30). */
+class ProtocolSwitched extends Error {
+  readonly code = 'SWITCHING_PROTOCOLS';
+}
 
 /**
  * Sends attempts over shared keep-alive connections. Connections per origin are bounded by the runner's slots and by
  * nothing here: two endpoints may share an origin, and one that hangs must not hold the other's connections (D34).
- * HTTP/1.1 only, for the same reason: one connection carries one attempt. No proxy, redirects or decompression.
+ * Node's own client, because undici ends the connection at an unasked `100 Continue`, and 1xx do not count (D30).
+ * It follows no redirects, asks no proxy, unpacks nothing, and makes no hidden second request.
  */
 export class WebhookSender {
-  private readonly agent: Agent;
+  private readonly http: HttpAgent;
+  private readonly https: HttpsAgent;
 
   constructor(private readonly options: WebhookSenderOptions) {
-    this.agent = new Agent({
-      allowH2: false,
-      pipelining: 1,
-      keepAliveTimeout: IDLE_SOCKET_MS,
-      keepAliveMaxTimeout: LONGEST_IDLE_SOCKET_MS,
-      // The attempt's own deadline is the only one: undici's are idle times and coarse.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: {
-        timeout: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
-        lookup: vettedLookup(options.policy, options.resolve),
-      },
-    });
+    const settings = {
+      keepAlive: true,
+      timeout: IDLE_SOCKET_MS,
+      maxFreeSockets: IDLE_SOCKETS_PER_ORIGIN,
+      lookup: vettedLookup(options.policy, options.resolve),
+    };
+    this.http = new HttpAgent(settings);
+    this.https = new HttpsAgent(settings);
   }
 
   /** Never rejects. Aborting `control` with `AttemptInterrupted` cuts the attempt and says so in the outcome. */
@@ -69,20 +71,32 @@ export class WebhookSender {
   }
 
   /** Cuts whatever is left. */
-  async close(): Promise<void> {
-    await this.agent.destroy();
+  close(): void {
+    this.http.destroy();
+    this.https.destroy();
   }
 
-  private post(
-    { url, headers, body }: OutgoingWebhook,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
-    const { origin, pathname, search } = new URL(url);
-    return this.agent.request({ origin, path: pathname + search, method: 'POST', headers, body, signal });
+  /** Resolves with the final status and headers. */
+  private post({ url, headers, body }: OutgoingWebhook, signal: AbortSignal): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const target = new URL(url);
+      const options = { method: 'POST', headers, signal };
+      const request =
+        target.protocol === 'https:'
+          ? httpsRequest(target, { ...options, agent: this.https })
+          : httpRequest(target, { ...options, agent: this.http });
+      request.on('response', resolve);
+      request.on('upgrade', (_response, socket) => {
+        socket.destroy();
+        reject(new ProtocolSwitched());
+      });
+      request.on('error', reject);
+      request.end(body);
+    });
   }
 }
 
-/** undici does not honour a signal while it resolves and connects. */
+/** Does not wait for Node to notice: whatever hangs in it, the deadline is kept. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stopListening = (): void => undefined;
   const aborted = new Promise<never>((_resolve, reject) => {
@@ -99,14 +113,15 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 /** The status line is the verdict; whatever happens to the body does not change it (D30). */
-async function readAnswer(response: Dispatcher.ResponseData, startedAt: number): Promise<AttemptResult> {
+async function readAnswer(response: IncomingMessage, startedAt: number): Promise<AttemptResult> {
   const firstByteMs = performance.now() - startedAt;
-  const { bytes, wasCut } = await readCapped(response.body);
+  const { bytes, wasCut } = await readCapped(response);
   const endedAt = performance.now();
-  const success = response.statusCode >= 200 && response.statusCode < 300;
+  const statusCode = response.statusCode ?? 0;
+  const success = statusCode >= 200 && statusCode < 300;
   return {
     outcome: success ? 'delivered' : 'failed',
-    statusCode: response.statusCode,
+    statusCode,
     latencyMs: firstByteMs,
     error: success ? null : 'http_status',
     phases: { firstByteMs, totalMs: endedAt - startedAt },
@@ -115,9 +130,7 @@ async function readAnswer(response: Dispatcher.ResponseData, startedAt: number):
   };
 }
 
-async function readCapped(
-  body: Dispatcher.ResponseData['body'],
-): Promise<{ bytes: Buffer; wasCut: boolean }> {
+async function readCapped(body: IncomingMessage): Promise<{ bytes: Buffer; wasCut: boolean }> {
   const chunks: Buffer[] = [];
   let size = 0;
   let wasCut = true;

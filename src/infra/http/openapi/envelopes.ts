@@ -14,7 +14,11 @@ export function pageOf(model: Type<unknown>, endless: boolean): SchemaObject {
     data: { type: 'array', items: { $ref: getSchemaPath(model) } },
     has_more: { type: 'boolean' },
     next_cursor: endless
-      ? { type: 'string', example: 'evt_01KAEXAMPLE000000000000000', description: 'Never null: come back with it for what is new.' }
+      ? {
+          type: 'string',
+          example: 'evt_01KAEXAMPLE000000000000000',
+          description: 'Never null: come back with it for what is new.',
+        }
       : { type: ['string', 'null'], description: 'The `cursor` of the next page; null on the last one.' },
   });
 }

@@ -1,0 +1,114 @@
+import { ChildLink } from './child-link.js';
+import type { Cleanups } from './cleanups.js';
+import { LoadGenerator } from './load/load-generator.js';
+import { interleave, measure, type Measurement, ratios } from './measurement.js';
+import type { BenchOptions } from './options.js';
+import { row, type Row, type Section } from './report/report.js';
+import { DatabaseServer } from './service/database-server.js';
+import { createPartners } from './service/partners.js';
+import { ServiceProcess } from './service/service-process.js';
+
+const DATABASE = 'bench_catalog';
+/** 25 packages, the default page. */
+const PATH = '/v1/catalog';
+const MANY_KEYS = 1_000;
+const TARGET_ONE_KEY = 0.6;
+const TARGET_MANY_KEYS = 0.4;
+
+export interface CatalogBed {
+  readonly server: DatabaseServer;
+  readonly api: ServiceProcess;
+  readonly bare: { readonly baseUrl: string; readonly pid: number };
+  readonly keys: readonly string[];
+  readonly generator: LoadGenerator;
+  readonly payloadBytes: number;
+}
+
+export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
+  const bed = await prepareCatalog(options, cleanups);
+  const results = await interleave(
+    options.rounds,
+    {
+      bare: () => load(bed, options, 'bare', bed.keys.slice(0, 1)),
+      oneKey: () => load(bed, options, 'api', bed.keys.slice(0, 1)),
+      manyKeys: () => load(bed, options, 'api', bed.keys),
+    },
+    'catalog',
+  );
+  return [
+    {
+      title: `GET ${PATH}, ${options.connections} connections, ${bed.payloadBytes} bytes of JSON`,
+      rows: [
+        row('one key / bare Fastify', 'x', ratios(results.oneKey, results.bare), TARGET_ONE_KEY),
+        row('1,000 keys / bare Fastify', 'x', ratios(results.manyKeys, results.bare), TARGET_MANY_KEYS),
+        ...detail('bare Fastify', results.bare),
+        ...detail('one key', results.oneKey),
+        ...detail('1,000 keys', results.manyKeys),
+      ],
+      notes: [
+        'API: key check and rate limit in PostgreSQL for every call, call log rows and lines on, PostgreSQL durable.',
+        'Bare Fastify: the same payload object, serialized for every request; no key, no limit, no log.',
+        'One process each; PostgreSQL and the load generator share the machine with both.',
+      ],
+    },
+  ];
+}
+
+/** The two servers, warm, and the generator. */
+export async function prepareCatalog(options: BenchOptions, cleanups: Cleanups): Promise<CatalogBed> {
+  const server = cleanups.stopping(await DatabaseServer.start());
+  const databaseUrl = await server.createDatabase(DATABASE);
+  const partners = await createPartners(server, DATABASE, MANY_KEYS);
+  const keys = partners.map((partner) => partner.key);
+  const api = cleanups.stopping(
+    await ServiceProcess.start({
+      role: 'api',
+      databaseUrl,
+      env: { NODE_ENV: 'production' },
+      profile: options.profile ? 'api-catalog' : undefined,
+    }),
+  );
+  const answer = await fetch(api.apiUrl + PATH, { headers: { authorization: `Bearer ${keys[0]}` } });
+  const payload = (await answer.json()) as object;
+  const link = cleanups.stopping(
+    ChildLink.start<object, { baseUrl: string }>(new URL('./limits/bare-fastify.child.js', import.meta.url)),
+  );
+  const { baseUrl } = await link.ask({ path: PATH, payload });
+  return {
+    server,
+    api,
+    bare: { baseUrl, pid: link.pid },
+    keys,
+    generator: cleanups.stopping(new LoadGenerator()),
+    payloadBytes: Buffer.byteLength(JSON.stringify(payload)),
+  };
+}
+
+/** One round of load on one of the two servers. */
+export function load(
+  { api, bare, server, generator }: CatalogBed,
+  { connections, warmupMs, roundMs }: BenchOptions,
+  target: 'api' | 'bare',
+  keys: readonly string[],
+): Promise<Measurement> {
+  const isApi = target === 'api';
+  const baseUrl = isApi ? api.apiUrl : bare.baseUrl;
+  const watched = { serverPid: isApi ? api.pid : bare.pid, databasePid: isApi ? server.pid : null };
+  return measure(watched, () =>
+    generator.run({ baseUrl, path: PATH, keys, connections, warmupMs, durationMs: roundMs }, 200),
+  );
+}
+
+/** What explains a ratio. */
+export function detail(name: string, rounds: readonly Measurement[]): Row[] {
+  const figure = (what: string, unit: string, of: (one: Measurement) => number | null): Row =>
+    row(`${name}: ${what}`, unit, rounds.map(of));
+  return [
+    figure('calls', '/s', (one) => one.perSecond),
+    figure('latency p50', 'ms', (one) => one.p50Ms),
+    figure('latency p99', 'ms', (one) => one.p99Ms),
+    figure('CPU of its process per call', 'us', (one) => one.serverCpuUs),
+    figure('CPU of PostgreSQL per call', 'us', (one) => one.databaseCpuUs),
+    figure('CPU of the generator', 'cores', (one) => one.generatorCpu),
+  ];
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { createHistogram } from 'node:perf_hooks';
+import { Pool } from 'pg';
+import { ulid } from '../../src/common/ids.js';
+import { answerParent } from '../child-link.js';
+import type { LoadReport } from '../load/plan.js';
+import type { ParameterTemplate, RawPlan } from './raw-transactions.js';
+
+const pools = new Map<string, Pool>();
+
+/** The transaction of a POST and nothing else: no HTTP, no framework, no ORM. */
+answerParent<RawPlan, LoadReport>(async (plan) => {
+  const pool = poolOf(plan);
+  const latencies = createHistogram();
+  const measureFromMs = performance.now() + plan.warmupMs;
+  const endAtMs = measureFromMs + plan.durationMs;
+  const startedAtMs = performance.now();
+  const cpuBefore = process.cpuUsage();
+  let answeredInAll = 0;
+  let answered = 0;
+  let lastAtMs = 0;
+  const worker = async (): Promise<void> => {
+    for (let nowMs = performance.now(); nowMs < endAtMs;) {
+      const sentAtMs = nowMs;
+      await runTransaction(pool, plan);
+      nowMs = performance.now();
+      answeredInAll++;
+      if (nowMs < measureFromMs) continue;
+      answered++;
+      lastAtMs = nowMs;
+      latencies.record(Math.max(1, Math.round((nowMs - sentAtMs) * 1e6)));
+    }
+  };
+  await Promise.all(Array.from({ length: plan.concurrency }, worker));
+  const cpu = process.cpuUsage(cpuBefore);
+  return {
+    perSecond: answered / ((lastAtMs - measureFromMs) / 1_000),
+    p50Ms: latencies.percentile(50) / 1e6,
+    p95Ms: latencies.percentile(95) / 1e6,
+    p99Ms: latencies.percentile(99) / 1e6,
+    statuses: {},
+    answeredInAll,
+    generatorCpu: (cpu.user + cpu.system) / 1_000 / (performance.now() - startedAtMs),
+  };
+});
+
+function poolOf({ databaseUrl, poolMax }: RawPlan): Pool {
+  let pool = pools.get(databaseUrl);
+  if (!pool) pools.set(databaseUrl, (pool = new Pool({ connectionString: databaseUrl, max: poolMax })));
+  return pool;
+}
+
+async function runTransaction(pool: Pool, { statements }: RawPlan): Promise<void> {
+  const fresh: string[] = [];
+  const client = await pool.connect();
+  try {
+    for (const { name, text, parameters } of statements) {
+      const values = parameters.map((parameter) => fill(parameter, fresh));
+      await client.query({ text, values, ...(name === null ? {} : { name }) });
+    }
+  } finally {
+    client.release();
+  }
+}
+
+/** The same slot is the same value everywhere in one transaction, and a new one in the next. */
+function fill(template: ParameterTemplate, fresh: string[]): string | null {
+  if (template === null) return null;
+  let text = '';
+  for (const part of template) {
+    text +=
+      typeof part === 'string' ? part : (fresh[part.slot] ??= part.kind === 'ulid' ? ulid() : randomUUID());
+  }
+  return text;
+}

@@ -1,0 +1,50 @@
+import { type Spread, spreadOf } from './statistics.js';
+
+export interface Row extends Spread {
+  readonly figure: string;
+  /** `x` for a ratio. */
+  readonly unit: string;
+  /** The least that a ratio should be. */
+  readonly target?: number;
+}
+
+/** The outcome of one subcommand. */
+export interface Section {
+  readonly title: string;
+  readonly notes: readonly string[];
+  readonly rows: readonly Row[];
+}
+
+/** A row from one value per round; rounds that could not be measured (null) are left out. */
+export function row(figure: string, unit: string, values: readonly (number | null)[], target?: number): Row {
+  const measured = values.filter((value) => value !== null);
+  return { figure, unit, ...spreadOf(measured), ...(target === undefined ? {} : { target }) };
+}
+
+export function renderSection({ title, notes, rows }: Section): string {
+  const cells = [
+    ['', 'median', 'min', 'max', 'rounds', 'target', ''],
+    ...rows
+      .filter((one) => one.rounds > 0)
+      .map((one) => [
+        `${one.figure}${one.unit === 'x' ? '' : ` (${one.unit})`}`,
+        ...[one.median, one.min, one.max].map(format),
+        String(one.rounds),
+        one.target === undefined ? '' : format(one.target),
+        one.target === undefined ? '' : one.median >= one.target ? 'met' : 'MISSED',
+      ]),
+  ];
+  const widths = cells[0]!.map((_, column) => Math.max(...cells.map((line) => line[column]!.length)));
+  const table = cells.map((line) =>
+    line
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+      .join('  ')
+      .trimEnd(),
+  );
+  return [`\n${title}`, ...table, ...notes.map((note) => `  ${note}`)].join('\n');
+}
+
+function format(value: number): string {
+  if (Math.abs(value) >= 1_000) return Math.round(value).toLocaleString('en');
+  return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
+}

@@ -1,0 +1,37 @@
+import { mintKey } from '../../src/api-keys/key-material.js';
+import { newId } from '../../src/common/ids.js';
+import type { DatabaseServer } from './database-server.js';
+
+export interface BenchPartner {
+  readonly partnerId: string;
+  readonly keyId: string;
+  readonly key: string;
+}
+
+/** `count` partners with one sandbox key each. */
+export async function createPartners(
+  server: DatabaseServer,
+  database: string,
+  count: number,
+): Promise<readonly BenchPartner[]> {
+  const made = Array.from({ length: count }, () => ({
+    partnerId: newId('ptn'),
+    keyId: newId('key'),
+    ...mintKey('sandbox'),
+  }));
+  const partnerIds = made.map((one) => one.partnerId);
+  await server.query(
+    `INSERT INTO partners (id, name) SELECT id, 'Bench' FROM unnest($1::text[]) AS p (id)`,
+    [partnerIds],
+    database,
+  );
+  await server.query(
+    `INSERT INTO api_keys (id, partner_id, mode, hash, last4)
+     SELECT id, partner_id, 'sandbox', hash, last4
+     FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[]) AS k (id, partner_id, hash, last4)`,
+    [made.map((one) => one.keyId), partnerIds, made.map((one) => one.hash), made.map((one) => one.last4)],
+    database,
+  );
+  await server.query('ANALYZE', [], database);
+  return made;
+}

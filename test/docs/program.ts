@@ -1,0 +1,50 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** Source files and the command that runs them, in a folder of their own. */
+export interface Program {
+  readonly files: Readonly<Record<string, string>>;
+  readonly command: readonly [string, ...string[]];
+}
+
+/** Why `command` cannot be used on this machine, or null. */
+export function whyMissing(command: string, versionArgument: string): string | null {
+  try {
+    execFileSync(command, [versionArgument], { stdio: 'ignore' });
+    return null;
+  } catch (error) {
+    return `${command} ${versionArgument}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`;
+  }
+}
+
+/** Runs a program with `input` as JSON on stdin; answers the JSON that it prints. @throws Error with its stderr */
+export async function runProgram(program: Program, input: unknown, timeoutMs: number): Promise<unknown> {
+  const directory = mkdtempSync(path.join(tmpdir(), 'esim-docs-'));
+  try {
+    for (const [name, text] of Object.entries(program.files)) writeFileSync(path.join(directory, name), text);
+    return JSON.parse(await output(program.command, directory, JSON.stringify(input), timeoutMs));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function output(
+  [file, ...args]: Program['command'],
+  cwd: string,
+  input: string,
+  timeout: number,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // A toolchain that is too old must say so, not fetch another one.
+    const env = { ...process.env, GOTOOLCHAIN: 'local' };
+    const child = execFile(file, args, { cwd, timeout, env }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${error.message}\n${stderr}`, { cause: error }));
+      else resolve(stdout);
+    });
+    // A program that ends before it reads says why on stderr.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+  });
+}

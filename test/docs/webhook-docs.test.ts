@@ -1,0 +1,218 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import * as formats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventSchemaName } from '../../src/apps/openapi/event-schemas.js';
+import { newId } from '../../src/common/ids.js';
+import { loadConfig } from '../../src/config/index.js';
+import { EVENT_TYPES, type EventType } from '../../src/events/index.js';
+import { FAILURE_CODES } from '../../src/providers/index.js';
+import { verifyWebhookSignature } from '../../src/webhooks/index.js';
+import { startTestService, testEnvironment, type TestService } from '../harness/index.js';
+import { complaintsAbout } from './compile.js';
+import { Page } from './page.js';
+import { runProgram } from './program.js';
+import { SHARED_VECTORS, type SignatureVector, STRICTER_VECTORS } from './signature-vectors.js';
+import { VERIFIER_LANGUAGES } from './verifier-programs.js';
+
+const page = new Page('docs/webhooks.md');
+const CATCH_UP_HEADING = '## Prove that nothing is missing';
+/** `go run` compiles, on a machine that is busy with other tests. */
+const PROGRAM_MS = 120_000;
+const TEST_MS = PROGRAM_MS + 15_000;
+
+function verdicts(vectors: readonly SignatureVector[], answers: readonly unknown[]): Record<string, unknown> {
+  return Object.fromEntries(vectors.map((vector, index) => [vector.name, answers[index]]));
+}
+
+describe('the functions that verify a signature', () => {
+  const vectors = [...SHARED_VECTORS, ...STRICTER_VECTORS];
+  const expected = verdicts(
+    vectors,
+    vectors.map((vector) => vector.expected),
+  );
+
+  it('are measured by vectors on which the service itself agrees', () => {
+    const answers = SHARED_VECTORS.map(({ header, body, secret, now }) =>
+      verifyWebhookSignature({
+        header: header ?? '',
+        body: Buffer.from(body, 'base64'),
+        secret,
+        ...(now === null ? {} : { nowSeconds: now }),
+      }),
+    );
+    expect(verdicts(SHARED_VECTORS, answers)).toEqual(
+      verdicts(
+        SHARED_VECTORS,
+        SHARED_VECTORS.map((vector) => vector.expected),
+      ),
+    );
+  });
+
+  for (const language of VERIFIER_LANGUAGES) {
+    if (language.missing)
+      console.warn(`the ${language.name} of docs/webhooks.md is not run: ${language.missing}`);
+    it.skipIf(language.missing !== null)(
+      `judge every vector as the service does, in ${language.name}`,
+      async () => {
+        const answers = (await runProgram(language.program(page), vectors, PROGRAM_MS)) as boolean[];
+        expect(answers).toHaveLength(vectors.length);
+        expect(verdicts(vectors, answers)).toEqual(expected);
+      },
+      TEST_MS,
+    );
+  }
+});
+
+describe('the loop that reads the feed', () => {
+  const MAIN = `
+    import { text } from 'node:stream/consumers';
+    import { catchUp } from './catch-up.mts';
+
+    const { baseUrl, key, known } = JSON.parse(await text(process.stdin));
+    const statuses = [];
+    const { fetch } = globalThis;
+    globalThis.fetch = async (...call) => {
+      const response = await fetch(...call);
+      statuses.push(response.status);
+      return response;
+    };
+    const ids = new Set(known);
+    const handled = [];
+    let cursor = null;
+    const inbox = {
+      loadCursor: async () => cursor,
+      saveCursor: async (next) => void (cursor = next),
+      handleOnce: async (event) => {
+        handled.push(event);
+        return ids.size < ids.add(event.id).size;
+      },
+    };
+    const missed = [await catchUp(baseUrl, key, inbox), await catchUp(baseUrl, key, inbox)];
+    console.log(JSON.stringify({ missed, handled, statuses }));
+  `;
+  const EVENTS = 205;
+  let service: TestService;
+
+  beforeAll(async () => {
+    // Three pages and the second look make four calls: the last one meets the limit.
+    service = await startTestService({ env: { RATE_LIMIT_BURST: '3', RATE_LIMIT_PER_MINUTE: '60' } });
+  });
+  afterAll(() => service.stop());
+
+  /** Events a second apart, as the recorder writes them. */
+  async function insertEvents(partnerId: string, mode: string, count: number): Promise<unknown[]> {
+    const envelopes = Array.from({ length: count }, (_, index) => ({
+      id: newId('evt'),
+      type: 'esim.activated',
+      created_at: new Date(1_795_080_600_000 + index * 1_000).toISOString(),
+      data: { esim_id: newId('esim'), order_id: newId('ord'), iccid: '8900099870805937811' },
+    }));
+    await service.database.pool.query(
+      `INSERT INTO events (id, partner_id, mode, type, body, created_at)
+       SELECT body::json->>'id', $1, $2, body::json->>'type', body, (body::json->>'created_at')::timestamptz
+       FROM unnest($3::text[]) AS body`,
+      [partnerId, mode, envelopes.map((envelope) => JSON.stringify(envelope))],
+    );
+    return envelopes;
+  }
+
+  it(
+    'finds every event once, in order, over pages and the rate limit, and counts the missed ones',
+    async () => {
+      const partner = await service.createPartner();
+      const events = (await insertEvents(partner.id, 'sandbox', EVENTS)) as { id: string }[];
+      await insertEvents(partner.id, 'live', 3);
+      const known = events.filter((_, index) => index % 41 !== 0).map((event) => event.id);
+      const program = {
+        files: { 'catch-up.mts': page.code(CATCH_UP_HEADING, 'typescript'), 'main.mjs': MAIN },
+        command: [process.execPath, '--no-warnings', 'main.mjs'],
+      } as const;
+      const input = { baseUrl: `${service.process.api?.url}/v1`, key: partner.sandboxKey, known };
+      const seen = await runProgram(program, input, PROGRAM_MS);
+      expect(seen).toEqual({
+        missed: [EVENTS - known.length, 0],
+        handled: events,
+        statuses: [200, 200, 200, 429, 200],
+      });
+    },
+    TEST_MS,
+  );
+});
+
+describe('the TypeScript of the page', () => {
+  it(
+    'compiles under strict settings',
+    () => {
+      const sources = new Map([
+        ['/docs/verify.mts', page.code('### TypeScript', 'typescript')],
+        ['/docs/catch-up.mts', page.code(CATCH_UP_HEADING, 'typescript')],
+      ]);
+      expect(complaintsAbout(sources)).toBe('');
+    },
+    TEST_MS,
+  );
+});
+
+describe('what the page says', () => {
+  const openApi = JSON.parse(readFileSync('docs/openapi/partner.json', 'utf8'), closed) as object;
+  const ajv = new Ajv2020({ strict: false });
+  formats.default.default(ajv);
+  ajv.addSchema(openApi, 'document', false, false);
+
+  it.each(EVENT_TYPES)('shows %s with exactly the fields of the contract', (type: EventType) => {
+    const example = JSON.parse(page.code(`### ${type}`, 'json')) as { type: string };
+    const validate = ajv.compile({ $ref: `document#/components/schemas/${eventSchemaName(type)}` });
+    expect(validate(example) ? '' : ajv.errorsText(validate.errors)).toBe('');
+    expect(example.type).toBe(type);
+    expect(Object.keys(example)).toEqual(['id', 'type', 'created_at', 'data']);
+  });
+
+  it('names every code of a failure', () => {
+    const codes = [...page.section('### order.failed').matchAll(/`([a-z]+_[a-z_]+)`/g)].map(
+      ([, code]) => code,
+    );
+    expect(codes).toEqual([...FAILURE_CODES]);
+  });
+
+  it('has the schedule of the settings, with the times since the first attempt', () => {
+    const { retryDelaysMs, timeoutMs, blockMs, blocksBeforeDisable } = loadConfig(
+      testEnvironment('postgres://127.0.0.1/none'),
+    ).webhooks;
+    const startsAfter = (attemptMs: number): string[] => {
+      let atMs = 0;
+      return ['0:00', ...retryDelaysMs.map((delayMs) => clockText((atMs += attemptMs + delayMs)))];
+    };
+    const rows = page.table('## Retries');
+    expect(rows.map(([attempt]) => attempt)).toEqual(['1', '2', '3', '4', '5', '6']);
+    expect(rows.map(([, , refused]) => refused)).toEqual(startsAfter(0));
+    expect(rows.map(([, , , timedOut]) => timedOut)).toEqual(startsAfter(timeoutMs));
+    expect({ timeoutMs, blockMs, blocksBeforeDisable }).toEqual({
+      timeoutMs: 60_000,
+      blockMs: 60_000,
+      blocksBeforeDisable: 5,
+    });
+  });
+
+  it('links to headings that are there', () => {
+    const anchors = [...page.text.matchAll(/^#+ (.+)$/gm)].map(
+      ([, title = '']) => `#${title.toLowerCase().replaceAll('.', '').replaceAll(' ', '-')}`,
+    );
+    for (const [, link] of page.text.matchAll(/\]\((#[^)]+)\)/g)) expect(anchors).toContain(link);
+  });
+
+  it('shows nothing that looks like a secret', () => {
+    expect(page.text).not.toMatch(/whsec_\w|svc_sk_\w+_\w{8}/);
+  });
+});
+
+/** A reviver that makes every object of a schema refuse fields that it does not name. */
+function closed(_key: string, value: unknown): unknown {
+  const isObject = typeof value === 'object' && value !== null && 'properties' in value;
+  return isObject ? { ...value, additionalProperties: false } : value;
+}
+
+function clockText(ms: number): string {
+  const seconds = ms / 1_000;
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}

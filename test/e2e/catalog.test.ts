@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiAnswer, type HttpClient, startTestService, type TestService } from '../harness/index.js';
+import { expectProblem, invalidFields } from '../harness/expect-problem.js';
+import type { Json } from '../harness/order-steps.js';
+
+let service: TestService;
+let api: HttpClient;
+
+beforeAll(async () => {
+  service = await startTestService();
+  api = (await service.createPartner()).sandbox;
+});
+
+afterAll(() => service.stop());
+
+async function list(query = ''): Promise<ApiAnswer> {
+  const answer = await api.get(`/v1/catalog${query}`);
+  expect(answer.status, answer.text).toBe(200);
+  return answer;
+}
+
+/** Every package of a query, page by page. */
+async function walk(query: Record<string, string | number> = {}): Promise<Json[]> {
+  const packages: Json[] = [];
+  const parameters = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  for (;;) {
+    const { body } = await list(`?${parameters.toString()}`);
+    packages.push(...(body.data as Json[]));
+    expect(body.has_more).toBe(body.next_cursor !== null);
+    if (!body.has_more) return packages;
+    parameters.set('cursor', body.next_cursor as string);
+  }
+}
+
+const ids = (packages: readonly Json[]): string[] => packages.map((item) => item['id'] as string);
+
+describe('GET /v1/catalog', () => {
+  it('sells at least 200 packages in at least 100 countries, in every region and worldwide, with top-ups', async () => {
+    const packages = await walk({ limit: 100 });
+    expect(packages.length).toBeGreaterThanOrEqual(200);
+    expect(new Set(packages.flatMap((item) => item['coverage'] as string[])).size).toBeGreaterThanOrEqual(
+      100,
+    );
+    expect([...new Set(packages.map((item) => item['region']))].sort()).toEqual([...REGIONS, null].sort());
+    expect(new Set(packages.map((item) => item['type']))).toEqual(new Set(['country', 'regional', 'global']));
+    expect(new Set(packages.map((item) => item['kind']))).toEqual(new Set(['base', 'topup']));
+    expect(ids(packages)).toEqual(expect.arrayContaining(MAGIC));
+  });
+
+  it('shows every package with exactly the documented fields', async () => {
+    for (const item of await walk({ limit: 100 })) {
+      expect(Object.keys(item).sort()).toEqual(PACKAGE_FIELDS);
+      expect(item['data_bytes'] === null || item['data_bytes'] > 0, item['id']).toBe(true);
+      if (item['unlimited']) expect(item['data_bytes']).toBeNull();
+      expect(item['price']).toEqual({
+        amount: expect.any(Number),
+        currency: expect.stringMatching(/^[A-Z]{3}$/),
+      });
+      expect(item['updated_at']).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    }
+  });
+
+  it.each([
+    [1, { country: 'FR' }],
+    [7, {}],
+    [25, {}],
+    [100, {}],
+  ])('walks all packages in pages of %i %j without a repetition or a gap', async (limit, filters) => {
+    const { rows } = await service.database.pool.query<{ id: string }>(
+      `SELECT id FROM packages WHERE mode = 'sandbox' AND ($1::text IS NULL OR $1 = ANY (coverage)) ORDER BY id`,
+      ['country' in filters ? filters.country : null],
+    );
+    const walked = ids(await walk({ ...filters, limit }));
+    expect([...walked].sort()).toEqual(rows.map((row) => row.id).sort());
+  });
+
+  it('gives pages of 25 when nothing is said', async () => {
+    expect((await list()).body.data).toHaveLength(25);
+  });
+
+  it.each<[Record<string, string | number>, (item: Json) => boolean]>([
+    [{ country: 'FR' }, (item) => item['coverage'].includes('FR')],
+    [{ region: 'europe' }, (item) => item['region'] === 'europe'],
+    [{ type: 'global' }, (item) => item['type'] === 'global'],
+    [{ kind: 'topup' }, (item) => item['kind'] === 'topup'],
+    [{ min_data_bytes: 10_000_000_000 }, (item) => item['unlimited'] || item['data_bytes'] >= 10_000_000_000],
+    [{ max_price_amount: 200 }, (item) => item['price'].amount <= 200],
+    [{ updated_since: '2001-01-01T00:00:00Z' }, () => true],
+    [{ updated_since: '2101-01-01T00:00:00Z' }, () => false],
+    [
+      {
+        country: 'FR',
+        kind: 'base',
+        type: 'country',
+        min_data_bytes: 2_000_000_000,
+        max_price_amount: 1_500,
+      },
+      (item) =>
+        item['coverage'].includes('FR') &&
+        item['kind'] === 'base' &&
+        item['type'] === 'country' &&
+        (item['unlimited'] || item['data_bytes'] >= 2_000_000_000) &&
+        item['price'].amount <= 1_500,
+    ],
+  ])('filters by %j: all that fit and nothing else', async (query, fits) => {
+    const expected = ids((await walk({ limit: 100 })).filter(fits));
+    expect(ids(await walk({ ...query, limit: 20 }))).toEqual(expected);
+  });
+
+  it('binds a cursor to its filters', async () => {
+    const { next_cursor } = (await list('?limit=5&country=FR')).body;
+    const cursor = next_cursor as string;
+    expect((await api.get(`/v1/catalog?limit=7&country=FR&cursor=${cursor}`)).status).toBe(200);
+    const others = [
+      `?cursor=${cursor}`,
+      `?country=DE&cursor=${cursor}`,
+      `?country=FR&kind=base&cursor=${cursor}`,
+      `?country=FR&cursor=${cursor.slice(0, -1)}`,
+      `?country=FR&cursor=${cursor}A`,
+      `?country=FR&cursor=${cursor.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))}`,
+      `?country=FR&cursor=nonsense`,
+    ];
+    for (const query of others) expectProblem(await api.get(`/v1/catalog${query}`), 400, 'invalid_cursor');
+  });
+
+  it.each([
+    ['?limit=0', '?limit'],
+    ['?limit=101', '?limit'],
+    ['?limit=-1', '?limit'],
+    ['?limit=abc', '?limit'],
+    ['?limit=', '?limit'],
+    ['?limit=1.5', '?limit'],
+    ['?limit=%2B5', '?limit'],
+    ['?limit=5&limit=5', '?limit'],
+    ['?country=FR&country=DE', '?country'],
+    ['?country=fr', '?country'],
+    ['?country=FRA', '?country'],
+    ['?region=atlantis', '?region'],
+    ['?type=planet', '?type'],
+    ['?kind=both', '?kind'],
+    ['?min_data_bytes=-1', '?min_data_bytes'],
+    ['?max_price_amount=1e3', '?max_price_amount'],
+    ['?updated_since=yesterday', '?updated_since'],
+    ['?updated_since=2026-02-30T00:00:00Z', '?updated_since'],
+    ['?updated_since=2026-02-03T00:00:00', '?updated_since'],
+    ['?colour=red', '?colour'],
+    ['?limit[]=5', '?limit[]'],
+  ])('refuses %s', async (query, pointer) => {
+    expect(new Set(invalidFields(await api.get(`/v1/catalog${query}`)))).toEqual(new Set([pointer]));
+  });
+});
+
+const REGIONS = [
+  'africa',
+  'asia',
+  'balkans',
+  'caribbean',
+  'europe',
+  'latin-america',
+  'middle-east',
+  'north-america',
+  'oceania',
+];
+
+const MAGIC = [
+  'pkg_test_out_of_stock',
+  'pkg_test_insufficient_balance',
+  'pkg_test_timeout',
+  'pkg_test_slow',
+  'pkg_test_partial',
+  'pkg_test_topup_fail',
+];
+
+/** api.md, Fields, package. */
+const PACKAGE_FIELDS = [
+  ...[
+    'activation_policy',
+    'available',
+    'coverage',
+    'data_bytes',
+    'id',
+    'kind',
+    'networks',
+    'price',
+    'region',
+  ],
+  ...[
+    'retail_price',
+    'sms_count',
+    'title',
+    'topup_supported',
+    'type',
+    'unlimited',
+    'updated_at',
+    'validity_days',
+  ],
+  'voice_minutes',
+];

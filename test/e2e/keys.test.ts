@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
+import { expectProblem } from '../harness/expect-problem.js';
+
+let service: TestService;
+/** A second API process on the same database. */
+let sibling: TestService;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  service = await startTestService();
+  sibling = await startTestService({ role: 'api', database: service.database });
+  partner = await service.createPartner();
+});
+
+afterAll(async () => {
+  await sibling.stop();
+  await service.stop();
+});
+
+interface Key {
+  readonly id: string;
+  readonly key: string;
+}
+
+const keysOf = (partnerId: string): string => `/internal/v1/partners/${partnerId}/api-keys`;
+
+async function createKey(terms: object = {}, partnerId = partner.id): Promise<Key> {
+  const answer = await service.admin.post(keysOf(partnerId), { mode: 'sandbox', ...terms });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body.data as Key;
+}
+
+async function revoke({ id }: Key): Promise<void> {
+  expect((await service.admin.post(`${keysOf(partner.id)}/${id}/revoke`)).status).toBe(200);
+}
+
+async function rotate({ id }: Key, graceSeconds: number): Promise<Key> {
+  const answer = await service.admin.post(`${keysOf(partner.id)}/${id}/rotate`, {
+    grace_seconds: graceSeconds,
+  });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body.data as Key;
+}
+
+/** The statuses of one call to each of the two API processes. */
+async function statuses({ key }: Pick<Key, 'key'>): Promise<number[]> {
+  const answers = await Promise.all(
+    [service, sibling].map((process) => process.partnerApi(key).get('/v1/me')),
+  );
+  return answers.map((answer) => answer.status);
+}
+
+const OK = [200, 200];
+const UNAUTHORIZED = [401, 401];
+
+describe('a key that ends', () => {
+  it('is refused by every process from the very next call after its revocation, under load too', async () => {
+    for (let round = 0; round < 5; round++) {
+      const doomed = await createKey();
+      const others = Array.from({ length: 20 }, () => partner.sandbox.get('/v1/me'));
+      expect(await statuses(doomed)).toEqual(OK);
+      await revoke(doomed);
+      expect(await statuses(doomed)).toEqual(UNAUTHORIZED);
+      expect((await Promise.all(others)).every((answer) => answer.status === 200)).toBe(true);
+    }
+  });
+
+  it('ends at its expiry, on every process', async () => {
+    const expiresAt = Date.now() + 1_500;
+    const key = await createKey({ expires_at: new Date(expiresAt).toISOString() });
+    expect(await statuses(key)).toEqual(OK);
+    await eventually('expired', async () => (await statuses(key)).every((status) => status === 401));
+    expect(Date.now()).toBeGreaterThanOrEqual(expiresAt - 50);
+  });
+
+  it('lives beside its successor for the grace of a rotation, and not longer', async () => {
+    const old = await createKey();
+    const rotatedAt = Date.now();
+    const successor = await rotate(old, 2);
+    expect(await statuses(old)).toEqual(OK);
+    expect(await statuses(successor)).toEqual(OK);
+    await eventually('the grace is over', async () =>
+      (await statuses(old)).every((status) => status === 401),
+    );
+    expect(Date.now() - rotatedAt).toBeGreaterThanOrEqual(1_950);
+    expect(await statuses(successor)).toEqual(OK);
+    await revoke(successor);
+  });
+
+  it('ends at once with a rotation without grace, or when either key is revoked during the grace', async () => {
+    const first = await createKey();
+    const second = await rotate(first, 0);
+    expect([await statuses(first), await statuses(second)]).toEqual([UNAUTHORIZED, OK]);
+    const third = await rotate(second, 3_600);
+    await revoke(second);
+    expect([await statuses(second), await statuses(third)]).toEqual([UNAUTHORIZED, OK]);
+    await revoke(third);
+  });
+});
+
+describe('403', () => {
+  const ORDER = { package_id: 'pkg_fr_1gb_7d' };
+
+  it('answers a suspended partner from the next call on, stores nothing, and lets accepted orders finish', async () => {
+    const other = await service.createPartner('Suspended Travel');
+    const accepted = await other.sandbox.post('/v1/orders', ORDER);
+    const idempotencyKey = randomUUID();
+    const status = (action: string) => service.admin.post(`/internal/v1/partners/${other.id}/${action}`);
+
+    expect((await status('suspend')).status).toBe(200);
+    for (const process of [service, sibling]) {
+      const api = process.partnerApi(other.sandboxKey);
+      expectProblem(await api.get('/v1/me'), 403, 'partner_suspended');
+      expectProblem(await api.get('/v1/nothing-here'), 403, 'partner_suspended');
+      expectProblem(await api.post('/v1/orders', ORDER, { idempotencyKey }), 403, 'partner_suspended');
+    }
+    await eventually('the accepted order is issued', () => isIssued(accepted.body.data.id));
+
+    expect((await status('reinstate')).status).toBe(200);
+    expect(await statuses({ key: other.sandboxKey })).toEqual(OK);
+    const afterwards = await other.sandbox.post('/v1/orders', ORDER, { idempotencyKey });
+    expect([afterwards.status, afterwards.headers.get('idempotent-replayed')]).toEqual([202, null]);
+  });
+
+  it('lets a key with an allow-list in from its networks only', async () => {
+    const elsewhere = await createKey({ allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'] });
+    for (const process of [service, sibling]) {
+      const api = process.partnerApi(elsewhere.key);
+      expectProblem(await api.get('/v1/me'), 403, 'ip_not_allowed');
+      expectProblem(await api.post('/v1/orders', ORDER), 403, 'ip_not_allowed');
+    }
+    // D15: without TRUST_PROXY nobody can claim another address.
+    const claimed = await service
+      .partnerApi(elsewhere.key)
+      .get('/v1/me', { 'x-forwarded-for': '203.0.113.7' });
+    expectProblem(claimed, 403, 'ip_not_allowed');
+    const here = await createKey({ allowed_cidrs: ['203.0.113.0/24', '127.0.0.1'] });
+    expect(await statuses(here)).toEqual(OK);
+    for (const key of [elsewhere, here]) await revoke(key);
+  });
+
+  it.each(['activate', 'consume', 'expire'])(
+    'answers a live key on /v1/sandbox/…/%s with sandbox_only, whatever the id and body, and keeps the key free',
+    async (operation) => {
+      const live = service.partnerApi(await service.createKey(partner.id, 'live'));
+      const idempotencyKey = randomUUID();
+      for (const id of ['esim_00000000000000000000000000', 'esim_x', 'anything']) {
+        const path = `/v1/sandbox/esims/${id}/${operation}`;
+        for (const body of [undefined, {}, { bytes: 'many' }]) {
+          expectProblem(await live.post(path, body, { idempotencyKey }), 403, 'sandbox_only');
+        }
+      }
+      const { rows } = await service.database.pool.query('SELECT 1 FROM idempotency_keys WHERE key = $1', [
+        idempotencyKey,
+      ]);
+      expect(rows).toEqual([]);
+      await expectKeyIsFree(live, idempotencyKey);
+    },
+  );
+
+  /** A refusal after the claim would be replayed; this one is the key's first. */
+  async function expectKeyIsFree(live: HttpClient, idempotencyKey: string): Promise<void> {
+    const path = '/v1/orders/ord_00000000000000000000000000/cancel';
+    const first = await live.post(path, undefined, { idempotencyKey });
+    expectProblem(first, 404, 'not_found');
+    expect(first.headers.get('idempotent-replayed')).toBeNull();
+  }
+
+  async function isIssued(orderId: string): Promise<boolean> {
+    const { rows } = await service.database.pool.query('SELECT status FROM orders WHERE id = $1', [orderId]);
+    return rows[0].status === 'issued';
+  }
+});

@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  type ApiAnswer,
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestService,
+} from '../harness/index.js';
+import { expectProblem } from '../harness/expect-problem.js';
+
+const LIMITS = { RATE_LIMIT_PER_MINUTE: '60', RATE_LIMIT_BURST: '120' };
+const BURST = 120;
+const TOKEN_MS = 1_000;
+
+let service: TestService;
+/** A second API process on the same database. */
+let sibling: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ env: LIMITS });
+  sibling = await startTestService({ env: LIMITS, role: 'api', database: service.database });
+});
+
+afterAll(async () => {
+  await sibling.stop();
+  await service.stop();
+});
+
+/** One key, seen from both processes. */
+interface Bucket {
+  readonly partnerId: string;
+  readonly key: string;
+  readonly here: HttpClient;
+  readonly there: HttpClient;
+}
+
+/** A key that was never used: its bucket is full. */
+async function fullBucket(owner?: string): Promise<Bucket> {
+  const partnerId = owner ?? (await service.createPartner()).id;
+  const key = await service.createKey(partnerId, 'sandbox');
+  return { partnerId, key, here: service.partnerApi(key), there: sibling.partnerApi(key) };
+}
+
+/** Empties a bucket for the next `seconds`, whatever the clock gives back while a test goes on. */
+async function drain({ partnerId, here }: Bucket, seconds: number): Promise<void> {
+  await here.get('/v1/me');
+  await service.database.pool.query(
+    `UPDATE rate_buckets SET tat = (extract(epoch FROM now()) + $2 + $3) * 1000000
+     WHERE key IN (SELECT id FROM api_keys WHERE partner_id = $1)`,
+    [partnerId, BURST, seconds],
+  );
+}
+
+const header = (answer: ApiAnswer, name: string): number => Number(answer.headers.get(name));
+const remaining = (answer: ApiAnswer): number => header(answer, 'x-ratelimit-remaining');
+
+interface Burst {
+  readonly answers: readonly ApiAnswer[];
+  readonly passed: readonly ApiAnswer[];
+  readonly refused: readonly ApiAnswer[];
+  readonly beganAtS: number;
+  readonly endedAtS: number;
+}
+
+async function burst(calls: readonly HttpClient[]): Promise<Burst> {
+  const beganAtS = Date.now() / 1_000;
+  const answers = await Promise.all(calls.map((api) => api.get('/v1/me')));
+  const passed = answers.filter((answer) => answer.status === 200);
+  const refused = answers.filter((answer) => answer.status !== 200);
+  return { answers, passed, refused, beganAtS, endedAtS: Date.now() / 1_000 };
+}
+
+/** The bucket's size, and at most what the clock gave back while the burst ran. */
+function expectExactlyTheBucket({ passed, beganAtS, endedAtS }: Burst): void {
+  expect(passed.length).toBeGreaterThanOrEqual(BURST);
+  expect(passed.length).toBeLessThanOrEqual(BURST + Math.floor(endedAtS - beganAtS));
+}
+
+const times = <T>(n: number, item: T): T[] => Array.from({ length: n }, () => item);
+
+describe('60 calls a minute with bursts of 120', () => {
+  it('lets exactly 120 of 200 calls at once pass, and tells each of them where it stands', async () => {
+    const { here } = await fullBucket();
+    const calls = await burst(times(200, here));
+    expectExactlyTheBucket(calls);
+    expect(calls.passed.map(remaining)).toContain(BURST - 1);
+    expect(calls.passed.map(remaining)).toContain(0);
+    for (const answer of calls.refused) {
+      expectProblem(answer, 429, 'rate_limited');
+      expect(answer.body.retryable).toBe(true);
+      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(remaining(answer)).toBe(0);
+    }
+    for (const answer of calls.answers) {
+      expect(header(answer, 'x-ratelimit-limit')).toBe(BURST);
+      expect(answer.headers.get('x-ratelimit-reset')).toMatch(/^\d+$/);
+    }
+  });
+
+  it('names the Unix second at which the bucket is full again', async () => {
+    const { here } = await fullBucket();
+    const beforeS = Date.now() / 1_000;
+    const reset = header(await here.get('/v1/me'), 'x-ratelimit-reset');
+    expect(reset).toBeGreaterThanOrEqual(Math.floor(beforeS + 1));
+    expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1_000 + 1));
+    const { refused, passed, beganAtS } = await burst(times(150, here));
+    for (const answer of refused) {
+      const tokensTaken = passed.length + 1;
+      expect(Math.abs(header(answer, 'x-ratelimit-reset') - (beganAtS + tokensTaken))).toBeLessThanOrEqual(
+        2.5,
+      );
+    }
+  });
+
+  it('is exact over two API processes', async () => {
+    const { here, there } = await fullBucket();
+    const calls = await burst([here, there].flatMap((api) => times(100, api)));
+    expectExactlyTheBucket(calls);
+  });
+
+  it('lets the next call pass after Retry-After, and not before', async () => {
+    const { here, there } = await fullBucket();
+    await burst(times(BURST, here));
+    // The clock may have given a token back meanwhile: it is spent, too.
+    const refused = await eventually('a refusal', async () => {
+      const answer = await there.get('/v1/me');
+      return answer.status === 429 && answer;
+    });
+    const waitS = header(refused, 'retry-after');
+    expect(waitS).toBeLessThanOrEqual(2);
+    await sleep(waitS * TOKEN_MS);
+    expect((await there.get('/v1/me')).status).toBe(200);
+  });
+
+  it('leaves other keys of the same partner alone', async () => {
+    const { here, partnerId } = await fullBucket();
+    const other = await fullBucket(partnerId);
+    const [, calm] = await Promise.all([burst(times(150, here)), other.here.get('/v1/me')]);
+    expect([calm.status, remaining(calm)]).toEqual([200, BURST - 1]);
+    expect(remaining(await other.there.get('/v1/me'))).toBe(BURST - 2);
+  });
+});
+
+describe('what costs a token', () => {
+  it('counts every authenticated call once, whatever its answer: 404, 405, 400, 304, 409, 415, 202 and its replay', async () => {
+    const { here } = await fullBucket();
+    const etag = (await here.get('/v1/catalog?limit=1')).headers.get('etag')!;
+    const order = { package_id: 'pkg_fr_1gb_7d' };
+    const calls: [number, () => Promise<ApiAnswer>][] = [
+      [404, () => here.get('/v1/nothing-here')],
+      [404, () => here.get('/')],
+      [404, () => here.get('/v1/orders/ord_00000000000000000000000000')],
+      [405, () => here.call('DELETE', '/v1/orders')],
+      [400, () => here.get('/v1/catalog?limit=0')],
+      [400, () => here.get('/v1/%zz')],
+      [304, () => here.get('/v1/catalog?limit=1', { 'if-none-match': etag })],
+      [400, () => here.post('/v1/orders', order, { idempotencyKey: null })],
+      [400, () => here.post('/v1/orders', '{')],
+      [415, () => here.post('/v1/orders', 'x', { headers: { 'content-type': 'text/plain' } })],
+      [409, () => here.post('/v1/orders', { package_id: 'pkg_fr_topup_1gb_7d' })],
+      [202, () => here.post('/v1/orders', order, { idempotencyKey: 'twice-the-same' })],
+      [202, () => here.post('/v1/orders', order, { idempotencyKey: 'twice-the-same' })],
+      [200, () => here.get('/v1/me')],
+    ];
+    // The bucket fills by one a second: what the clock gave back is known from the first call's reset time.
+    const beganAtS = Date.now() / 1_000;
+    for (const [nth, [status, call]] of calls.entries()) {
+      const answer = await call();
+      expect(answer.status, answer.text).toBe(status);
+      const spent = nth + 2;
+      const refilled = Date.now() / 1_000 - beganAtS + 1;
+      expect(remaining(answer), `after call ${nth}`).toBeGreaterThanOrEqual(BURST - spent);
+      expect(remaining(answer), `after call ${nth}`).toBeLessThanOrEqual(BURST - spent + refilled);
+      expect(header(answer, 'x-ratelimit-limit')).toBe(BURST);
+      expect(answer.headers.get('x-ratelimit-reset')).toMatch(/^\d+$/);
+    }
+  });
+
+  it('tells nothing about limits in a 401, and charges nobody', async () => {
+    const { key, here } = await fullBucket();
+    for (const api of [
+      service.partnerApi(null),
+      service.partnerApi(`${key.slice(0, -1)}*`),
+      sibling.partnerApi('x'),
+    ]) {
+      const answer = await api.get('/v1/me');
+      expectProblem(answer, 401, 'unauthorized');
+      const names = [...answer.headers.keys()];
+      expect(names.filter((name) => name.startsWith('x-ratelimit') || name === 'retry-after')).toEqual([]);
+    }
+    expect(remaining(await here.get('/v1/me'))).toBe(BURST - 1);
+  });
+
+  it('answers 401 and 429 before anything about path, method or body', async () => {
+    const bucket = await fullBucket();
+    await drain(bucket, 10);
+    const { here } = bucket;
+    const answers = await Promise.all([
+      here.get('/v1/nothing-here'),
+      here.call('DELETE', '/v1/orders'),
+      here.post('/v1/orders', '{', { idempotencyKey: null }),
+    ]);
+    for (const answer of answers) expectProblem(answer, 429, 'rate_limited');
+  });
+
+  it('keeps the key free of a POST that met the limit', async () => {
+    const bucket = await fullBucket();
+    const { here, there } = bucket;
+    await drain(bucket, 1);
+    const idempotencyKey = 'met-the-limit-1';
+    const refused = await here.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
+    expectProblem(refused, 429, 'rate_limited');
+    await sleep(header(refused, 'retry-after') * TOKEN_MS);
+    const accepted = await there.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
+    expect([accepted.status, accepted.headers.get('idempotent-replayed')]).toEqual([202, null]);
+  });
+});

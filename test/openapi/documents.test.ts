@@ -1,0 +1,216 @@
+import type { OpenAPIObject, SchemaObject } from '@nestjs/swagger';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createDocuments, type Documents } from '../../src/apps/openapi.js';
+import {
+  ERROR_CATALOGUE,
+  ERROR_CODES,
+  type ErrorCode,
+  PROBLEM_CONTENT_TYPE,
+} from '../../src/common/errors/index.js';
+import { EVENT_TYPES } from '../../src/events/index.js';
+import type { Port } from '../../src/infra/http/openapi/document/index.js';
+import {
+  codesOf,
+  follow,
+  objectsIn,
+  problemsOf,
+  type ReadOperation,
+  readOperations,
+  type ReadResponse,
+  successOf,
+} from './reader.js';
+import { SchemaChecker } from './schemas.js';
+
+/** What only the operations on top-ups answer. */
+const TOPUP_CODES: readonly ErrorCode[] = ['topup_not_supported', 'esim_expired'];
+const RATE_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+
+let documents: Documents;
+let operations: readonly ReadOperation[];
+
+beforeAll(async () => {
+  documents = await createDocuments();
+  operations = [...readOperations(documents.partner, 'partner'), ...readOperations(documents.admin, 'admin')];
+});
+
+/** The names of the operations for which `isWrong`; a test expects none. */
+function wrong(isWrong: (operation: ReadOperation) => boolean): string[] {
+  return operations.filter(isWrong).map(({ name }) => name);
+}
+
+const hasHeader = (operation: ReadOperation, name: string): boolean =>
+  operation.parameters.some((parameter) => parameter.in === 'header' && parameter.name === name);
+
+describe.each(['partner', 'admin'] as const)('the %s document', (port: Port) => {
+  it('is OpenAPI 3.1 whose every reference leads somewhere', () => {
+    const document = documents[port];
+    expect(document.openapi).toBe('3.1.0');
+    const references = JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g) ?? [];
+    expect(references.length).toBeGreaterThan(100);
+    for (const $ref of new Set(references)) expect(follow(document, { $ref })).toBeTypeOf('object');
+  });
+
+  it('has nothing of OpenAPI 3.0 and nothing of our decorators left', () => {
+    expect(JSON.stringify(documents[port])).not.toMatch(/"nullable"|"x-refusals"|"x-answer-traits"/);
+  });
+});
+
+describe('every operation', () => {
+  it('has a unique id, a summary, tags and the bearer scheme', () => {
+    for (const port of ['partner', 'admin'] as const) {
+      const ids = operations.filter((operation) => operation.port === port).map(({ raw }) => raw.operationId);
+      expect(ids.filter((id, i) => !id || ids.indexOf(id) !== i)).toEqual([]);
+    }
+    expect(wrong(({ raw }) => !raw.summary || raw.summary.length > 90 || raw.tags?.length !== 1)).toEqual([]);
+    expect(wrong(({ raw }) => JSON.stringify(raw.security) !== '[{"bearer":[]}]')).toEqual([]);
+  });
+
+  it('has one success in the envelope', () => {
+    expect(wrong((operation) => successOf(operation).length !== 1)).toEqual([]);
+    for (const operation of operations) {
+      const schema = successOf(operation)[0]!.content['application/json']?.schema as SchemaObject;
+      const isPage = 'has_more' in (schema.properties ?? {});
+      const fields = isPage ? ['request_id', 'data', 'has_more', 'next_cursor'] : ['request_id', 'data'];
+      expect(schema.required, operation.name).toEqual(fields);
+      expect(Object.keys(schema.properties ?? {}), operation.name).toEqual(fields);
+      const takesCursor = operation.parameters.some((parameter) => parameter.name === 'cursor');
+      expect(isPage || !takesCursor, operation.name).toBe(true);
+    }
+  });
+
+  it('answers X-Request-Id always, and the rate limit to partners', () => {
+    expect(
+      wrong(({ responses }) => responses.some(({ headers }) => !headers['X-Request-Id']?.required)),
+    ).toEqual([]);
+    const lacksRate = ({ headers }: ReadResponse): boolean => RATE_HEADERS.some((name) => !headers[name]);
+    expect(
+      wrong(
+        ({ port, responses }) =>
+          port === 'partner' &&
+          responses.some((r) => !['401', '408', '431'].includes(r.status) && lacksRate(r)),
+      ),
+    ).toEqual([]);
+  });
+
+  it('takes the headers of its port and method', () => {
+    expect(wrong((operation) => hasHeader(operation, 'X-Actor') !== (operation.port === 'admin'))).toEqual(
+      [],
+    );
+    expect(
+      wrong((operation) => hasHeader(operation, 'Idempotency-Key') !== (operation.method === 'post')),
+    ).toEqual([]);
+    const isRequired = ({ port, parameters }: ReadOperation): boolean =>
+      parameters.every((p) => p.name !== 'Idempotency-Key' || p.required === (port === 'partner'));
+    expect(wrong((operation) => !isRequired(operation))).toEqual([]);
+  });
+
+  it('answers 304 without a body exactly where it takes If-None-Match', () => {
+    for (const operation of operations) {
+      const notModified = operation.responses.find(({ status }) => status === '304');
+      expect(Boolean(notModified), operation.name).toBe(hasHeader(operation, 'If-None-Match'));
+      if (!notModified) continue;
+      expect([Object.keys(notModified.content), notModified.headers['ETag']?.required]).toEqual([[], true]);
+    }
+  });
+});
+
+describe('problems', () => {
+  it('are problem+json with codes of the catalogue under their own status', () => {
+    for (const operation of operations) {
+      const statuses = problemsOf(operation).map(({ status }) => status);
+      expect(statuses, operation.name).toEqual(
+        expect.arrayContaining(['400', '401', '403', '405', '500', '503']),
+      );
+      for (const response of problemsOf(operation)) {
+        expect(Object.keys(response.content), operation.name).toEqual([PROBLEM_CONTENT_TYPE]);
+        const codes = codesOf(response);
+        expect(codes.map((code) => ERROR_CATALOGUE[code].status)).toEqual(
+          codes.map(() => Number(response.status)),
+        );
+      }
+    }
+  });
+
+  it('have the headers that the status asks for', () => {
+    const needs: Record<string, string> = {
+      401: 'WWW-Authenticate',
+      405: 'Allow',
+      429: 'Retry-After',
+      503: 'Retry-After',
+    };
+    const lacks = ({ status, headers }: ReadResponse): boolean => status in needs && !headers[needs[status]!];
+    expect(wrong(({ responses }) => responses.some(lacks))).toEqual([]);
+  });
+
+  it('cover the whole catalogue', () => {
+    const covered = new Set(operations.flatMap((operation) => problemsOf(operation).flatMap(codesOf)));
+    const hasTopups = '/v1/topups' in documents.partner.paths;
+    expect(ERROR_CODES.filter((code) => !covered.has(code))).toEqual(hasTopups ? [] : TOPUP_CODES);
+  });
+});
+
+describe('schemas', () => {
+  it('of requests are closed, of answers open with every property required', () => {
+    for (const operation of operations) {
+      const document = documents[operation.port];
+      for (const { schema } of Object.values(operation.body?.content ?? {})) {
+        const open = objectsIn(document, schema!).filter(
+          (object) => object.additionalProperties === undefined,
+        );
+        expect(open, operation.name).toEqual([]);
+      }
+      for (const { schema } of successOf(operation).flatMap(({ content }) => Object.values(content))) {
+        for (const object of objectsIn(document, schema!)) {
+          expect(object.additionalProperties, operation.name).not.toBe(false);
+          expect(object.required, operation.name).toEqual(Object.keys(object.properties ?? {}));
+        }
+      }
+    }
+  });
+
+  it('accept the examples', () => {
+    for (const port of ['partner', 'admin'] as const) {
+      const checker = new SchemaChecker(documents[port]);
+      const ofPort = operations.filter((operation) => operation.port === port);
+      for (const operation of ofPort) {
+        const media = [operation.body?.content ?? {}, ...operation.responses.map(({ content }) => content)];
+        for (const { schema, example, examples } of media.flatMap((content) => Object.values(content))) {
+          const values = examples
+            ? Object.values(examples).map((item) => follow<{ value: unknown }>(documents[port], item).value)
+            : [example as unknown];
+          for (const value of values) expect(checker.check(schema!, value), operation.name).toBeNull();
+        }
+      }
+    }
+  });
+
+  it('have a type or a choice wherever a value is described', () => {
+    for (const { parameters, name } of operations) {
+      for (const parameter of parameters) {
+        const schema = parameter.schema as SchemaObject;
+        expect(schema.type ?? schema.anyOf, `${name} ${parameter.name}`).toBeDefined();
+      }
+    }
+  });
+});
+
+describe('webhooks', () => {
+  it('describe every event type with the headers of a delivery', () => {
+    const { webhooks = {} } = documents.partner;
+    expect(Object.keys(webhooks)).toEqual([...EVENT_TYPES]);
+    const checker = new SchemaChecker(documents.partner);
+    for (const { post } of Object.values(webhooks)) {
+      const names = (post!.parameters ?? []).map((parameter) => 'name' in parameter && parameter.name);
+      expect(names).toEqual(['X-Service-Signature', 'X-Service-Event', 'X-Service-Delivery']);
+      const { schema, example } = (post!.requestBody as { content: ReadResponse['content'] }).content[
+        'application/json'
+      ]!;
+      expect(checker.check(schema!, example)).toBeNull();
+      expect(checker.check({ $ref: '#/components/schemas/EventResponse' }, example)).toBeNull();
+    }
+  });
+
+  it('are the partners’ business only', () => {
+    expect(documents.admin.webhooks).toBeUndefined();
+  });
+});

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Port } from '../../src/infra/http/openapi/document/index.js';
+import { type Answer, exchange } from '../infra/http-edge/raw-client.js';
+import { type Draft, targetOf, toBytes } from './fuzz/draft.js';
+import { documentedRequest, fuzzedRequest, type Target, validRequest } from './fuzz/requests.js';
+import { faultsOf } from './fuzz/verdict.js';
+import { createWorld, type World } from './fuzz/world.js';
+import { type ReadOperation, readOperations } from './reader.js';
+import { SchemaChecker } from './schemas.js';
+
+/** `FUZZ_SEED=random` explores; a number repeats a run. */
+const SEED =
+  process.env['FUZZ_SEED'] === 'random'
+    ? Math.trunc(Math.random() * 2 ** 31)
+    : Number(process.env['FUZZ_SEED'] ?? 20261121);
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 10);
+const REPEATS = 2;
+/** Their replay has null where the secret was (D20). */
+const SECRET = /"(key|secret)":"[^"]+"/;
+
+const documents: Readonly<Record<Port, OpenAPIObject>> = {
+  partner: readDocument('partner'),
+  admin: readDocument('admin'),
+};
+const operations = [
+  ...readOperations(documents.partner, 'partner'),
+  ...readOperations(documents.admin, 'admin'),
+];
+const checkers = { partner: new SchemaChecker(documents.partner), admin: new SchemaChecker(documents.admin) };
+
+let world: World;
+let calls = 0;
+
+beforeAll(async () => {
+  console.log(`fuzz seed ${SEED}`);
+  world = await createWorld();
+});
+
+afterAll(async () => {
+  console.log(`fuzz calls ${calls}`);
+  await world.stop();
+});
+
+// All of the first before any of the second: fuzzing uses things up.
+describe('the documented request', () => {
+  it.each(operations.map((operation) => [operation.name, operation] as const))(
+    '%s succeeds',
+    async (_name, operation) => {
+      const draft = documentedRequest(targetOn(operation));
+      const success = operation.responses.find(({ status }) => status.startsWith('2'));
+      await send(operation, { ...draft, expected: [Number(success?.status)] });
+    },
+  );
+});
+
+describe('whatever is sent', () => {
+  it.each(operations.map((operation) => [operation.name, operation] as const))(
+    '%s answers as documented',
+    async (_name, operation) => {
+      const before = await world.countRows();
+      await fc.assert(
+        fc.asyncProperty(
+          fuzzedRequest(targetOn(operation)),
+          async (draft) => void (await send(operation, draft)),
+        ),
+        { seed: SEED, numRuns: RUNS },
+      );
+      if (operation.method === 'get') expect(await world.countRows()).toEqual(before);
+    },
+  );
+});
+
+// Libraries look names up in plain objects, where these are always found (D9).
+describe('a name that every object has', () => {
+  const names = ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'];
+
+  it.each(names)('%s is an unknown parameter', async (name) => {
+    const answer = await world.service.admin.get(`/internal/v1/partners?${name}=1`);
+    expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed']);
+  });
+
+  it.each(names)('%s is an unknown field, on top and below', async (name) => {
+    const api = world.service.partnerApi(world.tokens.partner);
+    const money = `{"amount":100000,"currency":"USD","${name}":1}`;
+    for (const more of [`"${name}":1`, `"${name}":{}`, `"max_unit_price":${money}`]) {
+      const answer = await api.post('/v1/orders', `{"package_id":"pkg_fr_1gb_7d",${more}}`);
+      expect(answer.status, more).toBe(400);
+    }
+  });
+});
+
+describe('the same key and request twice', () => {
+  const posts = operations.filter(({ method }) => method === 'post');
+  it.each(posts.map((operation) => [operation.name, operation] as const))(
+    '%s answers the same bytes',
+    async (_name, operation) => {
+      await fc.assert(
+        fc.asyncProperty(validRequest(targetOn(operation)), async (draft) => {
+          const bytes = toBytes(operation, draft);
+          const first = await send(operation, draft, bytes);
+          const second = await send(operation, draft, bytes);
+          const isFinal = first.status < 300 || [402, 409].includes(first.status);
+          expect(second.headers['idempotent-replayed'], first.body).toBe(
+            isFinal ? 'true' : second.headers['idempotent-replayed'],
+          );
+          if (second.headers['idempotent-replayed'] !== 'true') return;
+          expect(second.status).toBe(first.status);
+          expect(second.body).toBe(first.body.replace(SECRET, '"$1":null'));
+          expect(second.headers['location']).toBe(first.headers['location']);
+        }),
+        { seed: SEED, numRuns: REPEATS },
+      );
+    },
+  );
+});
+
+/** Sends a request and expects the answer to be as documented. */
+async function send(
+  operation: ReadOperation,
+  draft: Draft,
+  bytes = toBytes(operation, draft),
+): Promise<Answer> {
+  calls++;
+  // Within 5 s, or it throws.
+  const answer = await exchange(world.ports[operation.port], bytes);
+  const faults = faultsOf(operation, draft, answer, checkers[operation.port]);
+  if (faults.length > 0) {
+    const what = `${draft.method} ${targetOf(operation, draft)} [${draft.mutations.join(', ')}]`;
+    throw new Error(
+      `${faults.join('; ')}\n${what}\n${bytes.toString('utf8').slice(0, 1_500)}\n-> ${answer.status} ${answer.body.slice(0, 600)}`,
+    );
+  }
+  return answer;
+}
+
+function targetOn(operation: ReadOperation): Target {
+  return { document: documents[operation.port], operation, world };
+}
+
+function readDocument(port: Port): OpenAPIObject {
+  return JSON.parse(readFileSync(`docs/openapi/${port}.json`, 'utf8')) as OpenAPIObject;
+}

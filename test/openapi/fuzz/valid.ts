@@ -1,0 +1,82 @@
+import type { OpenAPIObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
+import fc from 'fast-check';
+import { follow } from '../reader.js';
+
+/** Values that a schema accepts. Patterns and formats are kept; what only the service knows (a real id) is not. */
+export function validValue(
+  document: OpenAPIObject,
+  schema: SchemaObject | ReferenceObject,
+): fc.Arbitrary<unknown> {
+  const target = follow<SchemaObject>(document, schema);
+  if (target.enum) return fc.constantFrom(...(target.enum as unknown[]));
+  const choices = target.anyOf ?? target.oneOf ?? target.allOf;
+  if (choices) return fc.oneof(...choices.map((choice) => validValue(document, choice)));
+  const example = target.example as unknown;
+  const types = [target.type ?? 'string'].flat();
+  const made = fc.oneof(...types.map((type) => ofType(document, target, type)));
+  return example === undefined ? made : fc.oneof({ weight: 3, arbitrary: fc.constant(example) }, made);
+}
+
+/** The required properties and some of the others, as JSON texts. */
+export function validFields(
+  document: OpenAPIObject,
+  schema: SchemaObject,
+): fc.Arbitrary<Map<string, string>> {
+  const values = Object.fromEntries(
+    Object.entries(schema.properties ?? {}).map(([name, property]) => [
+      name,
+      validValue(document, property).map((value) => JSON.stringify(value)),
+    ]),
+  );
+  return fc
+    .record(values, { requiredKeys: (schema.required ?? []) as string[] })
+    .map((fields) => new Map(Object.entries(fields) as [string, string][]));
+}
+
+function ofType(document: OpenAPIObject, schema: SchemaObject, type: string): fc.Arbitrary<unknown> {
+  const { minimum, maximum } = schema;
+  switch (type) {
+    case 'null':
+      return fc.constant(null);
+    case 'boolean':
+      return fc.boolean();
+    case 'integer':
+    case 'number':
+      return fc.integer({ min: minimum ?? 0, max: Math.min(maximum ?? 1_000, Number.MAX_SAFE_INTEGER) });
+    case 'array':
+      return fc.array(validValue(document, schema.items ?? {}), {
+        minLength: schema.minItems ?? 0,
+        maxLength: 3,
+      });
+    case 'object':
+      return ofObject(document, schema);
+    default:
+      return ofText(schema);
+  }
+}
+
+function ofObject(document: OpenAPIObject, schema: SchemaObject): fc.Arbitrary<unknown> {
+  if (!schema.properties)
+    return fc.dictionary(fc.stringMatching(/^[a-z]{1,40}$/), fc.string({ maxLength: 20 }), { maxKeys: 3 });
+  return fc.record(
+    Object.fromEntries(
+      Object.entries(schema.properties).map(([name, value]) => [name, validValue(document, value)]),
+    ),
+    { requiredKeys: (schema.required ?? []) as string[] },
+  );
+}
+
+function ofText(schema: SchemaObject): fc.Arbitrary<string> {
+  if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern));
+  if (schema.format === 'date-time') {
+    return fc
+      .date({ min: new Date('2020-01-01'), max: new Date('2040-01-01'), noInvalidDate: true })
+      .map((date) => date.toISOString());
+  }
+  if (schema.format === 'email') return fc.emailAddress();
+  return fc.string({
+    unit: 'grapheme',
+    minLength: schema.minLength ?? 1,
+    maxLength: Math.min(schema.maxLength ?? 60, 60),
+  });
+}

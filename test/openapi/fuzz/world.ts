@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { newId } from '../../../src/common/ids.js';
+import type { Port } from '../../../src/infra/http/openapi/document/index.js';
+import {
+  ADMIN_TOKEN,
+  type ApiAnswer,
+  eventually,
+  type HttpClient,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../../harness/index.js';
+import type { ReadOperation } from '../reader.js';
+
+/** Ids that are there, by the path segment before them; the later ones are for what ends them. */
+type RealIds = Readonly<Record<string, readonly string[]>>;
+
+/** A running service with something of everything in it. */
+export interface World {
+  readonly service: TestService;
+  readonly tokens: Readonly<Record<Port, string>>;
+  readonly ports: Readonly<Record<Port, number>>;
+  realIds(operation: ReadOperation, parameter: string): readonly string[];
+  foreignIds(operation: ReadOperation, parameter: string): readonly string[];
+  /** Rows that only a call can make. */
+  countRows(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+const PREFIXES: Readonly<Record<string, Parameters<typeof newId>[0]>> = {
+  'api-keys': 'key',
+  deliveries: 'dlv',
+  esims: 'esim',
+  events: 'evt',
+  orders: 'ord',
+  partners: 'ptn',
+  replays: 'rpl',
+  requests: 'req',
+  topups: 'top',
+  'webhook-endpoints': 'whe',
+};
+
+export async function createWorld(): Promise<World> {
+  const service = await startTestService();
+  const receiver = await startReceiver();
+  const caller = await service.createPartner('Caller');
+  const victim = await service.createPartner('Victim');
+  const [partner, admin, foreign] = await Promise.all([
+    partnerIds(caller),
+    adminIds(service, victim, receiver),
+    partnerIds(await service.createPartner('Stranger')),
+  ]);
+  const ids: Record<Port, RealIds> = { partner, admin };
+  const portOf = (url: string): number => Number(new URL(url).port);
+  return {
+    service,
+    tokens: { partner: caller.sandboxKey, admin: ADMIN_TOKEN },
+    ports: { partner: portOf(service.process.api!.url), admin: portOf(service.process.admin!.url) },
+    realIds: (operation, parameter) => ids[operation.port][segmentBefore(operation, parameter)] ?? [],
+    foreignIds: (operation, parameter) => {
+      const segment = segmentBefore(operation, parameter);
+      const prefix = PREFIXES[segment];
+      const unknown = prefix ? newId(prefix) : 'pkg_no_such';
+      return operation.port === 'partner' && segment !== 'catalog'
+        ? [unknown, ...(foreign[segment] ?? [])]
+        : [unknown];
+    },
+    countRows: async () => (await service.database.pool.query(COUNT_ROWS)).rows[0] as unknown,
+    stop: async () => {
+      await service.stop();
+      await receiver.close();
+    },
+  };
+}
+
+const TABLES = ['orders', 'partners', 'api_keys', 'webhook_endpoints', 'idempotency_keys', 'audit_log'];
+const COUNT_ROWS = `SELECT ${TABLES.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`;
+
+function segmentBefore({ path }: ReadOperation, parameter: string): string {
+  const segments = path.split('/');
+  return segments[segments.indexOf(`{${parameter}}`) - 1] ?? '';
+}
+
+async function partnerIds({ sandbox }: TestPartner): Promise<RealIds> {
+  const first = await issuedOrder(sandbox, 2);
+  const second = await issuedOrder(sandbox, 1);
+  const events = (await expectOk(sandbox.get('/v1/events'))).body.data as { id: string }[];
+  return {
+    catalog: ['pkg_fr_1gb_7d'],
+    orders: [first.id, second.id],
+    esims: [...first.esims, ...second.esims],
+    events: events.map(({ id }) => id),
+  };
+}
+
+async function adminIds(service: TestService, victim: TestPartner, receiver: TestReceiver): Promise<RealIds> {
+  const { admin } = service;
+  const base = `/internal/v1/partners/${victim.id}`;
+  const endpoints: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { body } = await expectOk(
+      admin.post(`${base}/webhook-endpoints`, { mode: 'sandbox', url: receiver.url }),
+    );
+    endpoints.push(body.data.id as string);
+  }
+  await service.createKey(victim.id, 'sandbox');
+  await issuedOrder(victim.sandbox, 1);
+  const call = await expectOk(victim.sandbox.get('/v1/me'));
+  const requestId = call.headers.get('x-request-id')!;
+  await eventually(
+    'the call is logged',
+    async () => (await admin.get(`/internal/v1/requests/${requestId}`)).status === 200,
+  );
+  const listed = async (path: string): Promise<string[]> =>
+    ((await expectOk(admin.get(path))).body.data as { id: string }[]).map(({ id }) => id);
+  return {
+    partners: [victim.id],
+    'api-keys': await listed(`${base}/api-keys`),
+    'webhook-endpoints': endpoints,
+    deliveries: await eventually('a delivery is made', async () => {
+      const deliveries = await listed(`${base}/webhook-endpoints/${endpoints[0]}/deliveries`);
+      return deliveries.length > 0 && deliveries;
+    }),
+    requests: [requestId],
+  };
+}
+
+async function issuedOrder(api: HttpClient, quantity: number): Promise<{ id: string; esims: string[] }> {
+  const placed = await expectOk(
+    api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity, reference: randomUUID() }),
+  );
+  const id = placed.body.data.id as string;
+  return eventually('the order is issued', async () => {
+    const { data } = (await api.get(`/v1/orders/${id}`)).body;
+    return (
+      data.status === 'issued' && { id, esims: data.esims.map((esim: { esim_id: string }) => esim.esim_id) }
+    );
+  });
+}
+
+async function expectOk(call: Promise<ApiAnswer>): Promise<ApiAnswer> {
+  const answer = await call;
+  if (answer.status >= 300) throw new Error(`the world cannot be made: ${answer.status} ${answer.text}`);
+  return answer;
+}
