@@ -1,215 +1,28 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ErrorCode } from '../../src/common/errors/index.js';
-import { type ApiAnswer, type HttpClient, startTestService, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { expectProblem } from '../harness/expect-problem.js';
-import { placeOrder } from '../harness/order-steps.js';
-import { rawRequest, type RawRequest } from '../harness/raw-http.js';
+import { type Json, orderEnded, placeOrder } from '../harness/order-steps.js';
 
 let service: TestService;
-let key: string;
+let partner: TestPartner;
 let api: HttpClient;
 
 beforeAll(async () => {
   service = await startTestService();
-  const partner = await service.createPartner();
-  key = partner.sandboxKey;
+  partner = await service.createPartner();
   api = partner.sandbox;
 });
 
 afterAll(() => service.stop());
 
 const NO_ORDER = '/v1/orders/ord_00000000000000000000000000';
-const TOO_LARGE = String(65_537);
-const JSON_TYPE: [string, string] = ['Content-Type', 'application/json'];
-const KEY: [string, string] = ['Idempotency-Key', 'a-valid-key-1'];
-
-interface Faulty extends Partial<RawRequest> {
-  readonly path: string;
-}
-
-const send = (request: Faulty, authorization = `Bearer ${key}`): Promise<ApiAnswer> =>
-  rawRequest(api.baseUrl, {
-    ...request,
-    headers: [['Authorization', authorization], ...(request.headers ?? [])],
-  });
-
-/** Each has the fault of its line and every fault of the lines below that can go with it. */
-const IN_ORDER: [string, Faulty, number, ErrorCode][] = [
-  [
-    'an unknown path',
-    { method: 'POST', path: '/v1/nope', headers: [['Content-Length', TOO_LARGE]] },
-    404,
-    'not_found',
-  ],
-  ['a known path below an unknown version', { path: '/v2/orders?x=1' }, 404, 'not_found'],
-  [
-    'an empty id',
-    { method: 'POST', path: '/v1/orders//cancel', headers: [['Content-Length', '0']] },
-    404,
-    'not_found',
-  ],
-  [
-    'an unknown method',
-    {
-      method: 'DELETE',
-      path: '/v1/orders',
-      headers: [
-        ['Content-Type', 'text/plain'],
-        ['Content-Length', TOO_LARGE],
-      ],
-    },
-    405,
-    'method_not_allowed',
-  ],
-  [
-    'another media type',
-    {
-      method: 'POST',
-      path: '/v1/orders',
-      headers: [
-        ['Content-Type', 'text/plain'],
-        ['Content-Length', TOO_LARGE],
-      ],
-    },
-    415,
-    'unsupported_media_type',
-  ],
-  [
-    'no media type',
-    { method: 'POST', path: '/v1/orders', headers: [['Content-Length', TOO_LARGE]] },
-    415,
-    'unsupported_media_type',
-  ],
-  [
-    'a compressed body',
-    {
-      method: 'POST',
-      path: '/v1/orders',
-      headers: [JSON_TYPE, ['Content-Encoding', 'gzip'], ['Content-Length', TOO_LARGE]],
-    },
-    415,
-    'unsupported_media_type',
-  ],
-  [
-    'a body declared too large',
-    { method: 'POST', path: '/v1/orders', headers: [JSON_TYPE, ['Content-Length', TOO_LARGE]] },
-    413,
-    'payload_too_large',
-  ],
-  [
-    'no Idempotency-Key',
-    { method: 'POST', path: '/v1/orders', headers: [JSON_TYPE, ['Content-Length', '1']], body: '{' },
-    400,
-    'idempotency_key_required',
-  ],
-  [
-    'a body that grows too large',
-    {
-      method: 'POST',
-      path: '/v1/orders',
-      headers: [JSON_TYPE, KEY, ['Transfer-Encoding', 'chunked']],
-      body: `${(70_000).toString(16)}\r\n${'{'.repeat(70_000)}\r\n0\r\n\r\n`,
-    },
-    413,
-    'payload_too_large',
-  ],
-  [
-    'a body that is no JSON',
-    { method: 'POST', path: '/v1/orders', headers: [JSON_TYPE, KEY, ['Content-Length', '1']], body: '{' },
-    400,
-    'invalid_json',
-  ],
-  [
-    'an invalid field',
-    { method: 'POST', path: '/v1/orders', headers: [JSON_TYPE, KEY, ['Content-Length', '2']], body: '{}' },
-    400,
-    'validation_failed',
-  ],
-];
-
-describe('order of checks (D7)', () => {
-  it.each(IN_ORDER)('%s, with a valid key', async (_name, request, status, code) => {
-    const answer = await send(request);
-    expectProblem(answer, status, code);
-    expect(answer.headers.get('x-ratelimit-limit')).not.toBeNull();
-    if (code === 'method_not_allowed') expect(answer.headers.get('allow')).toBe('GET, POST');
-  });
-
-  it.each(IN_ORDER)('%s, from nobody: 401', async (_name, request) => {
-    const answer = await send(request, 'Bearer svc_sk_test_nobody');
-    expectProblem(answer, 401, 'unauthorized');
-    expect(answer.headers.get('allow')).toBeNull();
-  });
-
-  it.each(['HEAD', 'OPTIONS', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND'])(
-    'answers %s with 405 where the path exists, and with 401 to nobody',
-    async (method) => {
-      for (const path of ['/v1/orders', '/v1/me', NO_ORDER]) {
-        const answer = await send({ method, path });
-        expect([answer.status, answer.headers.get('allow')?.split(', ')]).toEqual([
-          405,
-          expect.arrayContaining(['GET']),
-        ]);
-        expect((await send({ method, path }, 'Bearer x')).status).toBe(401);
-      }
-    },
-  );
-
-  it.each([
-    '/v1/%zz',
-    '/v1/orders/%',
-    '//v1/me',
-    '/v1/me/',
-    '/',
-    '/livez',
-    '/readyz',
-    '/metrics',
-    '/internal/v1/partners',
-    '/openapi.json',
-  ])('has nothing anonymous at %s', async (path) =>
-    expectProblem(await send({ path }, 'Bearer x'), 401, 'unauthorized'),
-  );
-
-  it('frees the key of a call that failed validation', async () => {
-    const idempotencyKey = 'used-after-all-1';
-    expectProblem(
-      await api.post('/v1/orders', { quantity: 1 }, { idempotencyKey }),
-      400,
-      'validation_failed',
-    );
-    const answer = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
-    expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([202, null]);
-  });
-
-  it.each(['', 'seven77', 'x'.repeat(129), 'with space', 'with.dot', 'ünicode', '"quoted-key"'])(
-    'refuses the Idempotency-Key "%s"',
-    async (value) => {
-      const headers: [string, string][] = [JSON_TYPE, ['Idempotency-Key', value], ['Content-Length', '2']];
-      expectProblem(
-        await send({ method: 'POST', path: '/v1/orders', headers, body: '{}' }),
-        400,
-        'idempotency_key_required',
-      );
-    },
-  );
-
-  it('refuses two Idempotency-Key headers', async () => {
-    const headers = [JSON_TYPE, KEY, KEY, ['Content-Length', '2'] as const];
-    expectProblem(
-      await send({ method: 'POST', path: '/v1/orders', headers, body: '{}' }),
-      400,
-      'idempotency_key_required',
-    );
-  });
-
-  it.each(['eight888', 'x'.repeat(128), 'A-z_0-9-A-z_0-9'])(
-    'takes the Idempotency-Key "%s"',
-    async (idempotencyKey) => {
-      const answer = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey });
-      expect(answer.status).toBe(202);
-    },
-  );
-});
+const ORDER = { package_id: 'pkg_fr_1gb_7d' };
 
 describe('envelopes (D5, D6)', () => {
   it('wraps one object, a list and a problem in exactly the documented fields', async () => {
@@ -270,4 +83,129 @@ describe('envelopes (D5, D6)', () => {
       expect(answer.text).not.toContain(value);
     }
   });
+});
+
+describe('request ids (D8) and the call log (D38)', () => {
+  const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+  it('are ours, the same in header and body, and new in every call', async () => {
+    const mine = { 'x-request-id': 'req_01ARZ3NDEKTSV4RRFFQ69G5FAV' };
+    const answers = await Promise.all([
+      api.get('/v1/me', mine),
+      api.get('/v1/orders', mine),
+      api.get('/v1/catalog', mine),
+      api.get('/v1/events', mine),
+      api.get('/v1/nope', mine),
+      api.get(NO_ORDER, mine),
+      api.post('/v1/orders', ORDER, { headers: mine }),
+      api.post('/v1/orders', {}, { headers: mine }),
+      api.post(`${NO_ORDER}/cancel`, undefined, { headers: mine }),
+      service.partnerApi(null).get('/v1/me', mine),
+    ]);
+    for (const answer of answers) {
+      expect(answer.body.request_id).toMatch(REQUEST_ID);
+      expect(answer.headers.get('x-request-id')).toBe(answer.body.request_id);
+    }
+    const ids = answers.map((answer) => answer.body.request_id as string);
+    expect(new Set([...ids, mine['x-request-id']]).size).toBe(answers.length + 1);
+  });
+
+  it.each([
+    [202, ORDER],
+    [404, { package_id: 'pkg_no_such' }],
+    [409, { package_id: 'pkg_fr_topup_1gb_7d' }],
+  ])('are the first call’s in the replay of a %i, whose own id is in the call log', async (status, body) => {
+    const idempotencyKey = `replayed-${status}`;
+    const first = await api.post('/v1/orders', body, { idempotencyKey });
+    const replay = await api.post('/v1/orders', body, { idempotencyKey });
+    expect([first.status, replay.status, replay.text]).toEqual([status, status, first.text]);
+    for (const name of ['x-request-id', 'location', 'content-type']) {
+      expect(replay.headers.get(name)).toBe(first.headers.get(name));
+    }
+    expect([first, replay].map((answer) => answer.headers.get('idempotent-replayed'))).toEqual([
+      null,
+      'true',
+    ]);
+
+    const firstId = first.body.request_id as string;
+    const [call, ...more] = await loggedCalls(`replay_of=${firstId}`);
+    expect(more).toEqual([]);
+    expect(call).toMatchObject({
+      replay_of: firstId,
+      status,
+      method: 'POST',
+      route: '/v1/orders',
+      mode: 'sandbox',
+    });
+    expect(call!['request_id']).toMatch(REQUEST_ID);
+    expect(call!['request_id']).not.toBe(firstId);
+    expect(await loggedCalls(`request_id=${firstId}`)).toMatchObject([{ replay_of: null, status }]);
+  });
+
+  it('are logged with the error code, of refusals by a rule and their replays too', async () => {
+    const idempotencyKey = 'a-logged-refusal-1';
+    const refused = { package_id: 'pkg_no_such' };
+    const first = await api.post('/v1/orders', refused, { idempotencyKey });
+    await api.post('/v1/orders', refused, { idempotencyKey });
+    const firstId = first.body.request_id as string;
+    expect(await loggedCalls(`request_id=${firstId}`)).toMatchObject([{ error_code: 'not_found' }]);
+    expect(await loggedCalls(`replay_of=${firstId}`)).toMatchObject([{ error_code: 'not_found' }]);
+  });
+
+  it('are logged with key, partner, status and latency, whatever the answer', async () => {
+    const { key_id } = (await api.get('/v1/me')).body.data;
+    const calls: [string, number, string | null][] = [
+      ['/v1/me', 200, '/v1/me'],
+      [NO_ORDER, 404, '/v1/orders/:id'],
+      ['/v1/nope', 404, null],
+      ['/v1/orders?limit=0', 400, '/v1/orders'],
+    ];
+    for (const [path, status, route] of calls) {
+      const requestId = (await api.get(path)).body.request_id as string;
+      const [call] = await loggedCalls(`request_id=${requestId}`);
+      expect(call).toMatchObject({
+        key_id,
+        partner_id: partner.id,
+        status,
+        route,
+        mode: 'sandbox',
+        method: 'GET',
+      });
+      expect(call!['latency_ms']).toBeGreaterThan(0);
+    }
+  });
+
+  it('are logged for nobody’s calls too, findable by the portal team', async () => {
+    const refused = await service.partnerApi('svc_sk_test_nobody').get('/v1/me');
+    const requestId = refused.body.request_id as string;
+    const call = await eventually('the row', async () => {
+      const answer = await service.admin.get(`/internal/v1/requests/${requestId}`);
+      return answer.status === 200 && (answer.body.data as Json);
+    });
+    expect(call).toMatchObject({ request_id: requestId, status: 401, key_id: null, partner_id: null });
+  });
+
+  it('does not log what is secret', async () => {
+    const { id } = await placeOrder(api, ORDER);
+    const order = await orderEnded(api, id as string);
+    const install = await api.get(`/v1/esims/${order['esims'][0].esim_id}?secret=query`);
+    expectProblem(install, 400, 'validation_failed');
+    await loggedCalls(`request_id=${install.body.request_id}`);
+    const { rows } = await service.database.pool.query('SELECT * FROM api_calls');
+    expect(JSON.stringify(rows)).not.toContain('secret=query');
+    expect(JSON.stringify(rows)).not.toContain(partner.sandboxKey.slice(-32));
+  });
+
+  /** Rows of the call log, visible within 1 s of the answer; twice that is given to a busy machine. */
+  async function loggedCalls(filter: string): Promise<Json[]> {
+    return eventually(
+      `a row with ${filter}`,
+      async () => {
+        const answer = await service.admin.get(`/internal/v1/partners/${partner.id}/requests?${filter}`);
+        const calls = answer.body.data as Json[];
+        return calls.length > 0 && calls;
+      },
+      2_000,
+    );
+  }
 });

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { connect, type Socket } from 'node:net';
 import type { ApiAnswer } from './http-client.js';
 
 export interface RawRequest {
@@ -16,23 +15,39 @@ export async function rawRequest(baseUrl: string, request: RawRequest): Promise<
   const { hostname, port, host } = new URL(baseUrl);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
-  const lines = [['Host', host], ['Connection', 'close'], ...request.headers].map(
-    ([n, v]) => `${n}: ${v}\r\n`,
-  );
-  socket.write(`${request.method ?? 'GET'} ${request.path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  const headers = [['Host', host], ...request.headers].map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`${request.method ?? 'GET'} ${request.path} HTTP/1.1\r\n${headers.join('')}\r\n`);
   if (request.body !== undefined) socket.write(request.body);
-  return parseAnswer(await text(socket));
+  try {
+    return await readAnswer(socket, request.method === 'HEAD');
+  } finally {
+    socket.destroy();
+  }
 }
 
-function parseAnswer(received: string): ApiAnswer {
-  const [head = '', body = ''] = received.split('\r\n\r\n', 2);
-  const [statusLine = '', ...lines] = head.split('\r\n');
-  const headers = new Headers(
-    lines.map((line): [string, string] => [
-      line.slice(0, line.indexOf(':')),
-      line.slice(line.indexOf(':') + 1).trim(),
-    ]),
-  );
+/** Reads as far as the announced length: the server may keep the connection open. */
+async function readAnswer(socket: Socket, headOnly: boolean): Promise<ApiAnswer> {
+  let received = '';
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    received += chunk.toString('latin1');
+    const answer = parseAnswer(received, headOnly);
+    if (answer) return answer;
+  }
+  throw new Error(`the connection ended after: ${JSON.stringify(received)}`);
+}
+
+function parseAnswer(received: string, headOnly: boolean): ApiAnswer | null {
+  const headEnd = received.indexOf('\r\n\r\n');
+  if (headEnd < 0) return null;
+  const [statusLine = '', ...lines] = received.slice(0, headEnd).split('\r\n');
+  const headers = new Headers(lines.map((line): [string, string] => split(line)));
+  const body = received.slice(headEnd + 4);
+  if (!headOnly && body.length < Number(headers.get('content-length') ?? 0)) return null;
   const status = Number(statusLine.split(' ')[1]);
   return { status, headers, text: body, body: body.startsWith('{') ? JSON.parse(body) : undefined };
+}
+
+function split(line: string): [string, string] {
+  const colon = line.indexOf(':');
+  return [line.slice(0, colon), line.slice(colon + 1).trim()];
 }

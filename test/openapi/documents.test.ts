@@ -1,4 +1,4 @@
-import type { OpenAPIObject, SchemaObject } from '@nestjs/swagger';
+import type { SchemaObject } from '@nestjs/swagger';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDocuments, type Documents } from '../../src/apps/openapi.js';
 import {

@@ -20,7 +20,12 @@ export class CallsQueryDto extends ListQueryDto {
   @ShortText(32)
   method?: string;
 
-  @ApiPropertyOptional({ type: String, maxLength: 200, example: '/v1/orders/:id', description: 'The pattern, not the path.' })
+  @ApiPropertyOptional({
+    type: String,
+    maxLength: 200,
+    example: '/v1/orders/:id',
+    description: 'The pattern, not the path.',
+  })
   @Optional()
   @ShortText(200)
   route?: string;

@@ -46,7 +46,10 @@ export class EventsController {
   constructor(private readonly feed: EventFeed) {}
 
   @Get()
-  @AnswersPage(EventResponse, { summary: 'List events, oldest first, as webhooks deliver them', endless: true })
+  @AnswersPage(EventResponse, {
+    summary: 'List events, oldest first, as webhooks deliver them',
+    endless: true,
+  })
   async listEvents(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EventsQueryDto,

@@ -85,4 +85,3 @@ function wholeBodyMutations({ body }: Ground): Mutation[] {
     ),
   ];
 }
-

@@ -79,4 +79,3 @@ export function pathMutations({ operation, foreignIds, body }: Ground): Mutation
       ),
   ];
 }
-

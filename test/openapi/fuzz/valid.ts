@@ -29,8 +29,8 @@ export function validFields(
     ]),
   );
   return fc
-    .record(values, { requiredKeys: (schema.required ?? []) as string[] })
-    .map((fields) => new Map(Object.entries(fields) as [string, string][]));
+    .record(values, { requiredKeys: schema.required ?? [] })
+    .map((fields) => new Map<string, string>(Object.entries(fields)));
 }
 
 function ofType(document: OpenAPIObject, schema: SchemaObject, type: string): fc.Arbitrary<unknown> {
@@ -62,7 +62,7 @@ function ofObject(document: OpenAPIObject, schema: SchemaObject): fc.Arbitrary<u
     Object.fromEntries(
       Object.entries(schema.properties).map(([name, value]) => [name, validValue(document, value)]),
     ),
-    { requiredKeys: (schema.required ?? []) as string[] },
+    { requiredKeys: schema.required ?? [] },
   );
 }
 
