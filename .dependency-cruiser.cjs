@@ -11,10 +11,10 @@ const MAY_USE = {
   'call-log': ['auth', 'partners', 'api-keys'],
   catalog: ['auth'],
   providers: ['catalog'],
-  events: ['auth'],
-  esims: ['auth', 'catalog', 'events', 'providers'],
+  events: ['auth', 'partners'],
+  esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit'],
-  orders: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet'],
+  orders: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
   topups: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet'],
   webhooks: ['auth', 'audit', 'events', 'partners'],
 };

@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ChildLink } from './child-link.js';
 import type { Cleanups } from './cleanups.js';
 import { LoadGenerator } from './load/load-generator.js';
 import { interleave, measure, type Measurement, ratios } from './measurement.js';
 import type { BenchOptions } from './options.js';
-import { row, type Row, type Section } from './report/report.js';
+import { detail, disturbance } from './report/detail.js';
+import { row, type Section } from './report/report.js';
 import { DatabaseServer } from './service/database-server.js';
 import { createPartners } from './service/partners.js';
 import { ServiceProcess } from './service/service-process.js';
@@ -12,6 +14,8 @@ const DATABASE = 'bench_catalog';
 /** 25 packages, the default page. */
 const PATH = '/v1/catalog';
 const MANY_KEYS = 1_000;
+/** Rows are visible within a second. */
+const LOG_DELAY_MS = 2_000;
 const TARGET_ONE_KEY = 0.6;
 const TARGET_MANY_KEYS = 0.4;
 
@@ -22,6 +26,8 @@ export interface CatalogBed {
   readonly keys: readonly string[];
   readonly generator: LoadGenerator;
   readonly payloadBytes: number;
+  /** Calls that the API has answered. */
+  apiCalls: number;
 }
 
 export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
@@ -44,6 +50,8 @@ export async function benchCatalog(options: BenchOptions, cleanups: Cleanups): P
         ...detail('bare Fastify', results.bare),
         ...detail('one key', results.oneKey),
         ...detail('1,000 keys', results.manyKeys),
+        row('call log rows per call', 'x', [await loggedShare(bed)]),
+        ...disturbance(results),
       ],
       notes: [
         'API: key check and rate limit in PostgreSQL for every call, call log rows and lines on, PostgreSQL durable.',
@@ -81,34 +89,32 @@ export async function prepareCatalog(options: BenchOptions, cleanups: Cleanups):
     keys,
     generator: cleanups.stopping(new LoadGenerator()),
     payloadBytes: Buffer.byteLength(JSON.stringify(payload)),
+    apiCalls: 1,
   };
 }
 
 /** One round of load on one of the two servers. */
-export function load(
-  { api, bare, server, generator }: CatalogBed,
+export async function load(
+  bed: CatalogBed,
   { connections, warmupMs, roundMs }: BenchOptions,
   target: 'api' | 'bare',
   keys: readonly string[],
 ): Promise<Measurement> {
+  const { api, bare, server, generator } = bed;
   const isApi = target === 'api';
   const baseUrl = isApi ? api.apiUrl : bare.baseUrl;
   const watched = { serverPid: isApi ? api.pid : bare.pid, databasePid: isApi ? server.pid : null };
-  return measure(watched, () =>
+  const measurement = await measure(watched, () =>
     generator.run({ baseUrl, path: PATH, keys, connections, warmupMs, durationMs: roundMs }, 200),
   );
+  if (isApi) bed.apiCalls += measurement.answeredInAll;
+  return measurement;
 }
 
-/** What explains a ratio. */
-export function detail(name: string, rounds: readonly Measurement[]): Row[] {
-  const figure = (what: string, unit: string, of: (one: Measurement) => number | null): Row =>
-    row(`${name}: ${what}`, unit, rounds.map(of));
-  return [
-    figure('calls', '/s', (one) => one.perSecond),
-    figure('latency p50', 'ms', (one) => one.p50Ms),
-    figure('latency p99', 'ms', (one) => one.p99Ms),
-    figure('CPU of its process per call', 'us', (one) => one.serverCpuUs),
-    figure('CPU of PostgreSQL per call', 'us', (one) => one.databaseCpuUs),
-    figure('CPU of the generator', 'cores', (one) => one.generatorCpu),
-  ];
+/** A throughput with half a call log would be no throughput (D38). */
+async function loggedShare({ server, apiCalls }: CatalogBed): Promise<number> {
+  await sleep(LOG_DELAY_MS);
+  const sql = 'SELECT count(*)::int AS rows FROM api_calls';
+  const [logged] = await server.query<{ rows: number }>(sql, [], DATABASE);
+  return (logged?.rows ?? 0) / apiCalls;
 }

@@ -1,11 +1,14 @@
+import os from 'node:os';
 import type { LoadReport } from './load/plan.js';
 import { cpuSecondsOf, cpuSecondsOfTree } from './service/process-facts.js';
 
 /** One round of one subject. */
 export interface Measurement extends LoadReport {
-  /** CPU time per call, warm-up included; null without /proc. Noise from other processes hardly moves it. */
+  /** CPU time per call, warm-up included; null without /proc. Noise from other programs hardly moves it. */
   readonly serverCpuUs: number | null;
   readonly databaseCpuUs: number | null;
+  /** Cores that programs other than ours took meanwhile; null without /proc. */
+  readonly otherCpu: number | null;
 }
 
 export interface Watched {
@@ -13,22 +16,48 @@ export interface Watched {
   readonly databasePid: number | null;
 }
 
+/** CPU seconds so far. */
+interface CpuTimes {
+  readonly server: number | null;
+  readonly database: number | null;
+  readonly machine: number;
+}
+
 /** Runs `load` and charges the CPU time of the processes meanwhile to its calls. */
 export async function measure(watched: Watched, load: () => Promise<LoadReport>): Promise<Measurement> {
-  const cpu = (): readonly [number | null, number | null] => [
-    cpuSecondsOf(watched.serverPid),
-    watched.databasePid === null ? null : cpuSecondsOfTree(watched.databasePid),
-  ];
-  const [serverBefore, databaseBefore] = cpu();
+  const startedAtMs = performance.now();
+  const before = readCpuTimes(watched);
   const report = await load();
-  const [serverAfter, databaseAfter] = cpu();
-  const perCall = (before: number | null, after: number | null): number | null =>
-    before === null || after === null ? null : ((after - before) / report.answeredInAll) * 1e6;
+  const after = readCpuTimes(watched);
+  const seconds = (performance.now() - startedAtMs) / 1_000;
+  const server = difference(before.server, after.server);
+  const database = difference(before.database, after.database);
+  const perCall = (spent: number | null): number | null => spent && (spent / report.answeredInAll) * 1e6;
   return {
     ...report,
-    serverCpuUs: perCall(serverBefore, serverAfter),
-    databaseCpuUs: perCall(databaseBefore, databaseAfter),
+    serverCpuUs: perCall(server),
+    databaseCpuUs: perCall(database),
+    otherCpu:
+      server &&
+      Math.max(
+        0,
+        (after.machine - before.machine - server - (database ?? 0)) / seconds - report.generatorCpu,
+      ),
   };
+}
+
+function readCpuTimes({ serverPid, databasePid }: Watched): CpuTimes {
+  return {
+    server: cpuSecondsOf(serverPid),
+    database: databasePid === null ? null : cpuSecondsOfTree(databasePid),
+    machine: os
+      .cpus()
+      .reduce((sum, { times }) => sum + (times.user + times.nice + times.sys + times.irq) / 1_000, 0),
+  };
+}
+
+function difference(before: number | null, after: number | null): number | null {
+  return before === null || after === null ? null : after - before;
 }
 
 /**

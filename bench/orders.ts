@@ -1,11 +1,11 @@
 import type { Cleanups } from './cleanups.js';
 import { benchDelivery } from './delivery.js';
-import { detail } from './catalog.js';
 import { readTransaction } from './limits/captured-transaction.js';
 import { RawTransactions, type RawStatement } from './limits/raw-transactions.js';
 import { LoadGenerator } from './load/load-generator.js';
 import { interleave, measure, type Measurement, ratios } from './measurement.js';
 import type { BenchOptions } from './options.js';
+import { detail, disturbance } from './report/detail.js';
 import { row, type Section } from './report/report.js';
 import { DatabaseServer } from './service/database-server.js';
 import { type BenchPartner, createPartners } from './service/partners.js';
@@ -61,7 +61,12 @@ export async function benchOrders(options: BenchOptions, cleanups: Cleanups): Pr
       ...detail('raw pg loop', results.raw),
       ...detail('API', results.api),
       ...detail('API with a worker at work', results.withWorker),
-      row('one worker, one partner: orders issued after the load', '/s', issuedPerSecond.slice(-options.rounds)),
+      row(
+        'one worker, one partner: orders issued after the load',
+        '/s',
+        issuedPerSecond.slice(-options.rounds),
+      ),
+      ...disturbance({ raw: results.raw, api: results.api }),
     ],
     notes: [
       `Raw pg loop: the transaction of one POST, read from the server's log, repeated by ${options.connections} callers`,

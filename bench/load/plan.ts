@@ -22,6 +22,6 @@ export interface LoadReport {
   readonly statuses: Readonly<Record<string, number>>;
   /** Answers, those of the warm-up included: what the CPU time of all the processes was spent on. */
   readonly answeredInAll: number;
-  /** Share of one core that the generator itself took. */
+  /** Cores that the generator itself took. */
   readonly generatorCpu: number;
 }

@@ -16,7 +16,7 @@ const SEED =
   process.env['FUZZ_SEED'] === 'random'
     ? Math.trunc(Math.random() * 2 ** 31)
     : Number(process.env['FUZZ_SEED'] ?? 20261121);
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 10);
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 8);
 const REPEATS = 2;
 /** Their replay has null where the secret was (D20). */
 const SECRET = /"(key|secret)":"[^"]+"/;
@@ -73,6 +73,21 @@ describe('whatever is sent', () => {
   );
 });
 
+describe('an id that is nobody’s or somebody else’s', () => {
+  const withIds = operations.filter(({ path }) => path.includes('{'));
+  it.each(withIds.map((operation) => [operation.name, operation] as const))(
+    '%s is one 404',
+    async (_name, operation) => {
+      const draft = documentedRequest(targetOn(operation));
+      for (const parameter of Object.keys(draft.ids)) {
+        for (const id of world.foreignIds(operation, parameter)) {
+          await send(operation, { ...draft, ids: { ...draft.ids, [parameter]: id }, expected: [404] });
+        }
+      }
+    },
+  );
+});
+
 // Libraries look names up in plain objects, where these are always found (D9).
 describe('a name that every object has', () => {
   const names = ['constructor', '__proto__', 'toString', 'valueOf', 'hasOwnProperty'];
@@ -89,6 +104,12 @@ describe('a name that every object has', () => {
       const answer = await api.post('/v1/orders', `{"package_id":"pkg_fr_1gb_7d",${more}}`);
       expect(answer.status, more).toBe(400);
     }
+  });
+
+  it.each(names)('%s in the metadata is refused or kept, never lost', async (name) => {
+    const api = world.service.partnerApi(world.tokens.partner);
+    const answer = await api.post('/v1/orders', `{"package_id":"pkg_fr_1gb_7d","metadata":{"${name}":"x"}}`);
+    if (answer.status !== 400) expect(answer.text).toContain(`"metadata":{"${name}":"x"}`);
   });
 });
 

@@ -2,7 +2,8 @@ import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { ExistingPartner } from '../../partners/index.js';
+import { ListAnswer, toListOptions } from '../../infra/http/index.js';
 import { AnswersPage } from '../../infra/http/openapi/index.js';
 import { EsimsQueryDto } from '../api/esim-requests.dto.js';
 import { EsimResponse, toEsimResponse } from '../api/esim.response.js';
@@ -18,7 +19,7 @@ export class PartnerEsimsController {
   @Get()
   @AnswersPage(EsimResponse, { summary: "List a partner's eSIMs in both modes, without install data" })
   async listPartnerEsims(
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: EsimsQueryDto,
   ): Promise<ListAnswer<EsimResponse>> {
     const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };

@@ -3,7 +3,8 @@ import { ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, ListQueryDto, Optional, PathId, toListOptions } from '../../infra/http/index.js';
+import { ExistingPartner } from '../../partners/index.js';
+import { ListAnswer, ListQueryDto, Optional, toListOptions } from '../../infra/http/index.js';
 import { AnswersPage } from '../../infra/http/openapi/index.js';
 import { EventResponse } from '../api/events.controller.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
@@ -26,7 +27,7 @@ export class PartnerEventsController {
   @Get()
   @AnswersPage(EventResponse, { summary: "List a partner's events in both modes, newest first" })
   async listPartnerEvents(
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: PartnerEventsQueryDto,
   ): Promise<ListAnswer<EventResponse>> {
     const page = await this.events.listOfPartner(partnerId, query.type, toListOptions(query));

@@ -2,7 +2,8 @@ import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { ExistingPartner } from '../../partners/index.js';
+import { ListAnswer, toListOptions } from '../../infra/http/index.js';
 import { AnswersPage } from '../../infra/http/openapi/index.js';
 import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
 import { OrderResponse, toOrderResponse } from '../api/order.response.js';
@@ -18,7 +19,7 @@ export class PartnerOrdersController {
   @Get()
   @AnswersPage(OrderResponse, { summary: "List a partner's orders in both modes, newest first" })
   async listPartnerOrders(
-    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: OrdersQueryDto,
   ): Promise<ListAnswer<OrderResponse>> {
     const page = await this.orders.list({ partnerId }, toOrderFilters(query), toListOptions(query));

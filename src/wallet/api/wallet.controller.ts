@@ -21,8 +21,9 @@ const MOCK_BALANCE: BalanceResponse = {
 export class WalletController {
   @Get('balance')
   @AnswersPage(BalanceResponse, { summary: 'Get the balance in every currency' })
-  getBalance(@Caller() caller: PartnerPrincipal): readonly BalanceResponse[] {
-    return caller.mode === 'sandbox' ? [MOCK_BALANCE] : [];
+  getBalance(@Caller() caller: PartnerPrincipal): ListAnswer<BalanceResponse> {
+    const items = caller.mode === 'sandbox' ? [MOCK_BALANCE] : [];
+    return new ListAnswer<BalanceResponse>({ items, hasMore: false, nextCursor: null });
   }
 
   @Get('transactions')

@@ -23,6 +23,7 @@ export interface World {
   readonly tokens: Readonly<Record<Port, string>>;
   readonly ports: Readonly<Record<Port, number>>;
   realIds(operation: ReadOperation, parameter: string): readonly string[];
+  /** Well-formed ids of nobody or somebody else: the caller must not tell the two apart (D14). */
   foreignIds(operation: ReadOperation, parameter: string): readonly string[];
   /** Rows that only a call can make. */
   countRows(): Promise<unknown>;
@@ -63,9 +64,11 @@ export async function createWorld(): Promise<World> {
       const segment = segmentBefore(operation, parameter);
       const prefix = PREFIXES[segment];
       const unknown = prefix ? newId(prefix) : 'pkg_no_such';
-      return operation.port === 'partner' && segment !== 'catalog'
-        ? [unknown, ...(foreign[segment] ?? [])]
-        : [unknown];
+      if (operation.port === 'partner')
+        return [unknown, ...(segment === 'catalog' ? [] : (foreign[segment] ?? []))];
+      // Another partner is there, but nothing of the victim's is below it.
+      const isBelow = segment === 'partners' && operation.path.split('{').length > 2;
+      return isBelow ? [unknown, caller.id] : [unknown];
     },
     countRows: async () => (await service.database.pool.query(COUNT_ROWS)).rows[0] as unknown,
     stop: async () => {

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { expectProblem, withoutRequestId } from '../harness/expect-problem.js';
+import { addLivePackage, copyToLive, type OrderRows, rowsOf } from '../harness/live-rows.js';
+import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
+
+let service: TestService;
+let a: TestPartner;
+let b: TestPartner;
+/** A's live key. */
+let aLive: HttpClient;
+/** The newest of A's sandbox orders, and its twin in live. */
+let sandboxRows: OrderRows;
+let liveRows: OrderRows;
+
+beforeAll(async () => {
+  service = await startTestService();
+  [a, b] = await Promise.all([service.createPartner('A'), service.createPartner('B')]);
+  aLive = service.partnerApi(await service.createKey(a.id, 'live'));
+  for (const reference of ['a-1', 'a-2', 'a-3']) {
+    const { id } = await placeOrder(a.sandbox, { package_id: 'pkg_fr_1gb_7d', reference });
+    await orderEnded(a.sandbox, id as string);
+    sandboxRows = await rowsOf(service.database, id as string);
+    liveRows = await copyToLive(service.database, sandboxRows);
+  }
+  await addLivePackage(service.database, 'pkg_live_only');
+});
+
+afterAll(() => service.stop());
+
+interface Stranger {
+  readonly name: string;
+  readonly api: () => HttpClient;
+  readonly target: () => OrderRows;
+}
+
+const STRANGERS: Stranger[] = [
+  { name: "A's sandbox key at A's live rows", api: () => a.sandbox, target: () => liveRows },
+  { name: "A's live key at A's sandbox rows", api: () => aLive, target: () => sandboxRows },
+  { name: "B's key at A's sandbox rows", api: () => b.sandbox, target: () => sandboxRows },
+  { name: "B's key at A's live rows", api: () => b.sandbox, target: () => liveRows },
+];
+
+type Operation = readonly ['GET' | 'POST', (rows: OrderRows) => string, body?: object];
+
+const ORDER_PATHS: Operation[] = [
+  ['GET', ({ orderId }) => `/v1/orders/${orderId}`],
+  ['POST', ({ orderId }) => `/v1/orders/${orderId}/cancel`],
+];
+const ESIM_PATHS: Operation[] = [
+  ['GET', ({ esimId }) => `/v1/esims/${esimId}`],
+  ['GET', ({ esimId }) => `/v1/esims/${esimId}/qr`],
+  ['GET', ({ esimId }) => `/v1/esims/${esimId}/usage`],
+  ['GET', ({ esimId }) => `/v1/esims/${esimId}/topup-packages`],
+];
+const SANDBOX_PATHS: Operation[] = [
+  ['POST', ({ esimId }) => `/v1/sandbox/esims/${esimId}/activate`],
+  ['POST', ({ esimId }) => `/v1/sandbox/esims/${esimId}/consume`, { bytes: 1 }],
+  ['POST', ({ esimId }) => `/v1/sandbox/esims/${esimId}/expire`],
+];
+const EVENT_PATHS: Operation[] = [['GET', ({ eventId }) => `/v1/events/${eventId}`]];
+
+const NEVER_EXISTED: OrderRows = {
+  orderId: 'ord_00000000000000000000000000',
+  esimId: 'esim_00000000000000000000000000',
+  eventId: 'evt_00000000000000000000000000',
+};
+
+describe.each(STRANGERS)('$name', ({ api, target }) => {
+  it('gets, by any id and operation, the 404 of what never existed, byte for byte', async () => {
+    const operations = [...ORDER_PATHS, ...ESIM_PATHS, ...EVENT_PATHS];
+    if (api() !== aLive) operations.push(...SANDBOX_PATHS);
+    for (const [method, path, body] of operations) {
+      const [answer, unknown] = await Promise.all(
+        [target(), NEVER_EXISTED].map((rows) => api().call(method, path(rows), { body })),
+      );
+      expectProblem(answer!, 404, 'not_found');
+      expect(withoutRequestId(answer!)).toBe(withoutRequestId(unknown!));
+      expect([...answer!.headers.keys()].sort()).toEqual([...unknown!.headers.keys()].sort());
+    }
+  });
+
+  it('finds nothing in any list, whatever the filter', async () => {
+    const { orderId, esimId, eventId } = target();
+    const { rows } = await service.database.pool.query('SELECT iccid FROM esims WHERE id = $1', [esimId]);
+    const queries = [
+      '/v1/orders',
+      '/v1/orders?status=issued',
+      '/v1/orders?reference=a-3',
+      '/v1/orders?created_after=2001-01-01T00:00:00Z',
+      '/v1/esims',
+      '/v1/esims?status=issued',
+      `/v1/esims?order_id=${orderId}`,
+      `/v1/esims?iccid=${rows[0].iccid}`,
+      '/v1/events',
+      '/v1/events?type=order.issued',
+    ];
+    for (const query of queries) {
+      const { text } = await api().get(query);
+      for (const id of [orderId, esimId, eventId]) expect(text, query).not.toContain(id);
+    }
+  });
+});
+
+describe('the owner', () => {
+  it.each<[string, () => HttpClient, () => OrderRows]>([
+    ['sandbox', () => a.sandbox, () => sandboxRows],
+    ['live', () => aLive, () => liveRows],
+  ])('sees the rows of its own mode: %s', async (mode, api, rows) => {
+    for (const [, path] of [...ESIM_PATHS, ...EVENT_PATHS, ORDER_PATHS[0]!]) {
+      expect((await api().get(path(rows()))).status, path(rows())).toBe(200);
+    }
+    expect((await api().get('/v1/orders')).body.data.map((order: Json) => order['mode'])).toEqual([
+      mode,
+      mode,
+      mode,
+    ]);
+    expect((await api().get('/v1/orders?reference=a-3')).body.data).toMatchObject([{ id: rows().orderId }]);
+    expect((await readFeed(api())).map((event) => event['id'])).toContain(rows().eventId);
+    expect((await api().get('/v1/me')).body.data).toMatchObject({ mode, partner_id: a.id });
+  });
+
+  it('finds its rows untouched by what strangers tried', async () => {
+    const { rows } = await service.database.pool.query(
+      'SELECT DISTINCT status, profile_status, used_bytes FROM esims',
+    );
+    expect(rows).toEqual([{ status: 'issued', profile_status: 'released', used_bytes: '0' }]);
+    expect((await service.database.pool.query('SELECT DISTINCT status FROM orders')).rows).toEqual([
+      { status: 'issued' },
+    ]);
+  });
+});
+
+describe('cursors', () => {
+  it.each(['/v1/orders?limit=1', '/v1/esims?limit=1', '/v1/catalog?limit=1', '/v1/events?limit=1'])(
+    'of %s are good for their own partner and mode only',
+    async (path) => {
+      const { next_cursor } = (await a.sandbox.get(path)).body;
+      const next = `${path}&cursor=${next_cursor}`;
+      expect((await a.sandbox.get(next)).status).toBe(200);
+      for (const api of [b.sandbox, aLive]) expectProblem(await api.get(next), 400, 'invalid_cursor');
+    },
+  );
+
+  it('are not replaced by another partner’s or mode’s event id', async () => {
+    expect((await a.sandbox.get(`/v1/events?after=${sandboxRows.eventId}`)).status).toBe(200);
+    for (const { api, target } of STRANGERS) {
+      const answer = await api().get(`/v1/events?after=${target().eventId}`);
+      expectProblem(answer, 400, 'invalid_cursor');
+      const unknown = await api().get(`/v1/events?after=${NEVER_EXISTED.eventId}`);
+      expect(withoutRequestId(answer)).toBe(withoutRequestId(unknown));
+    }
+  });
+});
+
+describe('the catalogue', () => {
+  it('of live is no part of sandbox, to be seen or to be ordered', async () => {
+    expect((await aLive.get('/v1/catalog/pkg_live_only')).status).toBe(200);
+    for (const api of [a.sandbox, b.sandbox]) {
+      const answer = await api.get('/v1/catalog/pkg_live_only');
+      expect(withoutRequestId(answer)).toBe(withoutRequestId(await api.get('/v1/catalog/pkg_no_such')));
+      expect((await api.get('/v1/catalog?country=FR&limit=100')).text).not.toContain('pkg_live_only');
+      expectProblem(await api.post('/v1/orders', { package_id: 'pkg_live_only' }), 404, 'not_found');
+    }
+  });
+
+  it('of sandbox is no part of live', async () => {
+    expect((await aLive.get('/v1/catalog')).body.data.map((item: Json) => item['id'])).toEqual([
+      'pkg_live_only',
+    ]);
+    expectProblem(await aLive.get('/v1/catalog/pkg_fr_1gb_7d'), 404, 'not_found');
+    expectProblem(await aLive.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }), 404, 'not_found');
+  });
+});

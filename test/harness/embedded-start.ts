@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { postgresProcessesOf } from '../../src/infra/embedded-postgres/processes.js';
+import { NodeChild, PROJECT_ROOT } from './child-process.js';
+import { eventually } from './eventually.js';
+import { freePort } from './free-port.js';
+import { HttpClient } from './http-client.js';
+
+/** A data directory of an embedded start, with ports of its own. */
+export class EmbeddedPlace {
+  private readonly folder = mkdtempSync(path.join(tmpdir(), 'esim-start-'));
+  readonly dataDir = path.join(realpathSync(this.folder), 'data');
+  private readonly started: NodeChild[] = [];
+
+  private constructor(
+    readonly port: number,
+    readonly adminPort: number,
+  ) {}
+
+  static async make(): Promise<EmbeddedPlace> {
+    return new EmbeddedPlace(await freePort(), await freePort());
+  }
+
+  /** What `npm start` does, with nothing set but where. */
+  launch(env: Readonly<Record<string, string>> = {}): NodeChild {
+    const child = NodeChild.launch({
+      args: ['--enable-source-maps', 'scripts/start.mjs'],
+      env: {
+        DATA_DIR: this.dataDir,
+        PORT: String(this.port),
+        ADMIN_PORT: String(this.adminPort),
+        HOST: '127.0.0.1',
+        ...env,
+      },
+    });
+    this.started.push(child);
+    return child;
+  }
+
+  postgresPids(): Promise<number[]> {
+    return postgresProcessesOf(path.join(this.dataDir, 'postgres'));
+  }
+
+  /** SIGKILL to Node.js and to every process of its PostgreSQL. */
+  async killEverything(): Promise<void> {
+    const pids = await this.postgresPids();
+    await Promise.all(this.started.map((child) => child.kill()));
+    for (const pid of [...pids, ...(await this.postgresPids())]) kill(pid);
+    await eventually('PostgreSQL is dead', async () => (await this.postgresPids()).length === 0);
+  }
+
+  async remove(): Promise<void> {
+    await this.killEverything();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // Its postmaster took it along.
+  }
+}
+
+/** What a newcomer reads in the banner. */
+export interface Banner {
+  readonly key: string;
+  readonly api: HttpClient;
+  /** The lines to paste, in order. */
+  readonly curlLines: readonly string[];
+}
+
+export function readBanner({ stdout }: NodeChild): Banner {
+  const key = /svc_sk_test_[A-Za-z0-9]{32}/.exec(stdout)![0];
+  const baseUrl = /http:\/\/[\d.:]+(?=\/v1$)/m.exec(stdout)![0];
+  return { key, api: new HttpClient(baseUrl, key), curlLines: stdout.match(/^curl .*$/gm) ?? [] };
+}
+
+/** Pastes a line into a shell. */
+export function paste(line: string): { readonly status: number; readonly body: unknown } {
+  const { stdout, stderr } = spawnSync('bash', ['-c', `${line} -w '\\n%{http_code}'`], { cwd: PROJECT_ROOT });
+  const lines = stdout.toString().split('\n');
+  try {
+    return { status: Number(lines.at(-1)), body: JSON.parse(lines.slice(0, -1).join('\n')) };
+  } catch {
+    throw new Error(`${line}\nprinted: ${stdout.toString()}${stderr.toString()}`);
+  }
+}
