@@ -1,7 +1,7 @@
 // Builds when a source is newer than the build, then runs one entry point in this process. So that a fresh
 // clone starts with one command, and an edit is never run stale.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -16,7 +16,8 @@ const ENTRIES = {
 };
 
 const root = path.resolve(import.meta.dirname, '..');
-const STAMP = path.join(root, 'dist/.tsbuildinfo');
+// Its time is that of the build's start: an edit made while it ran must count as newer.
+const STAMP = path.join(root, 'dist/.built');
 const SOURCES = ['src', 'migrations', 'bench', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
 
 function newest(file) {
@@ -32,12 +33,15 @@ function buildIfStale() {
   if (!existsSync(typescript)) return;
   const built = newest(STAMP);
   if (built > 0 && SOURCES.every((source) => newest(path.join(root, source)) <= built)) return;
+  const startedAt = new Date();
   process.stderr.write('building (about 10 s, only after a change) ...\n');
   const { status } = spawnSync(process.execPath, [typescript, '-p', 'tsconfig.build.json'], {
     cwd: root,
     stdio: ['ignore', 2, 2],
   });
   if (status !== 0) process.exit(status ?? 1);
+  writeFileSync(STAMP, '');
+  utimesSync(STAMP, startedAt, startedAt);
 }
 
 const [role = '', ...rest] = process.argv.slice(2);

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { API_DOCUMENT_PATHS, serveApiDocuments } from './api-documents.js';
 import { ApiKeysAdminModule } from '../api-keys/index.js';
 import { AuditAdminModule } from '../audit/index.js';
 import { AdminAuthModule, AdminGate } from '../auth/index.js';
@@ -42,6 +43,10 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
     gate: AdminGate,
     listen: process.config.adminApi,
     idempotencyKeyRequired: false,
-    ...(probe ? { anonymousPaths: OPS_PATHS, prepare: (fastify) => probe.serveOn(fastify) } : {}),
+    anonymousPaths: [...API_DOCUMENT_PATHS, ...(probe ? OPS_PATHS : [])],
+    prepare: (fastify) => {
+      serveApiDocuments(fastify);
+      probe?.serveOn(fastify);
+    },
   });
 }

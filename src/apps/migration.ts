@@ -3,7 +3,7 @@ import { runMigrations } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
-import { createDataSource, Transactions } from '../infra/database/index.js';
+import { createDataSource, openDataSource, Transactions } from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/queue/index.js';
 import { ENTITIES } from './entities.js';
 
@@ -39,7 +39,7 @@ async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
     migrations: MIGRATIONS,
     applicationName: 'partner-esim-migrate',
   });
-  await dataSource.initialize();
+  await openDataSource(dataSource);
   try {
     const done = await dataSource.runMigrations();
     return { migrations: done.map((migration) => migration.name), packages: await seedCatalog(dataSource) };

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import type { AppConfig } from '../config/index.js';
-import { createDataSource } from '../infra/database/index.js';
+import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
 import { createLogger } from '../infra/logging/index.js';
 import { openQueueConnection, type QueueConnection } from '../infra/queue/index.js';
 import { ENTITIES } from './entities.js';
@@ -35,7 +35,7 @@ export async function openProcess(config: AppConfig, role: Role, logger?: Logger
     migrations: MIGRATIONS,
     applicationName: `partner-esim-${role}`,
   });
-  await dataSource.initialize();
+  await openDataSource(dataSource);
   await assertSchemaIsCurrent(dataSource);
   const edgePool = new Pool({
     connectionString: config.databaseUrl,
@@ -44,6 +44,7 @@ export async function openProcess(config: AppConfig, role: Role, logger?: Logger
     connectionTimeoutMillis: 2_000,
     application_name: `partner-esim-${role}-edge`,
   });
+  surviveLostConnections(edgePool);
   const log = logger ?? createLogger(config.logLevel, role);
   // An idle connection that the server closes is no reason to end the process.
   edgePool.on('error', (error) =>

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { keyPrefix, mintKey, randomBase62 } from '../../src/api-keys/key-material.js';
+import { randomBase62 } from '../../src/common/base62.js';
+import { keyPrefix, mintKey } from '../../src/api-keys/key-material.js';
 
 describe('key material', () => {
   it.each([

@@ -118,7 +118,9 @@ describe('403', () => {
     expect((await status('suspend')).status).toBe(200);
     for (const process of [service, sibling]) {
       const api = process.partnerApi(other.sandboxKey);
-      expectProblem(await api.get('/v1/me'), 403, 'partner_suspended');
+      const refused = await api.get('/v1/me');
+      expectProblem(refused, 403, 'partner_suspended');
+      expect(refused.headers.has('x-ratelimit-remaining')).toBe(true);
       expectProblem(await api.get('/v1/nothing-here'), 403, 'partner_suspended');
       expectProblem(await api.post('/v1/orders', ORDER, { idempotencyKey }), 403, 'partner_suspended');
     }

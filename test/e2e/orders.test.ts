@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
+  type ApiAnswer,
   eventually,
   type HttpClient,
   startReceiver,
@@ -37,7 +38,7 @@ async function place(body: object): Promise<{ id: string }> {
   return answer.body.data as { id: string };
 }
 
-async function ended(id: string, withinMs = 15_000): Promise<Record<string, any>> {
+async function ended(id: string, withinMs = 15_000): Promise<ApiAnswer['body']> {
   return eventually(
     `order ${id} ends`,
     async () => {
@@ -48,7 +49,7 @@ async function ended(id: string, withinMs = 15_000): Promise<Record<string, any>
   );
 }
 
-async function webhook(type: string, orderId: string): Promise<Record<string, any>> {
+async function webhook(type: string, orderId: string): Promise<ApiAnswer['body']> {
   return eventually(`${type} of ${orderId}`, () =>
     receiver.received
       .map((item) => JSON.parse(item.body))

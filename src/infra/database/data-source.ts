@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 
 export interface DataSourceSettings {
@@ -12,6 +13,21 @@ export interface DataSourceSettings {
 const POOL_WAIT_MS = 2_000;
 /** D18: a duplicate of a running call waits this long for the first one's row lock. */
 const LOCK_TIMEOUT_MS = 5_000;
+
+/**
+ * pg hands a new connection over before TypeORM or BullMQ listens for its errors: a FATAL in that gap (a server that
+ * restarts) would be an uncaught exception and end the process. The pool itself replaces what was lost.
+ */
+export function surviveLostConnections(pool: Pool): void {
+  pool.on('connect', (client) => void client.on('error', () => undefined));
+}
+
+/** Connects the DataSource. @throws Error when the database is away. */
+export async function openDataSource(dataSource: DataSource): Promise<DataSource> {
+  await dataSource.initialize();
+  surviveLostConnections((dataSource.driver as unknown as { master: Pool }).master);
+  return dataSource;
+}
 
 /** The one DataSource of a process; every Nest app of the process gets it by value and none destroys it. */
 export function createDataSource(settings: DataSourceSettings): DataSource {

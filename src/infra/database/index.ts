@@ -1,7 +1,7 @@
 export { databaseNow } from './database-time.js';
 export { isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
 export { DatabaseModule, EDGE_POOL } from './database.module.js';
-export { createDataSource } from './data-source.js';
+export { createDataSource, openDataSource, surviveLostConnections } from './data-source.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { bigintColumn } from './column-transformers.js';
 export { sql, toSafeInteger, toSafeIntegerOrNull, type SqlParameter } from './sql.js';

@@ -6,6 +6,7 @@ import {
 } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
+import { surviveLostConnections } from '../database/index.js';
 
 /** BullMQ's own schema: its table names (job, event, migration) must not meet ours. */
 export const QUEUE_SCHEMA = 'bullmq';
@@ -44,6 +45,7 @@ function openPostgres({ databaseUrl, poolMax }: QueueConnectionSettings): QueueC
   // Each queue adds an error listener of its own; a pool without any would end the process on an idle error.
   pool.setMaxListeners(0);
   pool.on('error', () => undefined);
+  surviveLostConnections(pool);
   return { options: pool, close: () => pool.end() };
 }
 

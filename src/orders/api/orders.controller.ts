@@ -33,8 +33,8 @@ import { OrderResponse, toOrderResponse } from './order.response.js';
 @Controller('v1/orders')
 export class OrdersController {
   constructor(
-    private readonly placeOrder: PlaceOrder,
-    private readonly cancelOrder: CancelOrder,
+    private readonly placing: PlaceOrder,
+    private readonly canceling: CancelOrder,
     private readonly orders: ReadOrders,
     private readonly onceOnly: OnceOnly,
   ) {}
@@ -44,14 +44,14 @@ export class OrdersController {
   @ApiRefusals('not_found', 'insufficient_balance', 'package_unavailable', 'price_changed', 'reference_taken')
   @HttpCode(202)
   @UseInterceptors(IdempotencyInterceptor)
-  async place(
+  async placeOrder(
     @Caller() caller: PartnerPrincipal,
     @Idempotent() call: IdempotentCall,
     @Body() body: PlaceOrderDto,
   ): Promise<RenderedAnswer> {
     const command = toPlaceOrder(body, call.requestId);
     return this.onceOnly.run(call, async (tx) =>
-      accepted({ order: await this.placeOrder.execute(tx, caller, command), esims: [] }),
+      accepted({ order: await this.placing.execute(tx, caller, command), esims: [] }),
     );
   }
 
@@ -83,13 +83,13 @@ export class OrdersController {
   @ApiRefusals('order_not_cancelable')
   @HttpCode(202)
   @UseInterceptors(IdempotencyInterceptor)
-  async cancel(
+  async cancelOrder(
     @Caller() caller: PartnerPrincipal,
     @Idempotent() call: IdempotentCall,
     @Param('id', PathId('ord')) id: string,
   ): Promise<RenderedAnswer> {
     return this.onceOnly.run(call, async (tx) =>
-      accepted(await this.orders.complete(tx, await this.cancelOrder.execute(tx, caller, id))),
+      accepted(await this.orders.complete(tx, await this.canceling.execute(tx, caller, id))),
     );
   }
 }

@@ -16,7 +16,7 @@ export interface Target {
 
 /** What ends something uses another id than what comes after it, by operation. */
 const SPARE: Readonly<Record<string, number>> = {
-  cancel: 1,
+  cancelOrder: 1,
   deleteEndpoint: 2,
   disableEndpoint: 1,
   expireEsim: 1,

@@ -30,7 +30,8 @@ function headerFaults({ port }: ReadOperation, { headers, status }: ReadResponse
     .map(([name]) => `no ${name}`);
   if (!isId('req', answer.headers['x-request-id'] ?? '')) faults.push('X-Request-Id is not one of ours');
   // What cannot be read at all is answered before anybody knows whose key it is.
-  const isAdmitted = !['401', '408', '431'].includes(status) && answer.problem?.code !== 'bad_request';
+  const isUnread = status === '400' && (answer.problem?.code ?? 'bad_request') === 'bad_request';
+  const isAdmitted = !['401', '408', '431'].includes(status) && !isUnread;
   if (port === 'partner' && isAdmitted && !answer.headers['x-ratelimit-remaining'])
     faults.push('no rate headers');
   const isUnavailable = answer.problem?.code === 'idempotency_in_progress' || status === '429';
