@@ -40,6 +40,9 @@ export async function readEvents({ pool }: TestDatabase): Promise<BookedEvent[]>
   return rows;
 }
 
+export const OPEN_ORDERS = `orders WHERE status NOT IN ('issued', 'partially_issued', 'failed')`;
+export const OWED = `webhook_deliveries WHERE status = 'pending'`;
+
 /** How many rows a condition finds. */
 export async function count({ pool }: TestDatabase, from: string): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${from}`);

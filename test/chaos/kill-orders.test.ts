@@ -12,7 +12,15 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
-import { type BookedEvent, type BookedOrder, count, readEvents, readOrders } from './books.js';
+import {
+  type BookedEvent,
+  type BookedOrder,
+  count,
+  OPEN_ORDERS,
+  OWED,
+  readEvents,
+  readOrders,
+} from './books.js';
 import { Random } from './random.js';
 import { Shop } from './shop.js';
 
@@ -161,9 +169,6 @@ describe(`twenty deaths (CHAOS_SEED=${SEED})`, () => {
     }
   });
 });
-
-const OPEN_ORDERS = `orders WHERE status NOT IN ('issued', 'partially_issued', 'failed')`;
-const OWED = `webhook_deliveries WHERE status = 'pending'`;
 
 function statusOf(order: BookedOrder): string {
   if (esimsOf(order) === order.quantity) return 'issued';

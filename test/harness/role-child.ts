@@ -50,4 +50,13 @@ export class RoleChild {
   async kill(): Promise<void> {
     await this.child?.kill();
   }
+
+  /** SIGSTOP: it holds what it holds and notices nothing, until `thaw`. */
+  freeze(): void {
+    this.child?.signal('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.child?.signal('SIGCONT');
+  }
 }

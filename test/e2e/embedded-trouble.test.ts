@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { eventually } from '../harness/index.js';
+import type { NodeChild } from '../harness/child-process.js';
+import { EmbeddedPlace, readBanner } from '../harness/embedded-start.js';
+import { freePort } from '../harness/free-port.js';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const STOP_MS = 5_000;
+
+let place: EmbeddedPlace;
+
+beforeAll(async () => {
+  place = await EmbeddedPlace.make();
+});
+
+afterAll(() => place.remove());
+
+async function start(env: Record<string, string> = {}): Promise<NodeChild> {
+  const child = place.launch(env);
+  await child.ready();
+  return child;
+}
+
+const works = async (child: NodeChild): Promise<boolean> =>
+  (await readBanner(child).api.get('/v1/orders')).status === 200;
+
+async function expectStop(child: NodeChild, signal: 'SIGINT' | 'SIGTERM'): Promise<void> {
+  const signaledAt = performance.now();
+  child.signal(signal);
+  expect(await child.exited()).toBe(0);
+  expect(performance.now() - signaledAt).toBeLessThan(STOP_MS);
+}
+
+describe('npm start', () => {
+  it('can be interrupted at any moment of its first start: nothing stays behind, and the next one comes up', async () => {
+    for (const afterMs of [400, 1_500, 2_500, 3_500]) {
+      const child = place.launch();
+      await sleep(afterMs);
+      const signaledAt = performance.now();
+      child.signal('SIGINT');
+      await child.exited();
+      expect(performance.now() - signaledAt).toBeLessThan(STOP_MS);
+      await eventually(`no PostgreSQL is left`, async () => (await place.postgresPids()).length === 0);
+    }
+    const child = await start();
+    expect(await works(child)).toBe(true);
+    await expectStop(child, 'SIGTERM');
+    expect(await place.postgresPids()).toEqual([]);
+  });
+
+  it('leaves one that runs already alone: it names the taken port and ends', async () => {
+    const first = await start();
+    const second = place.launch();
+    expect(await second.exited()).toBe(1);
+    expect(second.stderr.trim().split('\n')).toEqual([expect.stringMatching(/port \d+ .*in use/)]);
+    expect(first.running).toBe(true);
+    expect(await works(first)).toBe(true);
+    await expectStop(first, 'SIGINT');
+  });
+
+  it('shares the PostgreSQL of one that runs already on other ports, and leaves it running when it stops', async () => {
+    const first = await start();
+    const second = await start({ PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
+    expect(await works(second)).toBe(true);
+    await expectStop(second, 'SIGINT');
+    expect(await works(first)).toBe(true);
+    await expectStop(first, 'SIGINT');
+    expect(await place.postgresPids()).toEqual([]);
+  });
+
+  it('says so and ends when its PostgreSQL is killed, and comes up again with its data', async () => {
+    const child = await start();
+    const { key } = readBanner(child);
+    for (const pid of await place.postgresPids()) process.kill(pid, 'SIGKILL');
+    expect(await child.exited()).toBe(1);
+    expect(child.stderr).toMatch(/PostgreSQL ended/);
+    const next = await start();
+    expect((await readBanner(next).api.get('/v1/me', { authorization: `Bearer ${key}` })).status).toBe(200);
+    await expectStop(next, 'SIGINT');
+  });
+});
