@@ -73,7 +73,7 @@ describe('npm start', () => {
   it('says so and ends when its PostgreSQL is killed, and comes up again with its data', async () => {
     const child = await start();
     const { key } = readBanner(child);
-    for (const pid of await place.postgresPids()) process.kill(pid, 'SIGKILL');
+    await place.killPostgres();
     expect(await child.exited()).toBe(1);
     expect(child.stderr).toMatch(/PostgreSQL ended/);
     const next = await start();

@@ -43,6 +43,11 @@ export class EmbeddedPlace {
     return postgresProcessesOf(path.join(this.dataDir, 'postgres'));
   }
 
+  /** SIGKILL to PostgreSQL alone. */
+  async killPostgres(): Promise<void> {
+    for (const pid of await this.postgresPids()) kill(pid);
+  }
+
   /** SIGKILL to Node.js and to every process of its PostgreSQL. */
   async killEverything(): Promise<void> {
     const pids = await this.postgresPids();

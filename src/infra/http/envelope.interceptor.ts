@@ -33,8 +33,8 @@ export class EnvelopeInterceptor implements NestInterceptor {
 }
 
 function wrap(answer: unknown, requestId: string, reply: FastifyReply): unknown {
-  // A string is an answer that the IdempotencyInterceptor has already rendered, bytes and all.
-  if (typeof answer === 'string') return answer;
+  // Bytes are an answer that the IdempotencyInterceptor has already rendered.
+  if (Buffer.isBuffer(answer)) return answer;
   if (answer instanceof NotModified) {
     void reply.status(304);
     return '';

@@ -59,7 +59,7 @@ function describeCall(request: FastifyRequest): IdempotentCall {
   };
 }
 
-function write(answer: RenderedAnswer, request: FastifyRequest, reply: FastifyReply): string {
+function write(answer: RenderedAnswer, request: FastifyRequest, reply: FastifyReply): Buffer {
   void reply.status(answer.status).header('content-type', answer.contentType);
   request.errorCode = answer.errorCode;
   if (answer.location !== null) void reply.header('location', answer.location);
@@ -67,5 +67,6 @@ function write(answer: RenderedAnswer, request: FastifyRequest, reply: FastifyRe
     request.replayOf = answer.requestId;
     void reply.header('x-request-id', answer.requestId).header('idempotent-replayed', 'true');
   }
-  return answer.body;
+  // Bytes, not text: Fastify would add a charset to the content type of a problem.
+  return Buffer.from(answer.body);
 }
