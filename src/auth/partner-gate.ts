@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
@@ -19,7 +19,7 @@ export class PartnerGate implements EdgeGate {
     const token = bearerToken(call.rawHeaders);
     // The form is checked first: what cannot be a key costs no statement (D12).
     if (token === null || !KEY_FORM.test(token)) return anonymous();
-    const hash = createHash('sha256').update(token).digest();
+    const hash = digest('sha256', token, 'buffer');
     const admission = await this.admissions.admit(hash, toInet(call.remoteAddress));
     return admission ? decide(admission) : anonymous();
   }

@@ -22,20 +22,24 @@ export interface CatalogReader {
   readonly mode: Mode;
 }
 
-/** One page: the packages already as JSON text, made once for every partner that asks the same. */
+/** One page: the packages already as the bytes of their JSON, made once for every partner that asks the same. */
 export interface CatalogListPage {
-  readonly dataJson: string;
+  readonly itemsJson: Buffer;
   readonly nextCursor: string | null;
   readonly etag: string;
 }
 
 interface CachedPage {
-  readonly dataJson: string;
+  readonly itemsJson: Buffer;
   readonly last: readonly [number, string] | null;
   readonly etag: string;
+  /** `next_cursor` by partner: it is bound to the partner, the page is not. */
+  readonly cursors: Map<string, string>;
 }
 
 const MAX_CACHED_PAGES = 500;
+/** Of one page; more than the partners that read it between two changes of the catalogue. */
+const MAX_CACHED_CURSORS = 5_000;
 
 /** GET /v1/catalog (spec section 4): filters joined by AND, newest first, cached by query until the catalogue moves. */
 @Injectable()
@@ -61,10 +65,24 @@ export class CatalogList {
     const after = options.cursor === undefined ? null : this.cursors.decode(options.cursor, scope);
     const page = this.page(snapshot, filters, after, options.limit, toJson);
     return {
-      dataJson: page.dataJson,
-      nextCursor: page.last ? this.cursors.encode(page.last, scope) : null,
+      itemsJson: page.itemsJson,
+      nextCursor: page.last ? this.cursorOf(page, page.last, reader.partnerId, scope) : null,
       etag: page.etag,
     };
+  }
+
+  private cursorOf(
+    page: CachedPage,
+    last: readonly [number, string],
+    partnerId: string,
+    scope: unknown,
+  ): string {
+    let cursor = page.cursors.get(partnerId);
+    if (cursor === undefined) {
+      if (page.cursors.size >= MAX_CACHED_CURSORS) page.cursors.clear();
+      page.cursors.set(partnerId, (cursor = this.cursors.encode(last, scope)));
+    }
+    return cursor;
   }
 
   private page(
@@ -81,8 +99,9 @@ export class CatalogList {
     const items = found.slice(0, limit);
     const last = found.length > limit ? items.at(-1)! : null;
     const page: CachedPage = {
-      dataJson: JSON.stringify(items.map(toJson)),
+      itemsJson: Buffer.from(JSON.stringify(items.map(toJson))),
       last: last && [last.createdAt.getTime(), last.id],
+      cursors: new Map(),
       etag: `W/"${snapshot.version}-${createHash('sha256').update(query).digest('base64url').slice(0, 16)}"`,
     };
     if (snapshot.pages.size >= MAX_CACHED_PAGES) snapshot.pages.clear();

@@ -23,7 +23,7 @@ export class EmbeddedPlace {
     return new EmbeddedPlace(await freePort(), await freePort());
   }
 
-  /** What `npm start` does, with nothing set but where. */
+  /** What `npm start` does, with nothing set but where, and a limit that so much asking does not meet. */
   launch(env: Readonly<Record<string, string>> = {}): NodeChild {
     const child = NodeChild.launch({
       args: ['--enable-source-maps', 'scripts/start.mjs'],
@@ -32,6 +32,8 @@ export class EmbeddedPlace {
         PORT: String(this.port),
         ADMIN_PORT: String(this.adminPort),
         HOST: '127.0.0.1',
+        RATE_LIMIT_PER_MINUTE: '6000000',
+        RATE_LIMIT_BURST: '1000000',
         ...env,
       },
     });

@@ -18,7 +18,9 @@ export async function orderEnded(api: HttpClient, id: string, withinMs = 15_000)
   return eventually(
     `order ${id} ends`,
     async () => {
-      const { data } = (await api.get(`/v1/orders/${id}`)).body;
+      const answer = await api.get(`/v1/orders/${id}`);
+      expect(answer.status, answer.text).toBe(200);
+      const { data } = answer.body;
       return data.status === 'pending' || data.status === 'processing' ? null : (data as Json);
     },
     withinMs,

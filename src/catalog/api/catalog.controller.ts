@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/comm
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
-import { isNotModified, NotModified, SerializedAnswer, toListOptions } from '../../infra/http/index.js';
+import { isNotModified, NotModified, SerializedListAnswer, toListOptions } from '../../infra/http/index.js';
 import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
@@ -25,7 +25,7 @@ export class CatalogController {
     @Query() query: CatalogQueryDto,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<SerializedAnswer | NotModified> {
+  ): Promise<SerializedListAnswer | NotModified> {
     const page = await this.list.list(
       caller,
       toCatalogFilters(query),
@@ -33,10 +33,7 @@ export class CatalogController {
       toPackageResponse,
     );
     if (isNotModified(request, reply, page.etag)) return new NotModified();
-    const nextCursor = page.nextCursor === null ? 'null' : `"${page.nextCursor}"`;
-    return new SerializedAnswer(
-      `"data":${page.dataJson},"has_more":${page.nextCursor !== null},"next_cursor":${nextCursor}`,
-    );
+    return new SerializedListAnswer(page.itemsJson, page.nextCursor);
   }
 
   @Get(':package_id')

@@ -16,6 +16,17 @@ export class SerializedAnswer {
   constructor(readonly fields: string) {}
 }
 
+/**
+ * A list whose items were serialized before, as bytes: encoding 14 KB of text again for every call of a cached page
+ * costs more than all the rest of the answer.
+ */
+export class SerializedListAnswer {
+  constructor(
+    readonly items: Buffer,
+    readonly nextCursor: string | null,
+  ) {}
+}
+
 /** 304: the one answer without a body (D5). */
 export class NotModified {}
 
@@ -41,6 +52,7 @@ function wrap(answer: unknown, requestId: string, reply: FastifyReply): unknown 
   }
   void reply.header('content-type', JSON_CONTENT_TYPE);
   if (answer instanceof SerializedAnswer) return `{"request_id":"${requestId}",${answer.fields}}`;
+  if (answer instanceof SerializedListAnswer) return splice(answer, requestId);
   if (answer instanceof ListAnswer) return JSON.stringify(listBody(answer.page as Page<unknown>, requestId));
   return JSON.stringify({ request_id: requestId, data: answer });
 }
@@ -52,4 +64,16 @@ function listBody(page: Page<unknown>, requestId: string): unknown {
     has_more: page.hasMore,
     next_cursor: page.nextCursor,
   };
+}
+
+function splice({ items, nextCursor }: SerializedListAnswer, requestId: string): Buffer {
+  const cursor = nextCursor === null ? 'null' : `"${nextCursor}"`;
+  // Both are ASCII: an id of ours and base64url.
+  const head = `{"request_id":"${requestId}","data":`;
+  const tail = `,"has_more":${nextCursor !== null},"next_cursor":${cursor}}`;
+  const bytes = Buffer.allocUnsafe(head.length + items.length + tail.length);
+  bytes.write(head, 0, 'latin1');
+  items.copy(bytes, head.length);
+  bytes.write(tail, head.length + items.length, 'latin1');
+  return bytes;
 }

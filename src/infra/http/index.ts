@@ -1,5 +1,11 @@
 export { isNotModified } from './entity-tag.js';
-export { EnvelopeInterceptor, ListAnswer, NotModified, SerializedAnswer } from './envelope.interceptor.js';
+export {
+  EnvelopeInterceptor,
+  ListAnswer,
+  NotModified,
+  SerializedAnswer,
+  SerializedListAnswer,
+} from './envelope.interceptor.js';
 export { FailureResponse, toFailureResponse } from './failure.response.js';
 export { compose, Metadata, Optional, QueryInteger, Reference, Rfc3339, ShortText } from './fields.js';
 export { assertEveryRouteIsGuarded, Authenticates } from './guarded-routes.js';

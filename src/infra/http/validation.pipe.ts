@@ -10,6 +10,9 @@ const MAX_REPORTED = 50;
  */
 @Injectable()
 export class StrictValidationPipe extends ValidationPipe {
+  /** Query classes that accept an empty query. */
+  private readonly validWhenEmpty = new Set<unknown>();
+
   constructor() {
     super({
       whitelist: true,
@@ -22,6 +25,25 @@ export class StrictValidationPipe extends ValidationPipe {
   }
 
   override async transform(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
+    // Most lists are asked for without a query, and what no query means depends on the class alone.
+    if (metadata.type === 'query' && metadata.metatype && isEmpty(value)) {
+      return this.emptyQuery(value, metadata, metadata.metatype as new () => unknown);
+    }
+    return this.check(value, metadata);
+  }
+
+  private async emptyQuery(
+    value: unknown,
+    metadata: ArgumentMetadata,
+    Query: new () => unknown,
+  ): Promise<unknown> {
+    if (this.validWhenEmpty.has(Query)) return new Query();
+    const valid = await this.check(value, metadata);
+    this.validWhenEmpty.add(Query);
+    return valid;
+  }
+
+  private async check(value: unknown, metadata: ArgumentMetadata): Promise<unknown> {
     if (metadata.type === 'body' && value !== undefined && !isPlainObject(value)) {
       throw new ValidationFailed([
         { pointer: '', code: 'invalid_type', message: 'The body must be a JSON object.' },
@@ -50,6 +72,11 @@ function refuseInheritedNames(value: unknown): void {
     }
     refuseInheritedNames(child);
   }
+}
+
+function isEmpty(value: unknown): boolean {
+  for (const _name in value as object) return false;
+  return true;
 }
 
 function isPlainObject(value: unknown): boolean {
