@@ -44,7 +44,6 @@ export class PlaceOrder {
     });
     const provider = this.providers.forMode(buyer.mode);
     const order = await this.orders.insert(tx, {
-      ...NEW_ORDER,
       id: newId('ord'),
       partnerId: buyer.partnerId,
       mode: buyer.mode,
@@ -62,20 +61,3 @@ export class PlaceOrder {
     return order;
   }
 }
-
-const NEW_ORDER = {
-  status: 'pending',
-  quantityIssued: 0,
-  quantityFailed: 0,
-  refundedAmount: 0,
-  failureCode: null,
-  failureReason: null,
-  cancelFailureCode: null,
-  cancelFailureReason: null,
-  statusBeforeCancel: null,
-  upstreamAttempts: 0,
-  leaseUntil: null,
-  fence: 0,
-  issuedAt: null,
-  failedAt: null,
-} as const;
