@@ -20,7 +20,7 @@ async function refusal(env: Record<string, string> = {}): Promise<string[]> {
   const child = place.launch(env);
   expect(await child.exited()).toBe(1);
   expect(child.stdout).not.toMatch(/^ready$/m);
-  return child.stderr.trim().split('\n');
+  return child.complaints;
 }
 
 const postgresWasMade = (): boolean => existsSync(path.join(place.dataDir, 'postgres'));

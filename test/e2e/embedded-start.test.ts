@@ -84,7 +84,7 @@ describe('npm start on a machine with nothing', () => {
     console.log(`stop: ${Math.round(tookMs)} ms`);
     expect(tookMs).toBeLessThan(STOP_MS);
     expect(await place.postgresPids()).toEqual([]);
-    expect(running.stderr).toBe('');
+    expect(running.complaints).toEqual([]);
   });
 
   it('comes up again with its data, and takes the previous key and the new one', async () => {

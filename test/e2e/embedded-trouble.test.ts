@@ -54,7 +54,7 @@ describe('npm start', () => {
     const first = await start();
     const second = place.launch();
     expect(await second.exited()).toBe(1);
-    expect(second.stderr.trim().split('\n')).toEqual([expect.stringMatching(/port \d+ .*in use/)]);
+    expect(second.complaints).toEqual([expect.stringMatching(/port \d+ .*in use/)]);
     expect(first.running).toBe(true);
     expect(await works(first)).toBe(true);
     await expectStop(first, 'SIGINT');

