@@ -77,6 +77,7 @@ export async function prepareCatalog(options: BenchOptions, cleanups: Cleanups):
     }),
   );
   const answer = await fetch(api.apiUrl + PATH, { headers: { authorization: `Bearer ${keys[0]}` } });
+  if (answer.status !== 200) throw new Error(`GET ${PATH}: ${answer.status} ${await answer.text()}`);
   const payload = (await answer.json()) as object;
   const link = cleanups.stopping(
     ChildLink.start<object, { baseUrl: string }>(new URL('./limits/bare-fastify.child.js', import.meta.url)),

@@ -37,7 +37,8 @@ export class ChildLink<Question extends object, Answer extends object> {
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const ended = once(this.child, 'exit');
-    this.child.disconnect();
+    if (this.child.connected) this.child.disconnect();
+    else this.child.kill('SIGTERM');
     await ended;
   }
 }

@@ -40,7 +40,8 @@ export function judge(state: BucketState, nth: number, shape: RateLimitShape): R
     'x-ratelimit-reset': String(Math.ceil(Math.max(state.tatUs, state.nowUs) / MICROSECONDS)),
   };
   if (!allowed) {
-    const waitUs = aheadUs + t * (nth - state.granted + 1) - burst * t;
+    // When the next token comes, whichever of the refused calls takes it.
+    const waitUs = aheadUs + t - burst * t;
     headers['retry-after'] = String(Math.max(1, Math.ceil(waitUs / MICROSECONDS)));
   }
   return { allowed, headers };

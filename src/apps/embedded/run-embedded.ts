@@ -5,6 +5,7 @@ import { createLogger } from '../../infra/logging/index.js';
 import { migrateDatabase } from '../migration.js';
 import { describeStartError, type RunningProcess, startRole } from '../role-process.js';
 import { onStopSignal } from '../stop-signal.js';
+import { assertPortsAreFree } from './free-ports.js';
 import { AdminClient } from './admin-client.js';
 import { renderBanner } from './banner.js';
 import { prepareDemo } from './demo-partner.js';
@@ -37,7 +38,8 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   }
   const directory = openDataDirectory(process.env);
   // Every other variable is checked before PostgreSQL is started for nothing.
-  loadConfig(withDevelopmentDefaults(process.env, directory, 'postgres://embedded'));
+  const settings = loadConfig(withDevelopmentDefaults(process.env, directory, 'postgres://embedded'));
+  await assertPortsAreFree([settings.partnerApi, settings.adminApi]);
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
   stops.push(() => postgres.stop());
   const databaseUrl = await createDatabase(postgres);
