@@ -101,7 +101,7 @@ async function captureStatements(bed: Bed, cleanups: Cleanups): Promise<readonly
   await api.stop();
   await server.query(`ALTER DATABASE ${database} RESET log_statement`);
   const constants = new Set([partner.partnerId, partner.keyId].map((id) => id.slice(id.indexOf('_') + 1)));
-  return readTransaction(server.statementLog, { database, table: '"orders"', constants });
+  return readTransaction(server.statementLog, { database, table: 'INSERT INTO orders', constants });
 }
 
 async function placeOne(baseUrl: string, key: string): Promise<void> {

@@ -23,6 +23,7 @@ export interface ProcessResources {
 }
 
 const EDGE_POOL_MAX = 4;
+const EDGE_QUERY_TIMEOUT_MS = 4_000;
 /** Every worker pins one connection of the queue's pool for LISTEN; fewer than workers + 2 hang. */
 const QUEUE_POOL_MAX = 8;
 
@@ -42,6 +43,8 @@ export async function openProcess(config: AppConfig, role: Role, logger?: Logger
     max: EDGE_POOL_MAX,
     keepAlive: true,
     connectionTimeoutMillis: 2_000,
+    // One statement is under way at a time: one that hangs must not hold every caller of the port.
+    query_timeout: EDGE_QUERY_TIMEOUT_MS,
     application_name: `partner-esim-${role}-edge`,
   });
   surviveLostConnections(edgePool);

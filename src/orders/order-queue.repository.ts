@@ -130,6 +130,15 @@ export class OrderQueueRepository {
     );
   }
 
+  /** Locks the order for `tx`; false when the lease is void. Orders are locked before their eSIMs (D40). */
+  async holds(tx: Tx, lease: OrderLease): Promise<boolean> {
+    const { rows } = await sql(tx.manager, 'SELECT 1 FROM orders WHERE id = $1 AND fence = $2 FOR UPDATE', [
+      lease.orderId,
+      lease.fence,
+    ]);
+    return rows.length > 0;
+  }
+
   /** Ends a cancellation that the upstream accepted: everything has come back. False when the lease is void. */
   async markCanceled(tx: Tx, lease: OrderLease): Promise<boolean> {
     const refund = 'refunded_amount = unit_price_amount * quantity, status_before_cancel = NULL';

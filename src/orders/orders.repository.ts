@@ -106,8 +106,12 @@ export class OrdersRepository {
     }
   }
 
-  async find(owner: { partnerId: string; mode: Mode }, id: string): Promise<OrderEntity | null> {
-    return this.manager.findOneBy(OrderEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+  async find(
+    owner: { partnerId: string; mode: Mode },
+    id: string,
+    manager: EntityManager = this.manager,
+  ): Promise<OrderEntity | null> {
+    return manager.findOneBy(OrderEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
   }
 
   async findForUpdate(
@@ -121,8 +125,13 @@ export class OrdersRepository {
     });
   }
 
-  async list(owner: OrderOwner, filters: OrderFilters, options: ListOptions): Promise<Page<OrderEntity>> {
-    const query = this.manager
+  async list(
+    owner: OrderOwner,
+    filters: OrderFilters,
+    options: ListOptions,
+    manager: EntityManager = this.manager,
+  ): Promise<Page<OrderEntity>> {
+    const query = manager
       .createQueryBuilder(OrderEntity, 't')
       .where('t.partner_id = :partnerId', { partnerId: owner.partnerId });
     if (owner.mode !== undefined) query.andWhere('t.mode = :mode', { mode: owner.mode });

@@ -15,7 +15,10 @@ export interface OrderWithEsims {
   readonly esims: readonly EsimEntity[];
 }
 
-/** Reads orders of one partner and mode; anything else is the same 404 (D14). */
+/**
+ * Reads orders of one partner and mode; anything else is the same 404 (D14). Order and eSIMs come from one snapshot:
+ * an answer never shows the eSIMs of an order that is still processing.
+ */
 @Injectable()
 export class ReadOrders {
   constructor(
@@ -26,19 +29,20 @@ export class ReadOrders {
 
   /** @throws NotFound */
   async getById(buyer: Buyer, id: string): Promise<OrderWithEsims> {
-    const order = await this.orders.find(buyer, id);
-    if (!order) throw new NotFound();
-    return this.withEsims(order, this.manager);
+    return this.manager.transaction('REPEATABLE READ', async (manager) => {
+      const order = await this.orders.find(buyer, id, manager);
+      if (!order) throw new NotFound();
+      return this.withEsims(order, manager);
+    });
   }
 
   async list(owner: OrderOwner, filters: OrderFilters, options: ListOptions): Promise<Page<OrderWithEsims>> {
-    const page = await this.orders.list(owner, filters, options);
-    const esims = await this.esims.listByOrders(
-      this.manager,
-      page.items.map((order) => order.id),
-    );
-    const byOrder = Map.groupBy(esims, (esim) => esim.orderId);
-    return mapPage(page, (order) => ({ order, esims: byOrder.get(order.id) ?? [] }));
+    return this.manager.transaction('REPEATABLE READ', async (manager) => {
+      const page = await this.orders.list(owner, filters, options, manager);
+      const ids = page.items.map((order) => order.id);
+      const byOrder = Map.groupBy(await this.esims.listByOrders(manager, ids), (esim) => esim.orderId);
+      return mapPage(page, (order) => ({ order, esims: byOrder.get(order.id) ?? [] }));
+    });
   }
 
   /** The order as `tx` sees it, with its eSIMs. */

@@ -208,6 +208,44 @@ describe('POST /v1/orders', () => {
   });
 });
 
+describe('a cancellation under way', () => {
+  it('does not take back an eSIM that was activated meanwhile: the order is back where it was', async () => {
+    const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
+    await ended(id);
+    const { pool } = service.database;
+    await pool.query(`UPDATE esims SET status = 'active', profile_status = 'enabled' WHERE order_id = $1`, [
+      id,
+    ]);
+    await pool.query(
+      `UPDATE orders SET status = 'canceling', status_before_cancel = 'issued', next_attempt_at = now() WHERE id = $1`,
+      [id],
+    );
+    const order = await eventually('settled', async () => {
+      const { data } = (await api.get(`/v1/orders/${id}`)).body;
+      return data.status === 'canceling' ? null : data;
+    });
+    expect(order).toMatchObject({ status: 'issued', cancel_failure: { code: 'provider_rejected' } });
+    expect(order.refunded.amount).toBe(0);
+    expect(order.esims[0].status).toBe('active');
+  });
+});
+
+describe('usage', () => {
+  it('tells the percent without a rounding error', async () => {
+    const { id } = await place({ package_id: 'pkg_fr_1gb_7d' });
+    const esimId = (await ended(id))['esims'][0].esim_id as string;
+    await api.post(`/v1/sandbox/esims/${esimId}/activate`);
+    await api.post(`/v1/sandbox/esims/${esimId}/consume`, { percent: 57 });
+    expect((await api.get(`/v1/esims/${esimId}/usage`)).body.data.percent_used).toBe(57);
+    await api.post(`/v1/sandbox/esims/${esimId}/expire`);
+    expect((await api.get(`/v1/esims/${esimId}/topup-packages?limit=5`)).body).toMatchObject({
+      data: [],
+      has_more: false,
+      next_cursor: null,
+    });
+  });
+});
+
 describe('idempotency', () => {
   it('places one order when the same key arrives fifty times at once, and answers identical bytes', async () => {
     const idempotencyKey = randomUUID();

@@ -1,3 +1,16 @@
+/** The admin API refused a call of the embedded start. */
+export class AdminCallFailed extends Error {
+  constructor(
+    call: string,
+    readonly status: number,
+    readonly code: string | undefined,
+    detail: string | undefined,
+  ) {
+    super(`${call}: ${status} ${code}: ${detail}`);
+    this.name = 'AdminCallFailed';
+  }
+}
+
 /** Talks to our own admin API over loopback: the demo is made with the operations that the portal uses. */
 export class AdminClient {
   constructor(
@@ -5,7 +18,7 @@ export class AdminClient {
     private readonly token: string,
   ) {}
 
-  /** The answer's `data`. @throws Error with the problem's code. */
+  /** The answer's `data`. @throws AdminCallFailed with the problem's code. */
   async call<T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: unknown): Promise<T> {
     const response = await fetch(`${this.baseUrl}/internal/v1${path}`, {
       method,
@@ -18,7 +31,7 @@ export class AdminClient {
     });
     const answer = (await response.json()) as { data: T; code?: string; detail?: string };
     if (!response.ok)
-      throw new Error(`${method} ${path}: ${response.status} ${answer.code}: ${answer.detail}`);
+      throw new AdminCallFailed(`${method} ${path}`, response.status, answer.code, answer.detail);
     return answer.data;
   }
 }

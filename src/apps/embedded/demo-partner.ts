@@ -1,5 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { AdminClient } from './admin-client.js';
+import { readFileSync } from 'node:fs';
+import { AdminCallFailed, type AdminClient } from './admin-client.js';
+import { writeSecretFile } from './secret-file.js';
 
 const DEMO_NAME = 'Demo Travel';
 
@@ -39,20 +40,23 @@ async function findOrCreatePartner(admin: AdminClient): Promise<string> {
 }
 
 async function issueKey(admin: AdminClient, partnerId: string): Promise<string> {
+  const base = `/partners/${partnerId}/api-keys`;
   const keys = await admin.call<(Identified & { name: string | null; status: string })[]>(
     'GET',
-    `/partners/${partnerId}/api-keys?limit=100`,
+    `${base}?limit=100`,
   );
   // Newest first: one older key stays beside the new one, so that a shell opened before this start still works.
-  const demoKeys = keys.filter((key) => key.name === 'demo' && key.status === 'active');
-  for (const key of demoKeys.slice(1)) {
-    await admin.call('POST', `/partners/${partnerId}/api-keys/${key.id}/revoke`);
+  const [newest, ...older] = keys.filter((key) => key.name === 'demo' && key.status === 'active');
+  for (const key of older) await admin.call('POST', `${base}/${key.id}/revoke`);
+  const create = (): Promise<{ key: string }> => admin.call('POST', base, { mode: 'sandbox', name: 'demo' });
+  try {
+    return (await create()).key;
+  } catch (error) {
+    // A partner with nine keys of its own has room for one demo key only.
+    if (!(error instanceof AdminCallFailed) || error.code !== 'limit_reached' || !newest) throw error;
+    await admin.call('POST', `${base}/${newest.id}/revoke`);
+    return (await create()).key;
   }
-  const issued = await admin.call<{ key: string }>('POST', `/partners/${partnerId}/api-keys`, {
-    mode: 'sandbox',
-    name: 'demo',
-  });
-  return issued.key;
 }
 
 async function findOrCreateWebhook(
@@ -62,17 +66,46 @@ async function findOrCreateWebhook(
   file: string,
 ): Promise<DemoWebhook> {
   const base = `/partners/${partnerId}/webhook-endpoints`;
-  const known = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as DemoWebhook) : null;
-  if (known?.partnerId === partnerId) {
+  const known = readDemoWebhook(file);
+  const kept = known?.partnerId === partnerId ? await redirect(admin, base, known, url) : null;
+  const webhook = kept ?? (await createWebhook(admin, base, partnerId, url));
+  writeSecretFile(file, JSON.stringify({ ...webhook, port: Number(new URL(url).port) }));
+  return webhook;
+}
+
+/** Null when somebody has deleted the demo's endpoint: a new one is made. */
+async function redirect(
+  admin: AdminClient,
+  base: string,
+  known: DemoWebhook,
+  url: string,
+): Promise<DemoWebhook | null> {
+  try {
     await admin.call('PATCH', `${base}/${known.endpointId}`, { url });
     return known;
+  } catch (error) {
+    if (error instanceof AdminCallFailed && error.status === 404) return null;
+    throw error;
   }
-  const made = await admin.call<{ id: string; secret: string }>('POST', base, {
-    mode: 'sandbox',
-    url,
-    description: 'Receiver of the embedded start',
-  });
-  const webhook = { partnerId, endpointId: made.id, secret: made.secret };
-  writeFileSync(file, JSON.stringify(webhook), { mode: 0o600 });
-  return webhook;
+}
+
+async function createWebhook(
+  admin: AdminClient,
+  base: string,
+  partnerId: string,
+  url: string,
+): Promise<DemoWebhook> {
+  const description = 'Receiver of the embedded start';
+  const body = { mode: 'sandbox', url, description };
+  const made = await admin.call<{ id: string; secret: string }>('POST', base, body);
+  return { partnerId, endpointId: made.id, secret: made.secret };
+}
+
+/** What the start before left, or null: the file is missing or was cut by a kill. */
+export function readDemoWebhook(file: string): (DemoWebhook & { port?: number }) | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as DemoWebhook & { port?: number };
+  } catch {
+    return null;
+  }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { writeSecretFile } from './secret-file.js';
 import { ConfigError } from '../../config/index.js';
 
 /** Where the embedded start keeps what must survive a restart. */
@@ -57,7 +58,7 @@ function readOrMakeSecrets(file: string): Record<string, string> {
       `ADMIN_TOKENS=portal:${randomBytes(24).toString('hex')}`,
       `SECRETS_KEYS=dev:${randomBytes(32).toString('base64')}`,
     ];
-    writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 });
+    writeSecretFile(file, `${lines.join('\n')}\n`);
   }
   const pairs = readFileSync(file, 'utf8').split('\n').filter(Boolean);
   return Object.fromEntries(

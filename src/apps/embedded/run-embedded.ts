@@ -8,7 +8,7 @@ import { onStopSignal } from '../stop-signal.js';
 import { assertPortsAreFree } from './free-ports.js';
 import { AdminClient } from './admin-client.js';
 import { renderBanner } from './banner.js';
-import { prepareDemo } from './demo-partner.js';
+import { prepareDemo, readDemoWebhook } from './demo-partner.js';
 import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
 
@@ -50,7 +50,9 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   await migrateDatabase(databaseUrl);
 
   const toTerminal = process.stdout.isTTY;
-  const receiver = await startWebhookReceiver((line) => console.log(line));
+  const receiver = await startWebhookReceiver(readDemoWebhook(directory.webhookSecretFile), (line) =>
+    console.log(line),
+  );
   stops.push(() => receiver.close());
   const running = await startRole('all', config, chooseLogger(config, directory, toTerminal));
   stops.push(() => running.stop());

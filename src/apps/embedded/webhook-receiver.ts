@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { verifyWebhookSignature } from '../../webhooks/index.js';
@@ -12,8 +12,11 @@ export interface WebhookReceiver {
 }
 
 /** A receiver as a partner would write one: checks the signature over the raw body, answers, prints. */
-export async function startWebhookReceiver(print: (line: string) => void): Promise<WebhookReceiver> {
-  let secret = '';
+export async function startWebhookReceiver(
+  known: { port?: number; secret: string } | null,
+  print: (line: string) => void,
+): Promise<WebhookReceiver> {
+  let secret = known?.secret ?? '';
   const server = createServer((request, response) => {
     receive(request, () => secret).then(
       ({ status, line }) => {
@@ -23,8 +26,7 @@ export async function startWebhookReceiver(print: (line: string) => void): Promi
       () => response.writeHead(400).end(),
     );
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await listen(server, known?.port ?? 0);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`,
     setSecret: (value) => (secret = value),
@@ -34,6 +36,17 @@ export async function startWebhookReceiver(print: (line: string) => void): Promi
       await Promise.resolve();
     },
   };
+}
+
+/** On the port of the last start, where deliveries that are still owed go, or on a free one when it is taken. */
+async function listen(server: Server, port: number): Promise<void> {
+  try {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  } catch (error) {
+    if (port === 0) throw error;
+    await listen(server, 0);
+  }
 }
 
 async function receive(

@@ -203,12 +203,16 @@ export function toUsageResponse(esim: EsimEntity): UsageResponse {
     total_bytes: esim.totalBytes,
     used_bytes: esim.usedBytes,
     remaining_bytes: remainingBytes(esim),
-    percent_used:
-      esim.totalBytes === null ? null : Math.floor((esim.usedBytes / esim.totalBytes) * 10_000) / 100,
+    percent_used: percentUsed(esim),
     thresholds_crossed: esim.thresholdsCrossed,
     as_of: esim.usageAsOf.toISOString(),
     source: esim.usageSource,
   };
+}
+
+/** Two decimals, cut, in integers: 57 % of 1 GB is 57 and not 56.99. */
+function percentUsed({ usedBytes, totalBytes }: EsimEntity): number | null {
+  return totalBytes === null ? null : Number((BigInt(usedBytes) * 10_000n) / BigInt(totalBytes)) / 100;
 }
 
 function remainingBytes(esim: EsimEntity): number | null {

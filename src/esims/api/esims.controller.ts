@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
+import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
 import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
 import { toActivationCode } from '../esim.js';
 import { renderQrCode } from '../qr-code.js';
@@ -73,9 +73,9 @@ export class EsimsController {
   async listTopupPackages(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
+    @Query() query: ListQueryDto,
   ): Promise<ListAnswer<PackageResponse>> {
-    const items = (await this.esims.listTopupPackages(caller, id)).map(toPackageResponse);
-    // All that fit one eSIM are a short list: one page.
-    return new ListAnswer({ items, hasMore: false, nextCursor: null });
+    const page = await this.esims.listTopupPackages(caller, id, toListOptions(query));
+    return new ListAnswer(mapPage(page, toPackageResponse));
   }
 }

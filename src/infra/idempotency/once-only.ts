@@ -34,14 +34,9 @@ export class OnceOnly {
       return this.transactions.run(async (tx) => renderAnswer(await work(tx), call.requestId));
     }
     const keyed: KeyedCall = { ...call, key: call.key };
-    try {
-      return await this.turns.take(`${call.scope} ${call.key}`, () =>
-        this.transactions.run((tx) => this.claimAndWork(tx, keyed, work)),
-      );
-    } catch (error) {
-      if (isLockTimeout(error)) throw inProgress();
-      throw error;
-    }
+    return this.turns.take(`${call.scope} ${call.key}`, () =>
+      this.transactions.run((tx) => this.claimAndWork(tx, keyed, work)),
+    );
   }
 
   private async claimAndWork(
@@ -49,10 +44,20 @@ export class OnceOnly {
     call: KeyedCall,
     work: (tx: Tx) => Promise<Answer>,
   ): Promise<RenderedAnswer> {
-    if (!(await this.store.claim(tx.manager, call))) return this.replay(tx, call);
+    if (!(await this.claim(tx, call))) return this.replay(tx, call);
     const { fresh, stored } = await this.attempt(tx, call, work);
     await this.store.complete(tx.manager, call, stored);
     return fresh;
+  }
+
+  /** Another process may be at the same key: past the lock timeout its caller is told so (D18). */
+  private async claim(tx: Tx, call: KeyedCall): Promise<boolean> {
+    try {
+      return await this.store.claim(tx.manager, call);
+    } catch (error) {
+      if (isLockTimeout(error)) throw inProgress();
+      throw error;
+    }
   }
 
   private async attempt(

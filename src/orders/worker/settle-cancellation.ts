@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { EsimsRepository } from '../../esims/index.js';
-import { Transactions } from '../../infra/database/index.js';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
 import type { OrderEntity } from '../order.entity.js';
 import { type OrderLease, OrderQueueRepository } from '../order-queue.repository.js';
@@ -9,6 +11,7 @@ import { type OrderLease, OrderQueueRepository } from '../order-queue.repository
 @Injectable()
 export class SettleCancellation {
   constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
     private readonly providers: ProviderRegistry,
     private readonly queue: OrderQueueRepository,
     private readonly esims: EsimsRepository,
@@ -17,27 +20,45 @@ export class SettleCancellation {
 
   /** @throws ProviderOutcomeUnknown when the upstream gave no answer: the order stays canceling. */
   async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
+    if (isInUse(await this.esims.listByOrders(this.manager, [order.id]))) {
+      return this.transactions.run((tx) => this.refuse(tx, lease, order, IN_USE));
+    }
     const provider = this.providers.getByName(order.provider);
     const result = await callProvider(provider, (signal) =>
       provider.cancelOrder(order.providerReference, signal),
     );
     if (result.state === 'canceled') await this.cancel(lease, order);
-    else await this.refuse(lease, order, result.failure);
+    else await this.transactions.run((tx) => this.refuse(tx, lease, order, result.failure));
   }
 
   private async cancel(lease: OrderLease, order: OrderEntity): Promise<void> {
     await this.transactions.run(async (tx) => {
-      if (!(await this.queue.markCanceled(tx, lease))) return;
-      for (const esim of await this.esims.listByOrderForUpdate(tx, order.id)) {
+      if (!(await this.queue.holds(tx, lease))) return;
+      const esims = await this.esims.listByOrderForUpdate(tx, order.id);
+      // Activated while the upstream was asked: what a customer uses is not taken back.
+      if (isInUse(esims)) return this.refuse(tx, lease, order, IN_USE);
+      await this.queue.markCanceled(tx, lease);
+      for (const esim of esims) {
         await this.esims.update(tx, esim.id, { status: 'canceled' });
       }
     });
   }
 
-  private async refuse(lease: OrderLease, order: OrderEntity, failure: ProviderFailure): Promise<void> {
-    const before = order.statusBeforeCancel ?? 'issued';
-    await this.transactions.run(
-      async (tx) => void (await this.queue.markCancelRefused(tx, lease, before, failure)),
-    );
+  private async refuse(
+    tx: Tx,
+    lease: OrderLease,
+    order: OrderEntity,
+    failure: ProviderFailure,
+  ): Promise<void> {
+    await this.queue.markCancelRefused(tx, lease, order.statusBeforeCancel ?? 'issued', failure);
   }
+}
+
+const IN_USE: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'An eSIM of the order was installed or has ended meanwhile.',
+};
+
+function isInUse(esims: readonly EsimEntity[]): boolean {
+  return esims.some((esim) => esim.status !== 'issued' || esim.profileStatus !== 'released');
 }

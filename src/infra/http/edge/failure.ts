@@ -27,6 +27,7 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 /** SQLSTATEs of a PostgreSQL that is full, stopping, starting or cut off; class 08 comes on top. */
 const DATABASE_DOWN = new Set([
   '53300',
+  '55P03',
   '57P01',
   '57P02',
   '57P03',
@@ -39,6 +40,7 @@ const DATABASE_DOWN = new Set([
 const DATABASE_DOWN_MESSAGES = [
   'timeout exceeded when trying to connect',
   'Connection terminated unexpectedly',
+  'Query read timeout',
   'Connection terminated due to connection timeout',
 ];
 
