@@ -6,6 +6,6 @@ import { CatalogSnapshots } from './catalog-snapshots.js';
 
 @Module({
   providers: [CatalogRepository, CatalogSnapshots, CatalogList, CatalogService],
-  exports: [CatalogList, CatalogService],
+  exports: [CatalogRepository, CatalogList, CatalogService],
 })
 export class CatalogModule {}

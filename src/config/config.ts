@@ -40,10 +40,6 @@ export interface WebhookConfig {
 
 export interface ProvisioningConfig {
   readonly concurrencyPerPartner: number;
-  /** How long one upstream call may take before its outcome counts as unknown. */
-  readonly providerTimeoutMs: number;
-  /** How long after acceptance an unanswered order is listed as needs-review (D22). */
-  readonly needsReviewAfterMs: number;
 }
 
 const PORTS = { min: 0, max: 65_535 };
@@ -74,8 +70,6 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     webhooks: readWebhookConfig(read, production),
     provisioning: {
       concurrencyPerPartner: read.integer('PROVISION_CONCURRENCY_PER_PARTNER', 8, COUNTS),
-      providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', 10_000, MILLISECONDS),
-      needsReviewAfterMs: read.integer('NEEDS_REVIEW_AFTER_MS', 900_000, MILLISECONDS),
     },
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),

@@ -15,6 +15,14 @@ export type ProfileStatus = (typeof PROFILE_STATUSES)[number];
 export const USAGE_SOURCES = ['callback', 'poll', 'simulated'] as const;
 export type UsageSource = (typeof USAGE_SOURCES)[number];
 
+/** Whether nobody has touched the eSIM since it was issued: the condition for taking it back (D22, Cancel). */
+export function isUntouched(esim: {
+  readonly status: EsimStatus;
+  readonly profileStatus: ProfileStatus;
+}): boolean {
+  return esim.status === 'issued' && esim.profileStatus === 'released';
+}
+
 /** What an eSIM is installed with; secret, encrypted at rest, shown by two reads only (D25). */
 export interface InstallData {
   readonly smdpAddress: string;

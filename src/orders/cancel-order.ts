@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
-import { EsimsRepository } from '../esims/index.js';
+import { EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
-import { OrderEntity } from './order.entity.js';
+import type { OrderEntity } from './order.entity.js';
 import { ORDER_WAKE_UPS } from './order-queue.js';
 import { statusesBefore } from './order-state.js';
 import { OrdersRepository } from './orders.repository.js';
@@ -24,9 +24,7 @@ export class CancelOrder {
     if (!order) throw new NotFound();
     if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
     const esims = await this.esims.listByOrderForUpdate(tx, orderId);
-    if (esims.some((esim) => esim.profileStatus !== 'released' || esim.status !== 'issued')) {
-      throw new AppError('order_not_cancelable');
-    }
+    if (!esims.every(isUntouched)) throw new AppError('order_not_cancelable');
     const now = await databaseNow(tx);
     const changes = {
       status: 'canceling',
@@ -37,7 +35,7 @@ export class CancelOrder {
       nextAttemptAt: now,
       updatedAt: now,
     } as const;
-    await tx.manager.update(OrderEntity, { id: order.id }, changes);
+    await this.orders.update(tx, order.id, changes);
     tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
     return Object.assign(order, changes);
   }

@@ -125,6 +125,11 @@ export class OrdersRepository {
     });
   }
 
+  /** Changes an order whose row `tx` has locked. */
+  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<void> {
+    await tx.manager.update(OrderEntity, { id }, changes);
+  }
+
   async list(
     owner: OrderOwner,
     filters: OrderFilters,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PackageEntity } from '../../catalog/index.js';
 import { CatalogRepository } from '../../catalog/index.js';
+import { multiplyMoney } from '../../common/money.js';
 import { IssueEsims, type IssuedEsim } from '../../esims/index.js';
 import { EventRecorder } from '../../events/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
@@ -68,13 +69,14 @@ export class FulfilOrder {
     await this.transactions.run(async (tx) => {
       const outcome = { status, issued, failed, failure: result.shortfall } as const;
       if (!(await this.queue.markIssued(tx, lease, outcome))) return;
-      const esims = await this.issueProfiles(tx, order, result);
+      const issuedAt = await databaseNow(tx);
+      const esims = await this.issueProfiles(tx, order, result, issuedAt);
       await this.events.record(tx, [
         {
           type: 'order.issued',
           partnerId: order.partnerId,
           mode: order.mode,
-          happenedAt: await databaseNow(tx),
+          happenedAt: issuedAt,
           data: {
             order_id: order.id,
             reference: order.reference,
@@ -92,6 +94,7 @@ export class FulfilOrder {
     tx: Tx,
     order: OrderEntity,
     result: Provisioned,
+    issuedAt: Date,
   ): Promise<readonly IssuedEsim[]> {
     const sold = await this.getSoldPackage(tx, order);
     const terms = {
@@ -104,7 +107,7 @@ export class FulfilOrder {
       unlimited: sold.unlimited,
       validityDays: sold.validityDays,
       activationPolicy: sold.activationPolicy,
-      issuedAt: await databaseNow(tx),
+      issuedAt,
     };
     return this.issueEsims.execute(tx, terms, result.profiles);
   }
@@ -131,7 +134,10 @@ export class FulfilOrder {
             package_id: order.packageId,
             code: failure.code,
             reason: failure.reason,
-            refunded: { amount: order.unitPriceAmount * order.quantity, currency: order.currency },
+            refunded: multiplyMoney(
+              { amount: order.unitPriceAmount, currency: order.currency },
+              order.quantity,
+            ),
           },
         },
       ]);

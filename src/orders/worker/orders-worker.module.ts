@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { CatalogRepository } from '../../catalog/index.js';
+import { CatalogModule } from '../../catalog/index.js';
 import { EsimsModule } from '../../esims/index.js';
 import { EventsModule } from '../../events/index.js';
 import { ProvidersModule } from '../../providers/index.js';
@@ -10,7 +10,7 @@ import { OrderWakeUpsProcessor } from './order-wake-ups.processor.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 @Module({
-  imports: [OrdersModule, EsimsModule, EventsModule, ProvidersModule],
-  providers: [CatalogRepository, FulfilOrder, SettleCancellation, OrderLanes, OrderWakeUpsProcessor],
+  imports: [CatalogModule, OrdersModule, EsimsModule, EventsModule, ProvidersModule],
+  providers: [FulfilOrder, SettleCancellation, OrderLanes, OrderWakeUpsProcessor],
 })
 export class OrdersWorkerModule {}

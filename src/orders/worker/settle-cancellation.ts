@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
+import { EsimsRepository, isUntouched } from '../../esims/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
 import type { OrderEntity } from '../order.entity.js';
@@ -20,7 +20,7 @@ export class SettleCancellation {
 
   /** @throws ProviderOutcomeUnknown when the upstream gave no answer: the order stays canceling. */
   async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
-    if (isInUse(await this.esims.listByOrders(this.manager, [order.id]))) {
+    if (!(await this.esims.listByOrders(this.manager, [order.id])).every(isUntouched)) {
       return this.transactions.run((tx) => this.refuse(tx, lease, order, IN_USE));
     }
     const provider = this.providers.getByName(order.provider);
@@ -36,7 +36,7 @@ export class SettleCancellation {
       if (!(await this.queue.holds(tx, lease))) return;
       const esims = await this.esims.listByOrderForUpdate(tx, order.id);
       // Activated while the upstream was asked: what a customer uses is not taken back.
-      if (isInUse(esims)) return this.refuse(tx, lease, order, IN_USE);
+      if (!esims.every(isUntouched)) return this.refuse(tx, lease, order, IN_USE);
       await this.queue.markCanceled(tx, lease);
       for (const esim of esims) {
         await this.esims.update(tx, esim.id, { status: 'canceled' });
@@ -58,7 +58,3 @@ const IN_USE: ProviderFailure = {
   code: 'provider_rejected',
   reason: 'An eSIM of the order was installed or has ended meanwhile.',
 };
-
-function isInUse(esims: readonly EsimEntity[]): boolean {
-  return esims.some((esim) => esim.status !== 'issued' || esim.profileStatus !== 'released');
-}

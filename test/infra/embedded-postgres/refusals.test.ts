@@ -8,6 +8,8 @@ import { EmbeddedPostgresError } from '../../../src/infra/embedded-postgres/inde
 import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
 import { isRoot, sharedCluster, newDataDir, start } from './workbench.js';
 
+if (!isRoot) console.warn('one test is skipped: only root starts PostgreSQL through setpriv');
+
 /** What a start is refused with: always one line of the error class of the module. */
 async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   const error = await attempt.then(
