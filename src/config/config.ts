@@ -16,12 +16,15 @@ export interface AppConfig {
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
   readonly ops: ListenAddress;
+  /** The listener for upstream callbacks (D3). */
+  readonly callbacks: CallbackConfig;
   readonly adminTokens: readonly AdminToken[];
   readonly secretKeys: readonly SecretKey[];
   readonly trustProxyHops: number;
   readonly rateLimit: { readonly perMinute: number; readonly burst: number };
   readonly webhooks: WebhookConfig;
   readonly provisioning: ProvisioningConfig;
+  readonly wholesalers: WholesalersConfig;
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly callLogRetentionDays: number;
@@ -40,6 +43,31 @@ export interface WebhookConfig {
 
 export interface ProvisioningConfig {
   readonly concurrencyPerPartner: number;
+  /** One call to a wholesaler; after it the outcome counts as unknown (D22). */
+  readonly providerTimeoutMs: number;
+  /** Calls a second to one wholesaler, over all processes. */
+  readonly providerRequestsPerSecond: number;
+  /** For how long after a placement a wholesaler may still deny knowing it. */
+  readonly providerReadLagMs: number;
+  /** An order or top-up without an answer for this long is listed for support (D22). */
+  readonly needsReviewAfterMs: number;
+}
+
+export interface CallbackConfig extends ListenAddress {
+  /** Part of the path, so that strangers cannot send hints; null: no callback is taken. */
+  readonly secret: string | null;
+  /** Sender addresses or networks that may call; empty allows every sender. */
+  readonly allowedCidrs: readonly string[];
+}
+
+/** Credentials of the wholesalers; null for one that is not connected. */
+export interface WholesalersConfig {
+  readonly esimAccess: {
+    readonly baseUrl: string;
+    readonly accessCode: string;
+    readonly secretKey: string;
+  } | null;
+  readonly zendit: { readonly baseUrl: string; readonly apiKey: string } | null;
 }
 
 const PORTS = { min: 0, max: 65_535 };
@@ -60,6 +88,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
     ops: { host: read.text('OPS_HOST') ?? '127.0.0.1', port: read.integer('OPS_PORT', 3002, PORTS) },
+    callbacks: readCallbackConfig(read),
     adminTokens: parseAdminTokens(read),
     secretKeys: parseSecretKeys(read),
     trustProxyHops: read.integer('TRUST_PROXY', 0, { min: 0, max: 10 }),
@@ -70,7 +99,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     webhooks: readWebhookConfig(read, production),
     provisioning: {
       concurrencyPerPartner: read.integer('PROVISION_CONCURRENCY_PER_PARTNER', 8, COUNTS),
+      providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', 20_000, MILLISECONDS),
+      providerRequestsPerSecond: read.integer('PROVIDER_REQUESTS_PER_SECOND', 8, COUNTS),
+      providerReadLagMs: read.integer('PROVIDER_READ_LAG_MS', 30_000, { min: 0, max: 3_600_000 }),
+      needsReviewAfterMs: read.integer('NEEDS_REVIEW_AFTER_MS', 900_000, MILLISECONDS),
     },
+    wholesalers: readWholesalers(read, production),
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
     callLogRetentionDays: read.integer('CALL_LOG_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),
@@ -112,4 +146,43 @@ function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig 
     concurrencyPerEndpoint: read.integer('WEBHOOK_CONCURRENCY_PER_ENDPOINT', 16, COUNTS),
     allowPrivateTargets,
   };
+}
+
+function readCallbackConfig(read: EnvReader): CallbackConfig {
+  const secret = read.text('CALLBACK_SECRET') ?? null;
+  if (secret !== null && !/^[A-Za-z0-9_-]{32,128}$/.test(secret))
+    read.problems.push('CALLBACK_SECRET must be 32 to 128 letters, digits, - or _');
+  return {
+    host: read.text('CALLBACK_HOST') ?? '0.0.0.0',
+    port: read.integer('CALLBACK_PORT', 3003, PORTS),
+    secret,
+    allowedCidrs: read.cidrs('CALLBACK_ALLOWED_CIDRS'),
+  };
+}
+
+function readWholesalers(read: EnvReader, production: boolean): WholesalersConfig {
+  const protocols = production ? ['https:'] : ['https:', 'http:'];
+  const esimAccess = readTogether(read, ['ESIM_ACCESS_CODE', 'ESIM_ACCESS_SECRET']);
+  const zendit = readTogether(read, ['ZENDIT_API_KEY']);
+  const esimAccessUrl = read.url('ESIM_ACCESS_BASE_URL', protocols) ?? 'https://api.esimaccess.com';
+  const zenditUrl = read.url('ZENDIT_BASE_URL', protocols) ?? 'https://api.zendit.io/v1';
+  return {
+    esimAccess: esimAccess && {
+      baseUrl: esimAccessUrl,
+      accessCode: esimAccess[0]!,
+      secretKey: esimAccess[1]!,
+    },
+    zendit: zendit && { baseUrl: zenditUrl, apiKey: zendit[0]! },
+  };
+}
+
+/** Credentials that only make sense together; null when none is set. */
+function readTogether(read: EnvReader, names: readonly string[]): readonly string[] | null {
+  const values = names.map((name) => read.text(name));
+  if (values.every((value) => value === undefined)) return null;
+  values.forEach((value, i) => {
+    if (value === undefined)
+      read.problems.push(`${names[i]} is required beside ${names.filter((_, j) => j !== i).join(', ')}`);
+  });
+  return values.map((value) => value ?? '');
 }

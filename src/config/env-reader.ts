@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 /** The process environment is unusable; `problems` has one line per wrong variable. */
 export class ConfigError extends Error {
   constructor(readonly problems: readonly string[]) {
@@ -70,9 +72,26 @@ export class EnvReader {
     return undefined;
   }
 
+  /** Addresses or networks, separated by commas: `192.0.2.1,2001:db8::/32`. */
+  cidrs(name: string): readonly string[] {
+    const parts = (this.text(name) ?? '').split(',').map((part) => part.trim());
+    const given = parts.filter((part) => part !== '');
+    const wrong = given.filter((part) => !isNetwork(part));
+    if (wrong.length > 0)
+      this.problems.push(`${name} must be addresses or networks (CIDR), separated by commas`);
+    return wrong.length > 0 ? [] : given;
+  }
+
   private parseInteger(text: string, range: IntegerRange): number | null {
     if (!/^-?\d{1,15}$/.test(text)) return null;
     const value = Number(text);
     return value >= range.min && value <= range.max ? value : null;
   }
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }

@@ -40,14 +40,73 @@ export type ProviderOrderState =
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
 export type ProviderCancelState =
-  { readonly state: 'canceled' } | { readonly state: 'refused'; readonly failure: ProviderFailure };
+  | { readonly state: 'canceled' }
+  | { readonly state: 'refused'; readonly failure: ProviderFailure }
+  /** Some eSIMs of the order were taken back, the others not; the failure says why. */
+  | {
+      readonly state: 'partly_canceled';
+      readonly canceledEsimIds: readonly string[];
+      readonly failure: ProviderFailure;
+    };
+
+/** The upstream's word on a top-up. Only `rejected` makes a top-up fail. */
+export type ProviderTopupState =
+  | { readonly state: 'in_progress'; readonly checkAfterMs: number }
+  | {
+      readonly state: 'completed';
+      /** What the upstream says that the eSIM has now; null where it does not say. */
+      readonly totalBytes: number | null;
+      readonly expiresAt: Date | null;
+    }
+  | { readonly state: 'rejected'; readonly failure: ProviderFailure };
+
+/** An upstream's price in millionths of the currency's unit: eSIM Access quotes in 1/10,000 USD. */
+export interface UpstreamCost {
+  readonly micros: number;
+  readonly currency: string;
+}
 
 export interface ProviderOrderRequest {
   /** Fixed in the order's row; every call, retry and recovery of the order uses it (D19). */
   readonly reference: string;
+  /** Our catalogue id, which the sandbox simulator knows. */
   readonly packageId: CatalogPackage['id'];
+  /** The wholesaler's name of the package, as it was when the order was accepted. */
+  readonly upstreamPackageId: string;
   readonly quantity: number;
+  /** What one cost upstream when the order was accepted; null when nobody charges for it. */
+  readonly unitCost: UpstreamCost | null;
+  readonly acceptedAt: Date;
 }
+
+/** An eSIM as its upstream names it. */
+export interface ProviderEsimRef {
+  readonly providerEsimId: string;
+  readonly iccid: string;
+  readonly issuedAt: Date;
+}
+
+export interface ProviderCancelRequest {
+  readonly reference: string;
+  readonly quantity: number;
+  readonly esims: readonly ProviderEsimRef[];
+}
+
+export interface ProviderTopupRequest {
+  /** Fixed in the top-up's row (D19). */
+  readonly reference: string;
+  readonly esim: ProviderEsimRef;
+  readonly packageId: CatalogPackage['id'];
+  readonly upstreamPackageId: string;
+  readonly unitCost: UpstreamCost | null;
+  readonly acceptedAt: Date;
+}
+
+/**
+ * `first`: nothing has ever left for this reference. `again`: something may have; look-ups found nothing for longer
+ * than `readLagMs`, so what is missing may be placed, and whatever turns out to be known is followed instead.
+ */
+export type Placement = 'first' | 'again';
 
 /** The call left, and whether it took effect is not known: ask by reference before anything else. */
 export class ProviderOutcomeUnknown extends Error {
@@ -57,17 +116,99 @@ export class ProviderOutcomeUnknown extends Error {
   }
 }
 
-/** An upstream wholesaler. Calls may be repeated with the same reference and must not provision twice. */
+/** The call certainly had no effect: refused as busy, the circuit open, no connection. Try later. */
+export class ProviderUnavailable extends Error {
+  constructor(
+    readonly retryAfterMs: number,
+    cause?: unknown,
+  ) {
+    super('the upstream does not take calls now', { cause });
+    this.name = 'ProviderUnavailable';
+  }
+}
+
+/**
+ * An upstream that provisions. Every call takes a reference that was fixed before, and may be repeated after a crash.
+ * Every method @throws ProviderOutcomeUnknown, ProviderUnavailable
+ */
 export interface EsimProvider {
   readonly name: string;
   /** How long one call may take before its outcome counts as unknown. */
   readonly timeoutMs: number;
-  /** @throws ProviderOutcomeUnknown */
-  placeOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState>;
-  /** Null when the upstream does not know the reference. @throws ProviderOutcomeUnknown */
-  findOrder(reference: string, signal: AbortSignal): Promise<ProviderOrderState | null>;
-  /** @throws ProviderOutcomeUnknown */
-  cancelOrder(reference: string, signal: AbortSignal): Promise<ProviderCancelState>;
+  /** For how long after a placement the upstream may still deny knowing it (read lag). */
+  readonly readLagMs: number;
+  placeOrder(
+    request: ProviderOrderRequest,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderOrderState>;
+  /** Only asks. Null when the upstream does not know the reference, or not all parts of it. */
+  findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null>;
+  cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState>;
+  placeTopup(
+    request: ProviderTopupRequest,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderTopupState>;
+  /** Only asks. Null when the upstream certainly has not applied it. */
+  findTopup(request: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null>;
+}
+
+/** What an upstream says of one eSIM at one time. */
+export interface ProviderEsimReading {
+  readonly providerEsimId: string;
+  readonly status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+  readonly profileStatus:
+    'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+  /** Null where the upstream does not say, or for unlimited plans. */
+  readonly usedBytes: number | null;
+  readonly totalBytes: number | null;
+  readonly activatedAt: Date | null;
+  readonly expiresAt: Date | null;
+  /** When the upstream read its counters; the time of the call where it does not say. */
+  readonly asOf: Date;
+}
+
+/** A package as a wholesaler lists it, in our units (D10): bytes of 10^9 or 2^30 are passed on exactly. */
+export interface ProviderPackage {
+  readonly upstreamId: string;
+  readonly kind: 'base' | 'topup';
+  readonly title: string;
+  /** ISO 3166-1 alpha-2, sorted. */
+  readonly coverage: readonly string[];
+  /** The wholesaler's own region name; null for one country. */
+  readonly regionName: string | null;
+  readonly dataBytes: number | null;
+  readonly unlimited: boolean;
+  readonly voiceMinutes: number | null;
+  readonly smsCount: number | null;
+  readonly validityDays: number;
+  readonly activationPolicy: CatalogPackage['activationPolicy'];
+  readonly topupSupported: boolean;
+  readonly networks: CatalogPackage['networks'];
+  readonly cost: UpstreamCost;
+  readonly suggestedRetail: UpstreamCost | null;
+  readonly available: boolean;
+  /** For top-ups: the base packages that they fit, as upstream ids; null when the wholesaler matches by coverage. */
+  readonly fitsUpstreamIds: readonly string[] | null;
+}
+
+/** What a callback is about. It is a hint only: the object is asked for again before anything changes. */
+export type UpstreamHint =
+  | { readonly about: 'order'; readonly reference: string }
+  | { readonly about: 'esim'; readonly providerEsimId: string }
+  | { readonly about: 'health_check' };
+
+/** A live upstream: provisions, lists what it sells, and can be asked about eSIMs (issue 4, part 1). */
+export interface Wholesaler extends EsimProvider {
+  /** eSIMs that one `readEsims` takes. */
+  readonly readBatchSize: number;
+  /** Readings of those that the upstream knows, in any order. */
+  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]>;
+  listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]>;
+  getBalance(signal: AbortSignal): Promise<UpstreamCost>;
+  /** Never throws; what cannot be understood gives no hint. */
+  hintsOf(callbackBody: unknown): readonly UpstreamHint[];
 }
 
 /** Runs one upstream call under the provider's deadline. @throws ProviderOutcomeUnknown when it passes. */

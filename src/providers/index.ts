@@ -3,10 +3,22 @@ export {
   type EsimProvider,
   FAILURE_CODES,
   type FailureCode,
+  type Placement,
+  type ProviderCancelRequest,
+  type ProviderEsimReading,
+  type ProviderEsimRef,
   type ProviderFailure,
+  type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type ProviderPackage,
   type ProviderProfile,
+  type ProviderTopupRequest,
+  type ProviderTopupState,
+  ProviderUnavailable,
+  type UpstreamCost,
+  type UpstreamHint,
+  type Wholesaler,
 } from './esim-provider.js';
 export { ProviderRegistry } from './provider-registry.js';
 export { ProvidersModule } from './providers.module.js';

@@ -7,8 +7,8 @@ import { EventRecorder } from '../../events/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import {
   callProvider,
-  type EsimProvider,
   type ProviderFailure,
+  type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderRegistry,
 } from '../../providers/index.js';
@@ -47,19 +47,22 @@ export class FulfilOrder {
 
   private async askProvider(order: OrderEntity): Promise<ProviderOrderState> {
     const provider = this.providers.getByName(order.provider);
-    const found = order.upstreamAttempts > 1 ? await this.find(provider, order) : null;
-    if (found) return found;
-    const request = {
+    const request: ProviderOrderRequest = {
       reference: order.providerReference,
       packageId: order.packageId,
+      upstreamPackageId: order.packageId,
       quantity: order.quantity,
+      unitCost: null,
+      acceptedAt: order.createdAt,
     };
-    return callProvider(provider, (signal) => provider.placeOrder(request, signal));
-  }
-
-  /** After a first attempt the upstream may know the reference already: ask before ordering again. */
-  private async find(provider: EsimProvider, order: OrderEntity): Promise<ProviderOrderState | null> {
-    return callProvider(provider, (signal) => provider.findOrder(order.providerReference, signal));
+    const isFirst = order.upstreamAttempts === 1;
+    const found = isFirst
+      ? null
+      : await callProvider(provider, (signal) => provider.findOrder(request, signal));
+    if (found) return found;
+    return callProvider(provider, (signal) =>
+      provider.placeOrder(request, isFirst ? 'first' : 'again', signal),
+    );
   }
 
   private async issue(lease: OrderLease, order: OrderEntity, result: Provisioned): Promise<void> {

@@ -20,12 +20,24 @@ export class SettleCancellation {
 
   /** @throws ProviderOutcomeUnknown when the upstream gave no answer: the order stays canceling. */
   async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
-    if (!(await this.esims.listByOrders(this.manager, [order.id])).every(isUntouched)) {
+    const esims = await this.esims.listByOrders(this.manager, [order.id]);
+    if (!esims.every(isUntouched)) {
       return this.transactions.run((tx) => this.refuse(tx, lease, order, IN_USE));
     }
     const provider = this.providers.getByName(order.provider);
     const result = await callProvider(provider, (signal) =>
-      provider.cancelOrder(order.providerReference, signal),
+      provider.cancelOrder(
+        {
+          reference: order.providerReference,
+          quantity: order.quantity,
+          esims: esims.map(({ providerEsimId, iccid, createdAt }) => ({
+            providerEsimId,
+            iccid,
+            issuedAt: createdAt,
+          })),
+        },
+        signal,
+      ),
     );
     if (result.state === 'canceled') await this.cancel(lease, order);
     else await this.transactions.run((tx) => this.refuse(tx, lease, order, result.failure));

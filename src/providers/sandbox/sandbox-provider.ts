@@ -3,10 +3,13 @@ import { MAGIC_PACKAGES } from '../../catalog/index.js';
 import {
   type EsimProvider,
   type FailureCode,
+  type Placement,
+  type ProviderCancelRequest,
   type ProviderCancelState,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type ProviderTopupState,
 } from '../esim-provider.js';
 import { mintProfile } from './minted-profile.js';
 import { SandboxUpstreamRepository, type UpstreamOrder } from './sandbox-upstream.repository.js';
@@ -32,24 +35,40 @@ const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
 export class SandboxProvider implements EsimProvider {
   readonly name = 'sandbox';
   readonly timeoutMs = TIMEOUT_MS;
+  /** What it committed it knows. */
+  readonly readLagMs = 0;
 
   constructor(private readonly upstream: SandboxUpstreamRepository) {}
 
-  async placeOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState> {
+  async placeOrder(
+    request: ProviderOrderRequest,
+    _placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderOrderState> {
     const isNew = await this.upstream.insert(this.decide(request));
     // Provisioned and committed, and then no answer: the case that a fixed reference exists for (D19).
     if (isNew && request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
-    return (await this.findOrder(request.reference))!;
+    return (await this.findOrder(request))!;
   }
 
-  async findOrder(reference: string): Promise<ProviderOrderState | null> {
+  async findOrder({
+    reference,
+  }: Pick<ProviderOrderRequest, 'reference'>): Promise<ProviderOrderState | null> {
     const order = await this.upstream.find(reference);
     return order && toState(order);
   }
 
-  async cancelOrder(reference: string): Promise<ProviderCancelState> {
+  async cancelOrder({ reference }: ProviderCancelRequest): Promise<ProviderCancelState> {
     await this.upstream.cancel(reference);
     return { state: 'canceled' };
+  }
+
+  placeTopup(): Promise<ProviderTopupState> {
+    throw new Error('the sandbox upstream does not top up yet');
+  }
+
+  findTopup(): Promise<ProviderTopupState | null> {
+    throw new Error('the sandbox upstream does not top up yet');
   }
 
   private decide(request: ProviderOrderRequest): Parameters<SandboxUpstreamRepository['insert']>[0] {
