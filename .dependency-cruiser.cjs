@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|audit|call-log|catalog|orders|esims|topups|wallet|providers|events|webhooks';
+  'auth|api-keys|partners|audit|call-log|catalog|orders|esims|topups|wallet|providers|wholesale|lifecycle|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling). */
 const MAY_USE = {
@@ -9,13 +9,15 @@ const MAY_USE = {
   partners: ['auth', 'audit'],
   'api-keys': ['auth', 'audit', 'partners'],
   'call-log': ['auth', 'partners', 'api-keys'],
-  catalog: ['auth'],
+  catalog: ['auth', 'audit', 'partners'],
   providers: ['catalog'],
+  wholesale: ['auth', 'audit', 'catalog', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
-  wallet: ['auth', 'audit'],
-  orders: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
-  topups: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet'],
+  wallet: ['auth', 'audit', 'partners'],
+  orders: ['auth', 'audit', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
+  topups: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
+  lifecycle: ['esims', 'orders', 'topups', 'providers'],
   webhooks: ['auth', 'audit', 'events', 'partners'],
 };
 

@@ -8,6 +8,10 @@ import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
 import { OrdersAdminModule } from '../orders/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
+import { TopupsAdminModule } from '../topups/index.js';
+import { WalletAdminModule } from '../wallet/index.js';
+import { CatalogAdminModule } from '../catalog/index.js';
+import { WholesaleAdminModule } from '../wholesale/index.js';
 import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
@@ -24,8 +28,12 @@ import type { ProcessResources } from './process-resources.js';
     AuditAdminModule,
     CallLogAdminModule,
     OrdersAdminModule,
+    TopupsAdminModule,
     EsimsAdminModule,
     EventsAdminModule,
+    WalletAdminModule,
+    CatalogAdminModule,
+    WholesaleAdminModule,
     WebhooksCoreModule,
     WebhooksAdminModule,
   ],

@@ -4,6 +4,7 @@ import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
 import { EventsApiModule } from '../events/index.js';
 import { OrdersApiModule } from '../orders/index.js';
+import { TopupsApiModule } from '../topups/index.js';
 import { WalletApiModule } from '../wallet/index.js';
 import { WebhooksCoreModule } from '../webhooks/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
@@ -17,6 +18,7 @@ import type { ProcessResources } from './process-resources.js';
     PartnerAuthModule,
     CatalogApiModule,
     OrdersApiModule,
+    TopupsApiModule,
     EsimsApiModule,
     EventsApiModule,
     WalletApiModule,

@@ -6,6 +6,9 @@ import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
+import { TopupEntity } from '../topups/index.js';
+import { WALLET_ENTITIES } from '../wallet/index.js';
+import { WHOLESALE_ENTITIES } from '../wholesale/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
 
 /** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -14,9 +17,12 @@ export const ENTITIES = [
   ...AUDIT_ENTITIES,
   ...CALL_LOG_ENTITIES,
   ...PARTNER_ENTITIES,
+  ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
+  ...WHOLESALE_ENTITIES,
   EsimEntity,
   EventEntity,
   OrderEntity,
   PackageEntity,
+  TopupEntity,
 ];

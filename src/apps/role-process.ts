@@ -13,6 +13,8 @@ export interface RunningProcess {
   readonly resources: ProcessResources;
   readonly api: RunningHttpApp | null;
   readonly admin: RunningHttpApp | null;
+  /** Where upstream callbacks are taken; null where they are not. */
+  readonly callbacksUrl: string | null;
   /** Closes every app, then the connections: the API first, so that nothing new is accepted. */
   stop(): Promise<void>;
 }
@@ -37,10 +39,10 @@ export async function startRole(role: Role, config: AppConfig, logger?: Logger):
     const all = role === 'all';
     const admin = await begin(all || role === 'admin', () => startAdmin(resources, all ? probe : null));
     await begin(!all, () => startOpsServer(resources, probe));
-    await begin(all || role === 'worker', () => startWorker(resources));
+    const worker = await begin(all || role === 'worker', () => startWorker(resources));
     const api = await begin(all || role === 'api', () => startApi(resources));
     probe.setReady(true);
-    return { resources, api, admin, stop };
+    return { resources, api, admin, callbacksUrl: worker?.callbacksUrl ?? null, stop };
   } catch (error) {
     await stop();
     throw error;

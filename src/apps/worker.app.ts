@@ -5,8 +5,12 @@ import { CallLogWorkerModule } from '../call-log/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging/index.js';
+import { LifecycleWorkerModule, TakeCallback } from '../lifecycle/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
+import { TopupsWorkerModule } from '../topups/index.js';
+import { WholesaleWorkerModule } from '../wholesale/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
+import { startCallbacks } from './callbacks.app.js';
 import type { RunningApp } from './http-app.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
@@ -15,11 +19,14 @@ import type { ProcessResources } from './process-resources.js';
 @Module({
   imports: [
     OrdersWorkerModule,
+    TopupsWorkerModule,
     EsimsWorkerModule,
+    LifecycleWorkerModule,
     EventsWorkerModule,
     WebhooksCoreModule,
     WebhooksWorkerModule,
     CallLogWorkerModule,
+    WholesaleWorkerModule,
   ],
 })
 export class WorkerModule {
@@ -28,12 +35,29 @@ export class WorkerModule {
   }
 }
 
-/** Starts the worker: its queues' workers last, when everything they call is there. */
-export async function startWorker(process: ProcessResources): Promise<RunningApp> {
+export interface RunningWorker extends RunningApp {
+  /** Of the listener for callbacks; null when no callback is taken. */
+  readonly callbacksUrl: string | null;
+}
+
+/** Starts the worker: its queues' workers and the callbacks last, when everything they call is there. */
+export async function startWorker(process: ProcessResources): Promise<RunningWorker> {
   const app = await NestFactory.createApplicationContext(WorkerModule.of(process), {
     abortOnError: false,
     logger: new NestLogger(process.logger),
   });
   app.get(BullRegistrar, { strict: false }).register();
-  return { close: () => app.close() };
+  const callbacks = await startCallbacks(process, app.get(TakeCallback, { strict: false })).catch(
+    async (error: unknown) => {
+      await app.close();
+      throw error;
+    },
+  );
+  return {
+    callbacksUrl: callbacks?.url ?? null,
+    close: async () => {
+      await callbacks?.close();
+      await app.close();
+    },
+  };
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { Mode } from '../common/mode.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
-import { CatalogSnapshots, type CatalogSnapshot } from './catalog-snapshots.js';
+import type { CatalogSnapshot } from './catalog-snapshots.js';
+import { type CatalogReader, PartnerCatalogs } from './partner-catalogs.js';
 import type { PackageKind, PackageType, Region } from './package.js';
 import type { PackageEntity } from './package.entity.js';
 
@@ -15,11 +15,6 @@ export interface CatalogFilters {
   readonly minDataBytes?: number | undefined;
   readonly maxPriceAmount?: number | undefined;
   readonly updatedSince?: Date | undefined;
-}
-
-export interface CatalogReader {
-  readonly partnerId: string;
-  readonly mode: Mode;
 }
 
 /** One page: the packages already as the bytes of their JSON, made once for every partner that asks the same. */
@@ -45,7 +40,7 @@ const MAX_CACHED_CURSORS = 5_000;
 @Injectable()
 export class CatalogList {
   constructor(
-    private readonly snapshots: CatalogSnapshots,
+    private readonly catalogs: PartnerCatalogs,
     private readonly cursors: CursorCodec,
   ) {}
 
@@ -59,7 +54,7 @@ export class CatalogList {
     options: ListOptions,
     toJson: (item: PackageEntity) => unknown,
   ): Promise<CatalogListPage> {
-    const held = this.snapshots.get(reader.mode);
+    const held = this.catalogs.get(reader);
     const snapshot = held instanceof Promise ? await held : held;
     const scope = ['catalog', reader.partnerId, reader.mode, filters];
     const after = options.cursor === undefined ? null : this.cursors.decode(options.cursor, scope);

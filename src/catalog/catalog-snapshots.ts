@@ -5,7 +5,8 @@ import type { PackageEntity } from './package.entity.js';
 
 /** All packages of a mode at one version, newest first. */
 export interface CatalogSnapshot {
-  readonly version: number;
+  /** Moves with every change; the version of a price list is part of it. */
+  readonly version: string;
   readonly packages: readonly PackageEntity[];
   /** Serialized pages of this version, by query; gone with the snapshot. */
   readonly pages: Map<string, unknown>;
@@ -38,7 +39,7 @@ export class CatalogSnapshots {
 
   private async refresh(mode: Mode, held: Held | undefined): Promise<CatalogSnapshot> {
     try {
-      const version = await this.catalog.getVersion(mode);
+      const version = String(await this.catalog.getVersion(mode));
       const snapshot =
         held?.snapshot.version === version
           ? held.snapshot

@@ -39,25 +39,25 @@ export class CatalogRepository {
       tx.manager,
       `INSERT INTO packages AS p (mode, id, title, type, region, coverage, kind, data_bytes, unlimited, voice_minutes,
          sms_count, validity_days, activation_policy, topup_supported, networks, price_amount, currency,
-         retail_amount, available)
+         retail_amount, available, cost_micros)
        SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb) AS r (id text, title text, type text, region text,
          coverage text[], kind text, data_bytes bigint, unlimited boolean, voice_minutes int, sms_count int,
          validity_days int, activation_policy text, topup_supported boolean, networks jsonb, price_amount bigint,
-         currency text, retail_amount bigint, available boolean)
+         currency text, retail_amount bigint, available boolean, cost_micros bigint)
        ON CONFLICT (mode, id) DO UPDATE SET (title, type, region, coverage, kind, data_bytes, unlimited,
            voice_minutes, sms_count, validity_days, activation_policy, topup_supported, networks, price_amount,
-           currency, retail_amount, available, updated_at) =
+           currency, retail_amount, available, cost_micros, updated_at) =
          (EXCLUDED.title, EXCLUDED.type, EXCLUDED.region, EXCLUDED.coverage, EXCLUDED.kind, EXCLUDED.data_bytes,
            EXCLUDED.unlimited, EXCLUDED.voice_minutes, EXCLUDED.sms_count, EXCLUDED.validity_days,
            EXCLUDED.activation_policy, EXCLUDED.topup_supported, EXCLUDED.networks, EXCLUDED.price_amount,
-           EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available, now())
+           EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available, EXCLUDED.cost_micros, now())
        WHERE (p.title, p.type, p.region, p.coverage, p.kind, p.data_bytes, p.unlimited, p.voice_minutes, p.sms_count,
               p.validity_days, p.activation_policy, p.topup_supported, p.networks, p.price_amount, p.currency,
-              p.retail_amount, p.available)
+              p.retail_amount, p.available, p.cost_micros)
          IS DISTINCT FROM (EXCLUDED.title, EXCLUDED.type, EXCLUDED.region, EXCLUDED.coverage, EXCLUDED.kind,
               EXCLUDED.data_bytes, EXCLUDED.unlimited, EXCLUDED.voice_minutes, EXCLUDED.sms_count,
               EXCLUDED.validity_days, EXCLUDED.activation_policy, EXCLUDED.topup_supported, EXCLUDED.networks,
-              EXCLUDED.price_amount, EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available)`,
+              EXCLUDED.price_amount, EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available, EXCLUDED.cost_micros)`,
       [mode, JSON.stringify(packages.map(toRow))],
     );
     if (affected > 0) {
@@ -87,5 +87,6 @@ function toRow(item: CatalogPackage): Record<string, unknown> {
     currency: item.price.currency,
     retail_amount: item.retailPrice?.amount ?? null,
     available: item.available,
+    cost_micros: item.costMicros,
   };
 }

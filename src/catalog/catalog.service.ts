@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
-import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
 import { CatalogRepository } from './catalog.repository.js';
-import { CatalogSnapshots } from './catalog-snapshots.js';
 import type { PackageEntity } from './package.entity.js';
+import { type CatalogReader, PartnerCatalogs } from './partner-catalogs.js';
+import { atPartnerPrice } from './price-list.js';
+import { PriceListsRepository } from './price-lists.repository.js';
 import type { CatalogPackage, PackageKind } from './package.js';
 import { topupPackageMatches } from './sandbox/sandbox-packages.js';
 
@@ -16,12 +17,13 @@ const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 export class CatalogService {
   constructor(
     private readonly catalog: CatalogRepository,
-    private readonly snapshots: CatalogSnapshots,
+    private readonly catalogs: PartnerCatalogs,
+    private readonly priceLists: PriceListsRepository,
   ) {}
 
   /** The package and the catalogue's version. @throws NotFound for unknown and other-mode packages (D14). */
-  async getPackage(mode: Mode, id: string): Promise<{ item: PackageEntity; version: number }> {
-    const snapshot = await this.snapshots.get(mode);
+  async getPackage(reader: CatalogReader, id: string): Promise<{ item: PackageEntity; version: string }> {
+    const snapshot = await this.catalogs.get(reader);
     const item = PACKAGE_ID.test(id) ? snapshot.packages.find((candidate) => candidate.id === id) : undefined;
     if (!item) throw new NotFound();
     return { item, version: snapshot.version };
@@ -33,12 +35,13 @@ export class CatalogService {
    */
   async getSellable(
     tx: Tx,
-    wanted: { mode: Mode; id: string; kind: PackageKind; maxPrice: Money | null },
+    wanted: CatalogReader & { id: string; kind: PackageKind; maxPrice: Money | null },
   ): Promise<PackageEntity> {
-    const item = PACKAGE_ID.test(wanted.id)
+    const listed = PACKAGE_ID.test(wanted.id)
       ? await this.catalog.findPackage(wanted.mode, wanted.id, tx.manager)
       : null;
-    if (!item) throw new NotFound();
+    if (!listed) throw new NotFound();
+    const item = await this.atPriceFor(tx, wanted, listed);
     if (!item.available || item.kind !== wanted.kind) throw new AppError('package_unavailable');
     const { maxPrice } = wanted;
     if (maxPrice && (maxPrice.currency !== item.currency || item.priceAmount > maxPrice.amount)) {
@@ -47,9 +50,27 @@ export class CatalogService {
     return item;
   }
 
+  /**
+   * The top-up for an eSIM of package `baseId`, by the same rule as `listTopupsFor`, read in the transaction that
+   * sells it.
+   * @throws NotFound, AppError `topup_not_supported`, `package_unavailable`, `price_changed` (D27, Refusals)
+   */
+  async getSellableTopup(
+    tx: Tx,
+    wanted: CatalogReader & { id: string; baseId: string; maxPrice: Money | null },
+  ): Promise<PackageEntity> {
+    const { mode, id, baseId } = wanted;
+    const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
+    if (!item) throw new NotFound();
+    const base = await this.catalog.findPackage(mode, baseId, tx.manager);
+    const fits = base !== null && topupPackageMatches(toPackage(base), toPackage(item));
+    if (!fits) throw new AppError('topup_not_supported');
+    return this.getSellable(tx, { ...wanted, kind: 'topup' });
+  }
+
   /** Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. */
-  async listTopupsFor(mode: Mode, baseId: string): Promise<readonly PackageEntity[]> {
-    const { packages } = await this.snapshots.get(mode);
+  async listTopupsFor(reader: CatalogReader, baseId: string): Promise<readonly PackageEntity[]> {
+    const { packages } = await this.catalogs.get(reader);
     const base = packages.find((candidate) => candidate.id === baseId);
     if (!base) return [];
     return packages
@@ -58,6 +79,13 @@ export class CatalogService {
           item.kind === 'topup' && item.available && topupPackageMatches(toPackage(base), toPackage(item)),
       )
       .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
+  }
+
+  /** In Sandbox everybody pays the same. */
+  private async atPriceFor(tx: Tx, reader: CatalogReader, item: PackageEntity): Promise<PackageEntity> {
+    if (reader.mode === 'sandbox') return item;
+    const list = await this.priceLists.find(reader.partnerId, tx.manager);
+    return list ? atPartnerPrice(item, list) : item;
   }
 }
 

@@ -1,9 +1,11 @@
+export { CatalogAdminModule } from './admin/catalog-admin.module.js';
 export { CatalogApiModule } from './api/catalog-api.module.js';
 export { PackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';
 export { CatalogService } from './catalog.service.js';
-export type { ActivationPolicy, CatalogPackage } from './package.js';
+export { type ActivationPolicy, type CatalogPackage, type Region, REGIONS } from './package.js';
+export { priceWithMargin } from './price-list.js';
 export { PackageEntity } from './package.entity.js';
 export { SandboxCatalogSeed } from './sandbox-catalog.seed.js';
 export { MAGIC_PACKAGES, topupPackageMatches } from './sandbox/sandbox-packages.js';

@@ -56,6 +56,10 @@ export class PackageEntity {
   @Column({ type: 'text' })
   currency!: string;
 
+  /** What it costs us, in millionths of the currency's unit; never shown to partners. */
+  @Column({ name: 'cost_micros', type: 'bigint', nullable: true, transformer: bigintColumn })
+  costMicros!: number | null;
+
   @Column({ name: 'retail_amount', type: 'bigint', nullable: true, transformer: bigintColumn })
   retailAmount!: number | null;
 

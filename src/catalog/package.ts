@@ -51,6 +51,8 @@ export interface CatalogPackage {
   readonly topupSupported: boolean;
   readonly networks: readonly PackageNetwork[];
   readonly price: Money;
+  /** What it costs us, in millionths of the unit of the price's currency; null in Sandbox. */
+  readonly costMicros: number | null;
   readonly retailPrice: Money | null;
   readonly available: boolean;
 }

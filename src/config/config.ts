@@ -49,6 +49,10 @@ export interface ProvisioningConfig {
   readonly providerRequestsPerSecond: number;
   /** For how long after a placement a wholesaler may still deny knowing it. */
   readonly providerReadLagMs: number;
+  /** From one synchronisation of the live catalogue to the next. */
+  readonly catalogSyncIntervalMs: number;
+  /** Hundredths of a percent on top of what a live package costs, for partners without a price list. */
+  readonly liveMarginBps: number;
   /** An order or top-up without an answer for this long is listed for support (D22). */
   readonly needsReviewAfterMs: number;
 }
@@ -102,6 +106,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', 20_000, MILLISECONDS),
       providerRequestsPerSecond: read.integer('PROVIDER_REQUESTS_PER_SECOND', 8, COUNTS),
       providerReadLagMs: read.integer('PROVIDER_READ_LAG_MS', 30_000, { min: 0, max: 3_600_000 }),
+      catalogSyncIntervalMs: read.integer('CATALOG_SYNC_INTERVAL_MS', 3_600_000, MILLISECONDS),
+      liveMarginBps: read.integer('LIVE_MARGIN_BPS', 2_000, { min: 0, max: 100_000 }),
       needsReviewAfterMs: read.integer('NEEDS_REVIEW_AFTER_MS', 900_000, MILLISECONDS),
     },
     wholesalers: readWholesalers(read, production),

@@ -1,27 +1,37 @@
 import { AppError } from '../common/errors/index.js';
-import type { NewEvent } from '../events/index.js';
 import type { UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
-
-/** Levels of `esim.usage.threshold`, in percent (spec section 8). */
-export const USAGE_THRESHOLDS = [50, 80, 100] as const;
-
-const DAY_MS = 86_400_000;
+import { applyReading, type EsimReading } from './esim-reading.js';
+import {
+  activatedEvent,
+  DAY_MS,
+  earlier,
+  type EsimTransition,
+  expiredEvent,
+  hasReached,
+  later,
+  NOTHING,
+  thresholdEvents,
+  USAGE_THRESHOLDS,
+} from './esim-transition.js';
 
 /** What somebody saw of an eSIM: a callback, a poll or a simulation (D24). */
 export type EsimObservation =
   | { readonly kind: 'activated' }
   /** `usedBytes` is the total used so far, not the difference. */
   | { readonly kind: 'used'; readonly usedBytes: number; readonly source: UsageSource }
-  | { readonly kind: 'validity_ended' };
+  | { readonly kind: 'validity_ended' }
+  | ({ readonly kind: 'read' } & EsimReading)
+  | ({ readonly kind: 'topped_up' } & AppliedTopup);
 
-/** What an observation changes, and what partners are told about it. */
-export interface EsimTransition {
-  readonly changes: Partial<EsimEntity>;
-  readonly events: readonly NewEvent[];
+/** What a top-up added, and what its upstream says that the eSIM has now; null where it does not say. */
+export interface AppliedTopup {
+  /** Null when it added days only. */
+  readonly dataBytes: number | null;
+  readonly validityDays: number;
+  readonly upstreamTotalBytes: number | null;
+  readonly upstreamExpiresAt: Date | null;
 }
-
-const NOTHING: EsimTransition = { changes: {}, events: [] };
 
 /**
  * The one reducer of eSIM states: whoever reports, the same observation gives the same change and the same events
@@ -37,6 +47,10 @@ export function observe(esim: EsimEntity, observation: EsimObservation, now: Dat
       return use(esim, observation.usedBytes, observation.source, now);
     case 'validity_ended':
       return expire(esim, now);
+    case 'topped_up':
+      return { changes: topUp(esim, observation, now), events: [] };
+    case 'read':
+      return applyReading(esim, observation, now);
   }
 }
 
@@ -51,7 +65,7 @@ function activate(esim: EsimEntity, now: Date): EsimTransition {
       // on_purchase set it at issue; the other policies start now.
       expiresAt: esim.expiresAt ?? new Date(now.getTime() + esim.validityDays * DAY_MS),
     },
-    events: [{ type: 'esim.activated', ...about(esim, now), data: identity(esim) }],
+    events: [activatedEvent(esim, now)],
   };
 }
 
@@ -69,23 +83,8 @@ function use(esim: EsimEntity, usedBytes: number, source: UsageSource, now: Date
       status: usedBytes >= totalBytes ? 'depleted' : esim.status,
       thresholdsCrossed: [...esim.thresholdsCrossed, ...reached].sort((a, b) => a - b),
     },
-    events: reached.map((level) => ({
-      type: 'esim.usage.threshold',
-      ...about(esim, now),
-      data: {
-        ...identity(esim),
-        threshold_percent: level,
-        used_bytes: usedBytes,
-        total_bytes: totalBytes,
-        as_of: now.toISOString(),
-      },
-    })),
+    events: thresholdEvents(esim, reached, { usedBytes, totalBytes, asOf: now }, now),
   };
-}
-
-/** Compared in integers of any size: used x 100 leaves the safe integers above 90 TB (D24). */
-function hasReached(usedBytes: number, totalBytes: number, percent: number): boolean {
-  return BigInt(usedBytes) * 100n >= BigInt(totalBytes) * BigInt(percent);
 }
 
 function expire(esim: EsimEntity, now: Date): EsimTransition {
@@ -94,21 +93,41 @@ function expire(esim: EsimEntity, now: Date): EsimTransition {
   const reason = esim.activatedAt === null && esim.expiresAt === null ? 'never_used' : 'validity_ended';
   return {
     changes: { status: 'expired', expiresAt: earlier(esim.expiresAt, now) },
-    events: [{ type: 'esim.expired', ...about(esim, now), data: { ...identity(esim), reason } }],
+    events: [expiredEvent(esim, reason, now)],
   };
 }
 
-function earlier(a: Date | null, b: Date): Date {
-  return a !== null && a < b ? a : b;
+/** A live eSIM is looked at again at once: its upstream may tell an expiry that the top-up's answer did not. */
+function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEntity> {
+  return {
+    ...addData(esim, topup),
+    ...addDays(esim, topup),
+    toppedUpAt: now,
+    ...(esim.mode === 'live' ? { nextPollAt: now } : {}),
+  };
 }
 
-function about(
-  esim: EsimEntity,
-  now: Date,
-): { partnerId: string; mode: EsimEntity['mode']; happenedAt: Date } {
-  return { partnerId: esim.partnerId, mode: esim.mode, happenedAt: now };
+/**
+ * Opens a data cycle: levels that the usage has already reached of the new total count as announced, the others may
+ * be announced again (D24). What ended stays ended (D23): only its total tells what was bought.
+ */
+function addData(esim: EsimEntity, { dataBytes, upstreamTotalBytes }: AppliedTopup): Partial<EsimEntity> {
+  if (esim.totalBytes === null || dataBytes === null) return {};
+  const { usedBytes } = esim;
+  // A poll may have read the new total before the top-up was settled here: adding to that would count it twice.
+  const totalBytes =
+    upstreamTotalBytes === null ? esim.totalBytes + dataBytes : Math.max(esim.totalBytes, upstreamTotalBytes);
+  return {
+    totalBytes,
+    status: esim.status === 'depleted' && usedBytes < totalBytes ? 'active' : esim.status,
+    thresholdsCrossed: USAGE_THRESHOLDS.filter((level) => hasReached(usedBytes, totalBytes, level)),
+  };
 }
 
-function identity(esim: EsimEntity): { esim_id: string; order_id: string; iccid: string } {
-  return { esim_id: esim.id, order_id: esim.orderId, iccid: esim.iccid };
+/** Later than now by the top-up's days, or, when the validity has not begun, longer once it begins. */
+function addDays(esim: EsimEntity, { validityDays, upstreamExpiresAt }: AppliedTopup): Partial<EsimEntity> {
+  if (esim.status === 'expired' || esim.status === 'canceled') return {};
+  if (esim.expiresAt === null) return { validityDays: esim.validityDays + validityDays };
+  const extended = upstreamExpiresAt ?? new Date(esim.expiresAt.getTime() + validityDays * DAY_MS);
+  return { expiresAt: later(esim.expiresAt, extended) };
 }

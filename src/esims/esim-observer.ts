@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { EventRecorder } from '../events/index.js';
+import { EventRecorder, type NewEvent } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimObservation, observe } from './esim-lifecycle.js';
+import type { EsimReading } from './esim-reading.js';
 import { EsimsRepository } from './esims.repository.js';
 
 /** Applies observations to locked eSIMs and records the events they cause, in one transaction (D24). */
@@ -13,6 +14,21 @@ export class EsimObserver {
     private readonly events: EventRecorder,
   ) {}
 
+  /** What was read of several eSIMs, their rows locked in `tx`: one time for all, and their events in order. */
+  async applyReadings(
+    tx: Tx,
+    readings: readonly { readonly esim: EsimEntity; readonly read: EsimReading }[],
+  ): Promise<void> {
+    const now = await databaseNow(tx);
+    const events: NewEvent[] = [];
+    for (const { esim, read } of readings) {
+      const transition = observe(esim, { kind: 'read', ...read }, now);
+      await this.write(tx, esim, transition.changes, now);
+      events.push(...transition.events);
+    }
+    await this.events.record(tx, events);
+  }
+
   /**
    * `esim` must have been read with its row locked in `tx`.
    * @throws AppError `esim_not_ready`
@@ -20,10 +36,17 @@ export class EsimObserver {
   async apply(tx: Tx, esim: EsimEntity, observation: EsimObservation): Promise<EsimEntity> {
     const now = await databaseNow(tx);
     const { changes, events } = observe(esim, observation, now);
-    if (Object.keys(changes).length === 0) return esim;
-    const written = { ...changes, updatedAt: now };
-    await this.esims.update(tx, esim.id, written);
+    await this.write(tx, esim, changes, now);
     await this.events.record(tx, events);
-    return Object.assign(esim, written);
+    return esim;
+  }
+
+  private async write(tx: Tx, esim: EsimEntity, changes: Partial<EsimEntity>, now: Date): Promise<void> {
+    const names = Object.keys(changes);
+    if (names.length === 0) return;
+    // That somebody looked changes nothing that a partner sees.
+    const written = names.every((name) => name === 'readAt') ? changes : { ...changes, updatedAt: now };
+    await this.esims.update(tx, esim.id, written);
+    Object.assign(esim, written);
   }
 }

@@ -77,6 +77,18 @@ export class EsimEntity {
   @Column({ name: 'provider_esim_id', type: 'text' })
   providerEsimId!: string;
 
+  /** When the newest reading of its upstream that has been applied was asked for; null before the first. */
+  @Column({ name: 'read_at', type: 'timestamptz', nullable: true })
+  readAt!: Date | null;
+
+  /** When the newest top-up was applied; null without one. */
+  @Column({ name: 'topped_up_at', type: 'timestamptz', nullable: true })
+  toppedUpAt!: Date | null;
+
+  /** When its upstream is to be asked next; null in Sandbox, where nobody is. Without effect once it has ended. */
+  @Column({ name: 'next_poll_at', type: 'timestamptz', nullable: true })
+  nextPollAt!: Date | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 

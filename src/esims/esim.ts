@@ -23,6 +23,11 @@ export function isUntouched(esim: {
   return esim.status === 'issued' && esim.profileStatus === 'released';
 }
 
+/** Whether the status allows top-ups: a depleted eSIM can be topped up, an expired one cannot (D23). */
+export function takesTopups(status: EsimStatus): boolean {
+  return status === 'issued' || status === 'active' || status === 'depleted';
+}
+
 /** What an eSIM is installed with; secret, encrypted at rest, shown by two reads only (D25). */
 export interface InstallData {
   readonly smdpAddress: string;

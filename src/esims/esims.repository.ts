@@ -19,7 +19,7 @@ export interface EsimFilters {
   readonly iccid?: string | undefined;
 }
 
-const HAS_ENDED = `status IN ('issued', 'active', 'depleted') AND coalesce(expires_at, install_by) <= now()`;
+const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND coalesce(expires_at, install_by) <= now()`;
 
 /** SQL of `esims`. */
 @Injectable()
@@ -33,8 +33,12 @@ export class EsimsRepository {
     await tx.manager.insert(EsimEntity, [...esims]);
   }
 
-  async find(owner: { partnerId: string; mode: Mode }, id: string): Promise<EsimEntity | null> {
-    return this.manager.findOneBy(EsimEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+  async find(
+    owner: { partnerId: string; mode: Mode },
+    id: string,
+    manager: EntityManager = this.manager,
+  ): Promise<EsimEntity | null> {
+    return manager.findOneBy(EsimEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
   }
 
   /** The sealed install data of an eSIM, read only where it is shown (D25). */
@@ -58,8 +62,21 @@ export class EsimsRepository {
     });
   }
 
+  async getById(id: string): Promise<EsimEntity> {
+    return this.manager.findOneByOrFail(EsimEntity, { id });
+  }
+
   async findByIdForUpdate(tx: Tx, id: string): Promise<EsimEntity | null> {
     return tx.manager.findOne(EsimEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
+  }
+
+  /** In the order of their ids, their rows locked until the transaction ends (D40). */
+  async listByIdsForUpdate(tx: Tx, ids: readonly string[]): Promise<EsimEntity[]> {
+    return tx.manager.find(EsimEntity, {
+      where: { id: In([...ids]) },
+      order: { id: 'ASC' },
+      lock: { mode: 'pessimistic_write' },
+    });
   }
 
   async listByOrders(manager: EntityManager, orderIds: readonly string[]): Promise<EsimEntity[]> {
@@ -90,7 +107,7 @@ export class EsimsRepository {
     return this.pages.list(query, options);
   }
 
-  /** Whether the eSIM, locked by `tx`, has ended now. */
+  /** Whether the eSIM has ended by the database's clock, although the sweep may not have been there yet (D40). */
   async hasEnded(tx: Tx, id: string): Promise<boolean> {
     const { rows } = await sql(tx.manager, `SELECT 1 FROM esims WHERE id = $1 AND ${HAS_ENDED}`, [id]);
     return rows.length > 0;

@@ -1,8 +1,11 @@
 export { EsimEntity } from './esim.entity.js';
+export { EsimObserver } from './esim-observer.js';
+export type { EsimReading } from './esim-reading.js';
+export { USAGE_THRESHOLDS } from './esim-transition.js';
 export { EsimsModule } from './esims.module.js';
 export { EsimsRepository } from './esims.repository.js';
 export { type IssuedEsim, IssueEsims } from './issue-esims.js';
 export { EsimsApiModule } from './api/esims-api.module.js';
 export { EsimsAdminModule } from './admin/esims-admin.module.js';
 export { EsimsWorkerModule } from './worker/esims-worker.module.js';
-export { ESIM_STATUSES, type EsimStatus, isUntouched } from './esim.js';
+export { ESIM_STATUSES, type EsimStatus, isUntouched, takesTopups } from './esim.js';

@@ -1,11 +1,14 @@
 import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
 import { CatalogService, type PackageEntity } from '../catalog/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import { CursorCodec, SecretBox } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
-import type { EsimStatus, InstallData } from './esim.js';
+import { PackageSources } from '../providers/index.js';
+import { type InstallData, takesTopups } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimFilters, EsimsRepository } from './esims.repository.js';
 
@@ -14,15 +17,14 @@ export interface EsimReader {
   readonly mode: Mode;
 }
 
-/** D23: a depleted eSIM can be topped up, an expired one cannot. */
-const TAKES_TOPUPS: readonly EsimStatus[] = ['issued', 'active', 'depleted'];
-
 /** Reads eSIMs of one partner and mode; anything else is the same 404 (D14). */
 @Injectable()
 export class ReadEsims {
   constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
     private readonly esims: EsimsRepository,
     private readonly catalog: CatalogService,
+    private readonly sources: PackageSources,
     private readonly secrets: SecretBox,
     private readonly cursors: CursorCodec,
   ) {}
@@ -55,9 +57,7 @@ export class ReadEsims {
     options: ListOptions,
   ): Promise<Page<PackageEntity>> {
     const esim = await this.getById(reader, id);
-    const fitting = TAKES_TOPUPS.includes(esim.status)
-      ? await this.catalog.listTopupsFor(reader.mode, esim.packageId)
-      : [];
+    const fitting = takesTopups(esim.status) ? await this.listFitting(esim) : [];
     const scope = ['topup-packages', reader.partnerId, reader.mode, id];
     const start = options.cursor === undefined ? 0 : Number(this.cursors.decode(options.cursor, scope)[0]);
     const end = start + options.limit;
@@ -67,5 +67,18 @@ export class ReadEsims {
       hasMore,
       nextCursor: hasMore ? this.cursors.encode([end], scope) : null,
     };
+  }
+
+  /** Only the upstream that issued an eSIM can top it up. */
+  private async listFitting({
+    partnerId,
+    mode,
+    packageId,
+    provider,
+  }: EsimEntity): Promise<readonly PackageEntity[]> {
+    const matching = await this.catalog.listTopupsFor({ partnerId, mode }, packageId);
+    const ids = matching.map((item) => item.id);
+    const provided = await this.sources.listProvidedBy(this.manager, mode, provider, ids);
+    return matching.filter((item) => provided.has(item.id));
   }
 }

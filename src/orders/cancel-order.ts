@@ -4,6 +4,7 @@ import { EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
 import type { OrderEntity } from './order.entity.js';
+import { uncanceled } from './order-esims.js';
 import { ORDER_WAKE_UPS } from './order-queue.js';
 import { statusesBefore } from './order-state.js';
 import { OrdersRepository } from './orders.repository.js';
@@ -23,15 +24,17 @@ export class CancelOrder {
     const order = await this.orders.findForUpdate(tx, buyer, orderId);
     if (!order) throw new NotFound();
     if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
-    const esims = await this.esims.listByOrderForUpdate(tx, orderId);
-    if (!esims.every(isUntouched)) throw new AppError('order_not_cancelable');
+    const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, orderId));
+    if (esims.length === 0 || !esims.every(isUntouched)) throw new AppError('order_not_cancelable');
     const now = await databaseNow(tx);
     const changes = {
       status: 'canceling',
       statusBeforeCancel: order.status,
       cancelFailureCode: null,
       cancelFailureReason: null,
+      cancelRequestedAt: now,
       upstreamAttempts: 0,
+      lastError: null,
       nextAttemptAt: now,
       updatedAt: now,
     } as const;

@@ -2,10 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
-import type { ProviderFailure } from '../providers/index.js';
+import { sql } from '../infra/database/index.js';
 import { OrderEntity } from './order.entity.js';
-import { type OrderStatus, statusesBefore } from './order-state.js';
 
 /** The right to work on an order: void when the lease lapsed and another worker took it with a higher fence. */
 export interface OrderLease {
@@ -13,7 +11,13 @@ export interface OrderLease {
   readonly fence: number;
 }
 
-/** SQL of the worker's side of `orders`. Due times and leases are the database's (D40). */
+/** An order that a worker has just taken up. */
+export interface ClaimedOrder extends OrderLease {
+  /** No placement of it has ever left; the claim itself has noted that one may leave now. */
+  readonly neverPlaced: boolean;
+}
+
+/** SQL of the worker's queue in `orders`. Due times and leases are the database's (D40). */
 @Injectable()
 export class OrderQueueRepository {
   private readonly leaseMs: number;
@@ -26,23 +30,29 @@ export class OrderQueueRepository {
   }
 
   /** Leases up to `slots` due orders of a partner, oldest due first; pending ones become processing. */
-  async claim(partnerId: string, slots: number): Promise<readonly OrderLease[]> {
-    const { rows } = await sql<{ id: string; fence: string }>(
+  async claim(partnerId: string, slots: number): Promise<readonly ClaimedOrder[]> {
+    const { rows } = await sql<{ id: string; fence: string; never_placed: boolean }>(
       this.manager,
       `UPDATE orders o
        SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
            lease_until = now() + $3 * interval '1 millisecond',
            fence = o.fence + 1,
            upstream_attempts = o.upstream_attempts + 1,
+           -- before the call leaves: whoever finds the order later knows that one may have
+           upstream_placed_at = coalesce(o.upstream_placed_at, now()),
            updated_at = now()
-       FROM (SELECT id FROM orders
+       FROM (SELECT id, upstream_placed_at FROM orders
              WHERE partner_id = $1 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
              ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
        WHERE o.id = due.id
-       RETURNING o.id, o.fence`,
+       RETURNING o.id, o.fence, due.upstream_placed_at IS NULL AS never_placed`,
       [partnerId, slots, this.leaseMs],
     );
-    return rows.map((row) => ({ orderId: row.id, fence: Number(row.fence) }));
+    return rows.map((row) => ({
+      orderId: row.id,
+      fence: Number(row.fence),
+      neverPlaced: row.never_placed,
+    }));
   }
 
   async getById(id: string): Promise<OrderEntity> {
@@ -85,98 +95,51 @@ export class OrderQueueRepository {
     );
   }
 
-  /** Gives the order back, to be looked at after `delayMs`. */
-  async postpone(lease: OrderLease, delayMs: number): Promise<void> {
+  /** Gives the order back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
+  async postpone(lease: OrderLease, delayMs: number, errorClass: string | null = null): Promise<void> {
     await sql(
       this.manager,
-      `UPDATE orders SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL, updated_at = now()
+      `UPDATE orders SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
+         last_error = $4, updated_at = now()
        WHERE id = $1 AND fence = $2 AND next_attempt_at IS NOT NULL`,
-      [lease.orderId, lease.fence, delayMs],
+      [lease.orderId, lease.fence, delayMs, errorClass],
     );
   }
 
-  /** Ends provisioning as issued or partially issued. False when the lease is void: then nothing may be written. */
-  async markIssued(
-    tx: Tx,
-    lease: OrderLease,
-    outcome: {
-      status: 'issued' | 'partially_issued';
-      issued: number;
-      failed: number;
-      failure: ProviderFailure | null;
-    },
-  ): Promise<boolean> {
-    return this.finish(
-      tx,
-      lease,
-      outcome.status,
-      `quantity_issued = $4::int, quantity_failed = $5::int, refunded_amount = unit_price_amount * $5::int, issued_at = now(),
-       failure_code = $6, failure_reason = $7`,
-      [outcome.issued, outcome.failed, outcome.failure?.code ?? null, outcome.failure?.reason ?? null],
-      'processing',
+  /**
+   * Notes that a placement leaves again, provided that the last one is longer ago than the upstream's read lag.
+   * Answers the milliseconds that are still to wait, 0 when it may leave; null when the lease is void.
+   */
+  async placeAgain(lease: OrderLease, readLagMs: number): Promise<number | null> {
+    const { rows } = await sql<{ wait_ms: number }>(
+      this.manager,
+      `WITH own AS (
+         SELECT id, coalesce(upstream_placed_at + $3 * interval '1 millisecond', now()) AS free_at
+         FROM orders WHERE id = $1 AND fence = $2 AND status = 'processing' FOR UPDATE
+       ), placed AS (
+         UPDATE orders o SET upstream_placed_at = now() FROM own WHERE o.id = own.id AND own.free_at <= now()
+       )
+       SELECT greatest(0, ceil(extract(epoch FROM free_at - now()) * 1000))::int AS wait_ms FROM own`,
+      [lease.orderId, lease.fence, readLagMs],
     );
+    return rows[0]?.wait_ms ?? null;
   }
 
-  /** Ends provisioning as failed, everything refunded. False when the lease is void. */
-  async markFailed(tx: Tx, lease: OrderLease, failure: ProviderFailure): Promise<boolean> {
-    return this.finish(
-      tx,
-      lease,
-      'failed',
-      `quantity_failed = quantity, refunded_amount = unit_price_amount * quantity, failed_at = now(),
-       failure_code = $4, failure_reason = $5`,
-      [failure.code, failure.reason],
-      'processing',
+  /** The placement may have taken effect at any time until now: its read lag begins only here. */
+  async prolongPlacement(lease: OrderLease): Promise<void> {
+    await this.writePlacement(lease, 'clock_timestamp()');
+  }
+
+  /** Takes back what the claim noted: the first placement certainly did not leave. */
+  async forgetPlacement(lease: OrderLease): Promise<void> {
+    await this.writePlacement(lease, 'NULL');
+  }
+
+  private async writePlacement(lease: OrderLease, value: 'clock_timestamp()' | 'NULL'): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE orders SET upstream_placed_at = ${value} WHERE id = $1 AND fence = $2 AND status = 'processing'`,
+      [lease.orderId, lease.fence],
     );
-  }
-
-  /** Locks the order for `tx`; false when the lease is void. Orders are locked before their eSIMs (D40). */
-  async holds(tx: Tx, lease: OrderLease): Promise<boolean> {
-    const { rows } = await sql(tx.manager, 'SELECT 1 FROM orders WHERE id = $1 AND fence = $2 FOR UPDATE', [
-      lease.orderId,
-      lease.fence,
-    ]);
-    return rows.length > 0;
-  }
-
-  /** Ends a cancellation that the upstream accepted: everything has come back. False when the lease is void. */
-  async markCanceled(tx: Tx, lease: OrderLease): Promise<boolean> {
-    const refund = 'refunded_amount = unit_price_amount * quantity, status_before_cancel = NULL';
-    return this.finish(tx, lease, 'canceled', refund, [], 'canceling');
-  }
-
-  /** Ends a refused cancellation: the order is back where it was (D22). False when the lease is void. */
-  async markCancelRefused(
-    tx: Tx,
-    lease: OrderLease,
-    before: OrderStatus,
-    failure: ProviderFailure,
-  ): Promise<boolean> {
-    return this.finish(
-      tx,
-      lease,
-      before,
-      'cancel_failure_code = $4, cancel_failure_reason = $5, status_before_cancel = NULL',
-      [failure.code, failure.reason],
-      'canceling',
-    );
-  }
-
-  private async finish(
-    tx: Tx,
-    lease: OrderLease,
-    to: OrderStatus,
-    assignments: string,
-    parameters: readonly SqlParameter[],
-    from: OrderStatus,
-  ): Promise<boolean> {
-    if (!statusesBefore(to).includes(from)) throw new Error(`an order cannot go from ${from} to ${to}`);
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE orders SET status = $3, next_attempt_at = NULL, lease_until = NULL, updated_at = now(), ${assignments}
-       WHERE id = $1 AND fence = $2 AND status = '${from}'`,
-      [lease.orderId, lease.fence, to, ...parameters],
-    );
-    return affected === 1;
   }
 }

@@ -53,6 +53,21 @@ export class OrderEntity {
   @Column({ name: 'provider_reference', type: 'text' })
   providerReference!: string;
 
+  /** The wholesaler's name of the package, as it was at acceptance. */
+  @Column({ name: 'upstream_package_id', type: 'text' })
+  upstreamPackageId!: string;
+
+  /** What one cost upstream at acceptance, in millionths of the currency's unit; null when nobody charges for it. */
+  @Column({ name: 'unit_cost_micros', type: 'bigint', nullable: true, transformer: bigintColumn })
+  unitCostMicros!: number | null;
+
+  @Column({ name: 'unit_cost_currency', type: 'text', nullable: true })
+  unitCostCurrency!: string | null;
+
+  /** The last placement that may have taken effect upstream; null: none has ever left. */
+  @Column({ name: 'upstream_placed_at', type: 'timestamptz', nullable: true })
+  upstreamPlacedAt!: Date | null;
+
   @Column({ name: 'failure_code', type: 'text', nullable: true })
   failureCode!: FailureCode | null;
 
@@ -68,9 +83,16 @@ export class OrderEntity {
   @Column({ name: 'status_before_cancel', type: 'text', nullable: true })
   statusBeforeCancel!: OrderStatus | null;
 
+  @Column({ name: 'cancel_requested_at', type: 'timestamptz', nullable: true })
+  cancelRequestedAt!: Date | null;
+
   /** Times that a worker took the order up. */
   @Column({ name: 'upstream_attempts', type: 'int' })
   upstreamAttempts!: number;
+
+  /** The class of the last attempt's error, for support. */
+  @Column({ name: 'last_error', type: 'text', nullable: true })
+  lastError!: string | null;
 
   /** When a worker is to look at the order next; null when nothing is owed. */
   @Column({ name: 'next_attempt_at', type: 'timestamptz', nullable: true })

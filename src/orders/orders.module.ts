@@ -1,17 +1,33 @@
 import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
+import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
+import { WalletModule } from '../wallet/index.js';
 import { CancelOrder } from './cancel-order.js';
+import { EndOrder } from './end-order.js';
+import { HurryOrders } from './hurry-orders.js';
+import { OrderEndingsRepository } from './order-endings.repository.js';
 import { OrderQueueRepository } from './order-queue.repository.js';
 import { OrderWakeUpsModule } from './order-queue.js';
 import { OrdersRepository } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { ReadOrders } from './read-orders.js';
 
+const PROVIDERS = [
+  OrdersRepository,
+  OrderQueueRepository,
+  OrderEndingsRepository,
+  PlaceOrder,
+  CancelOrder,
+  EndOrder,
+  HurryOrders,
+  ReadOrders,
+];
+
 @Module({
-  imports: [CatalogModule, EsimsModule, ProvidersModule, OrderWakeUpsModule],
-  providers: [OrdersRepository, OrderQueueRepository, PlaceOrder, CancelOrder, ReadOrders],
-  exports: [OrdersRepository, OrderQueueRepository, PlaceOrder, CancelOrder, ReadOrders, OrderWakeUpsModule],
+  imports: [CatalogModule, EsimsModule, EventsModule, ProvidersModule, WalletModule, OrderWakeUpsModule],
+  providers: PROVIDERS,
+  exports: [...PROVIDERS, OrderWakeUpsModule],
 })
 export class OrdersModule {}

@@ -41,13 +41,17 @@ export type NewOrder = Pick<
   | 'metadata'
   | 'provider'
   | 'providerReference'
+  | 'upstreamPackageId'
+  | 'unitCostMicros'
+  | 'unitCostCurrency'
   | 'acceptedRequestId'
 >;
 
 const INSERT_ORDER = `
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
-                      metadata, provider, provider_reference, accepted_request_id, next_attempt_at)
-  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, now())
+                      metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
+                      unit_cost_micros, unit_cost_currency, next_attempt_at)
+  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, now())
   RETURNING created_at, next_attempt_at`;
 
 /** The table's defaults: an order that nobody has worked on. */
@@ -61,7 +65,10 @@ const UNTOUCHED = {
   cancelFailureCode: null,
   cancelFailureReason: null,
   statusBeforeCancel: null,
+  cancelRequestedAt: null,
+  upstreamPlacedAt: null,
   upstreamAttempts: 0,
+  lastError: null,
   leaseUntil: null,
   fence: 0,
   issuedAt: null,
@@ -96,6 +103,9 @@ export class OrdersRepository {
         order.provider,
         order.providerReference,
         order.acceptedRequestId,
+        order.upstreamPackageId,
+        order.unitCostMicros,
+        order.unitCostCurrency,
       ]);
       const { created_at, next_attempt_at } = rows[0]!;
       const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
@@ -123,6 +133,16 @@ export class OrdersRepository {
       where: { partnerId: owner.partnerId, mode: owner.mode, id },
       lock: { mode: 'pessimistic_write' },
     });
+  }
+
+  /** Any partner's order in any mode, for support. */
+  async findById(id: string): Promise<OrderEntity | null> {
+    return this.manager.findOneBy(OrderEntity, { id });
+  }
+
+  /** As `findById`, with the row locked for `tx`. */
+  async findByIdForUpdate(tx: Tx, id: string): Promise<OrderEntity | null> {
+    return tx.manager.findOne(OrderEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
 
   /** Changes an order whose row `tx` has locked. */

@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { CatalogService } from '../catalog/index.js';
 import { newId, ulid } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
-import type { Money } from '../common/money.js';
+import { type Money, multiplyMoney } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
-import { ProviderRegistry } from '../providers/index.js';
+import { PackageSources, ProviderRegistry } from '../providers/index.js';
+import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { ORDER_WAKE_UPS } from './order-queue.js';
 import { OrdersRepository } from './orders.repository.js';
@@ -24,40 +25,52 @@ export interface Buyer {
   readonly mode: Mode;
 }
 
-/** Accepts an order: one row, `pending`, with the reference that every upstream call will use (D19, D22). */
+/**
+ * Accepts an order: one row, `pending`, with the reference that every upstream call will use and the price and cost
+ * of this moment, and the hold on the wallet that pays for it (D19, D22, D27).
+ */
 @Injectable()
 export class PlaceOrder {
   constructor(
     private readonly catalog: CatalogService,
+    private readonly sources: PackageSources,
     private readonly providers: ProviderRegistry,
     private readonly orders: OrdersRepository,
+    private readonly wallet: Wallet,
     @InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps,
   ) {}
 
-  /** @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken` */
+  /**
+   * @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
+   * `service_unavailable`
+   */
   async execute(tx: Tx, buyer: Buyer, command: PlaceOrderCommand): Promise<OrderEntity> {
-    const item = await this.catalog.getSellable(tx, {
-      mode: buyer.mode,
-      id: command.packageId,
-      kind: 'base',
-      maxPrice: command.maxUnitPrice,
-    });
-    const provider = this.providers.forMode(buyer.mode);
+    const { partnerId, mode } = buyer;
+    const { packageId, quantity, reference } = command;
+    const wanted = { partnerId, mode, id: packageId, kind: 'base', maxPrice: command.maxUnitPrice } as const;
+    const item = await this.catalog.getSellable(tx, wanted);
+    const source = await this.sources.get(tx, mode, item.id);
     const order = await this.orders.insert(tx, {
       id: newId('ord'),
-      partnerId: buyer.partnerId,
-      mode: buyer.mode,
+      partnerId,
+      mode,
       packageId: item.id,
-      quantity: command.quantity,
+      quantity,
       unitPriceAmount: item.priceAmount,
       currency: item.currency,
-      reference: command.reference,
+      reference,
       metadata: { ...command.metadata },
-      provider: provider.name,
+      provider: this.providers.forMode(mode, source.provider).name,
       providerReference: `po_${ulid()}`,
+      upstreamPackageId: source.upstreamPackageId,
+      unitCostMicros: source.unitCost?.micros ?? null,
+      unitCostCurrency: source.unitCost?.currency ?? null,
       acceptedRequestId: command.requestId,
     });
-    tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
+    // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
+    const money = multiplyMoney({ amount: item.priceAmount, currency: item.currency }, quantity);
+    await this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: order.id }, reference });
+    tx.afterCommit(() => this.wakeUps.request(partnerId));
     return order;
   }
 }

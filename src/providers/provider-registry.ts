@@ -1,23 +1,60 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
-import type { EsimProvider } from './esim-provider.js';
+import type { EsimProvider, Wholesaler } from './esim-provider.js';
 import { SandboxProvider } from './sandbox/sandbox-provider.js';
 
-/** Which upstream serves what. Sandbox has the built-in simulator; a live wholesaler is not connected yet. */
+/** The upstreams of this process: the built-in simulator for Sandbox, and the wholesalers that are connected. */
 @Injectable()
 export class ProviderRegistry {
+  private readonly live = new Map<string, EsimProvider>();
+
   constructor(private readonly sandbox: SandboxProvider) {}
 
-  /** The provider that new orders of `mode` go to. @throws AppError `service_unavailable` when there is none. */
-  forMode(mode: Mode): EsimProvider {
-    if (mode === 'sandbox') return this.sandbox;
-    throw new AppError('service_unavailable', { detail: 'Live provisioning is not configured.' });
+  /** Connects a live upstream under its name; once per name, at boot. */
+  register(provider: EsimProvider): void {
+    if (this.knows(provider.name)) throw new Error(`a provider called ${provider.name} is already connected`);
+    this.live.set(provider.name, provider);
   }
 
-  /** The provider that an order was given to. @throws Error when this release no longer knows it. */
-  getByName(name: string): EsimProvider {
-    if (name === this.sandbox.name) return this.sandbox;
-    throw new Error(`no provider is called ${name}`);
+  /**
+   * The provider that something new goes to: the simulator in Sandbox, in Live the one called `name`.
+   * @throws AppError `service_unavailable` when it is not connected
+   */
+  forMode(mode: Mode, name: string): EsimProvider {
+    const provider = mode === 'sandbox' ? this.sandbox : this.live.get(name);
+    if (!provider) {
+      throw new AppError('service_unavailable', {
+        detail: 'Live provisioning of this package is not available now.',
+      });
+    }
+    return provider;
   }
+
+  /** The provider that an order was given to. @throws Error when this process no longer knows it. */
+  getByName(name: string): EsimProvider {
+    const provider = name === this.sandbox.name ? this.sandbox : this.live.get(name);
+    if (!provider) throw new Error(`no provider is called ${name}`);
+    return provider;
+  }
+
+  /** The wholesalers that are connected. */
+  get wholesalers(): readonly Wholesaler[] {
+    return [...this.live.values()].filter(isWholesaler);
+  }
+
+  /** @throws Error when no wholesaler of that name is connected */
+  getWholesaler(name: string): Wholesaler {
+    const found = this.wholesalers.find((wholesaler) => wholesaler.name === name);
+    if (!found) throw new Error(`no wholesaler is called ${name}`);
+    return found;
+  }
+
+  private knows(name: string): boolean {
+    return name === this.sandbox.name || this.live.has(name);
+  }
+}
+
+function isWholesaler(provider: EsimProvider): provider is Wholesaler {
+  return 'listPackages' in provider;
 }

@@ -1,8 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { expectProblem, withoutRequestId } from '../harness/expect-problem.js';
-import { addLivePackage, copyToLive, type OrderRows, rowsOf } from '../harness/live-rows.js';
+import { addLivePackage, copyToLive, copyTopupToLive, type OrderRows, rowsOf } from '../harness/live-rows.js';
 import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
+
+/** Of an order, with a top-up of its eSIM. */
+interface Rows extends OrderRows {
+  readonly topupId: string;
+}
+
+const TOPUP_PACKAGE = 'pkg_fr_topup_7d';
 
 let service: TestService;
 let a: TestPartner;
@@ -10,8 +23,8 @@ let b: TestPartner;
 /** A's live key. */
 let aLive: HttpClient;
 /** The newest of A's sandbox orders, and its twin in live. */
-let sandboxRows: OrderRows;
-let liveRows: OrderRows;
+let sandboxRows: Rows;
+let liveRows: Rows;
 
 beforeAll(async () => {
   service = await startTestService();
@@ -20,18 +33,30 @@ beforeAll(async () => {
   for (const reference of ['a-1', 'a-2', 'a-3']) {
     const { id } = await placeOrder(a.sandbox, { package_id: 'pkg_fr_1gb_7d', reference });
     await orderEnded(a.sandbox, id as string);
-    sandboxRows = await rowsOf(service.database, id as string);
-    liveRows = await copyToLive(service.database, sandboxRows);
+    const order = await rowsOf(service.database, id as string);
+    const topupId = await toppedUp(order.esimId, reference);
+    sandboxRows = { ...order, topupId };
+    const copy = await copyToLive(service.database, order);
+    liveRows = { ...copy, topupId: await copyTopupToLive(service.database, topupId, copy) };
   }
   await addLivePackage(service.database, 'pkg_live_only');
 });
 
 afterAll(() => service.stop());
 
+async function toppedUp(esimId: string, reference: string): Promise<string> {
+  const request = { esim_id: esimId, package_id: TOPUP_PACKAGE, reference };
+  const { id } = (await a.sandbox.post('/v1/topups', request)).body.data as Json;
+  await eventually(`top-up ${id as string} ends`, async () => {
+    return (await a.sandbox.get(`/v1/topups/${id as string}`)).body.data.status === 'completed';
+  });
+  return id as string;
+}
+
 interface Stranger {
   readonly name: string;
   readonly api: () => HttpClient;
-  readonly target: () => OrderRows;
+  readonly target: () => Rows;
 }
 
 const STRANGERS: Stranger[] = [
@@ -41,7 +66,7 @@ const STRANGERS: Stranger[] = [
   { name: "B's key at A's live rows", api: () => b.sandbox, target: () => liveRows },
 ];
 
-type Operation = readonly ['GET' | 'POST', (rows: OrderRows) => string, body?: object];
+type Operation = readonly ['GET' | 'POST', (rows: Rows) => string, body?: object];
 
 const ORDER_PATHS: Operation[] = [
   ['GET', ({ orderId }) => `/v1/orders/${orderId}`],
@@ -58,17 +83,19 @@ const SANDBOX_PATHS: Operation[] = [
   ['POST', ({ esimId }) => `/v1/sandbox/esims/${esimId}/consume`, { bytes: 1 }],
   ['POST', ({ esimId }) => `/v1/sandbox/esims/${esimId}/expire`],
 ];
+const TOPUP_PATHS: Operation[] = [['GET', ({ topupId }) => `/v1/topups/${topupId}`]];
 const EVENT_PATHS: Operation[] = [['GET', ({ eventId }) => `/v1/events/${eventId}`]];
 
-const NEVER_EXISTED: OrderRows = {
+const NEVER_EXISTED: Rows = {
   orderId: 'ord_00000000000000000000000000',
   esimId: 'esim_00000000000000000000000000',
   eventId: 'evt_00000000000000000000000000',
+  topupId: 'top_00000000000000000000000000',
 };
 
 describe.each(STRANGERS)('$name', ({ api, target }) => {
   it('gets, by any id and operation, the 404 of what never existed, byte for byte', async () => {
-    const operations = [...ORDER_PATHS, ...ESIM_PATHS, ...EVENT_PATHS];
+    const operations = [...ORDER_PATHS, ...ESIM_PATHS, ...TOPUP_PATHS, ...EVENT_PATHS];
     if (api() !== aLive) operations.push(...SANDBOX_PATHS);
     for (const [method, path, body] of operations) {
       const [answer, unknown] = await Promise.all(
@@ -80,8 +107,18 @@ describe.each(STRANGERS)('$name', ({ api, target }) => {
     }
   });
 
+  it('cannot top up an eSIM, and gets the 404 of one that never existed', async () => {
+    const [answer, unknown] = await Promise.all(
+      [target(), NEVER_EXISTED].map(({ esimId }) =>
+        api().post('/v1/topups', { esim_id: esimId, package_id: TOPUP_PACKAGE }),
+      ),
+    );
+    expectProblem(answer!, 404, 'not_found');
+    expect(withoutRequestId(answer!)).toBe(withoutRequestId(unknown!));
+  });
+
   it('finds nothing in any list, whatever the filter', async () => {
-    const { orderId, esimId, eventId } = target();
+    const { orderId, esimId, eventId, topupId } = target();
     const { rows } = await service.database.pool.query('SELECT iccid FROM esims WHERE id = $1', [esimId]);
     const queries = [
       '/v1/orders',
@@ -92,22 +129,26 @@ describe.each(STRANGERS)('$name', ({ api, target }) => {
       '/v1/esims?status=issued',
       `/v1/esims?order_id=${orderId}`,
       `/v1/esims?iccid=${rows[0].iccid}`,
+      '/v1/topups',
+      '/v1/topups?status=completed',
+      '/v1/topups?reference=a-3',
+      `/v1/topups?esim_id=${esimId}`,
       '/v1/events',
       '/v1/events?type=order.issued',
     ];
     for (const query of queries) {
       const { text } = await api().get(query);
-      for (const id of [orderId, esimId, eventId]) expect(text, query).not.toContain(id);
+      for (const id of [orderId, esimId, eventId, topupId]) expect(text, query).not.toContain(id);
     }
   });
 });
 
 describe('the owner', () => {
-  it.each<[string, () => HttpClient, () => OrderRows]>([
+  it.each<[string, () => HttpClient, () => Rows]>([
     ['sandbox', () => a.sandbox, () => sandboxRows],
     ['live', () => aLive, () => liveRows],
   ])('sees the rows of its own mode: %s', async (mode, api, rows) => {
-    for (const [, path] of [...ESIM_PATHS, ...EVENT_PATHS, ORDER_PATHS[0]!]) {
+    for (const [, path] of [...ESIM_PATHS, ...TOPUP_PATHS, ...EVENT_PATHS, ORDER_PATHS[0]!]) {
       expect((await api().get(path(rows()))).status, path(rows())).toBe(200);
     }
     expect((await api().get('/v1/orders')).body.data.map((order: Json) => order['mode'])).toEqual([
@@ -118,6 +159,17 @@ describe('the owner', () => {
     expect((await api().get('/v1/orders?reference=a-3')).body.data).toMatchObject([{ id: rows().orderId }]);
     expect((await readFeed(api())).map((event) => event['id'])).toContain(rows().eventId);
     expect((await api().get('/v1/me')).body.data).toMatchObject({ mode, partner_id: a.id });
+  });
+
+  it('sees its own top-ups only', async () => {
+    for (const [api, { topupId }] of [
+      [a.sandbox, sandboxRows],
+      [aLive, liveRows],
+    ] as const) {
+      expect((await api.get('/v1/topups')).body.data).toHaveLength(3);
+      expect((await api.get('/v1/topups?reference=a-3')).body.data).toMatchObject([{ id: topupId }]);
+    }
+    expect((await b.sandbox.get('/v1/topups')).body.data).toEqual([]);
   });
 
   it('finds its rows untouched by what strangers tried', async () => {
@@ -132,15 +184,18 @@ describe('the owner', () => {
 });
 
 describe('cursors', () => {
-  it.each(['/v1/orders?limit=1', '/v1/esims?limit=1', '/v1/catalog?limit=1', '/v1/events?limit=1'])(
-    'of %s are good for their own partner and mode only',
-    async (path) => {
-      const { next_cursor } = (await a.sandbox.get(path)).body;
-      const next = `${path}&cursor=${next_cursor}`;
-      expect((await a.sandbox.get(next)).status).toBe(200);
-      for (const api of [b.sandbox, aLive]) expectProblem(await api.get(next), 400, 'invalid_cursor');
-    },
-  );
+  it.each([
+    '/v1/orders?limit=1',
+    '/v1/esims?limit=1',
+    '/v1/topups?limit=1',
+    '/v1/catalog?limit=1',
+    '/v1/events?limit=1',
+  ])('of %s are good for their own partner and mode only', async (path) => {
+    const { next_cursor } = (await a.sandbox.get(path)).body;
+    const next = `${path}&cursor=${next_cursor}`;
+    expect((await a.sandbox.get(next)).status).toBe(200);
+    for (const api of [b.sandbox, aLive]) expectProblem(await api.get(next), 400, 'invalid_cursor');
+  });
 
   it('are not replaced by another partner’s or mode’s event id', async () => {
     expect((await a.sandbox.get(`/v1/events?after=${sandboxRows.eventId}`)).status).toBe(200);

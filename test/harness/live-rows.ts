@@ -49,6 +49,17 @@ export async function copyToLive(database: TestDatabase, source: OrderRows): Pro
   return copy;
 }
 
+/** Copies a top-up of an eSIM to that eSIM's copy in live. */
+export async function copyTopupToLive(
+  database: TestDatabase,
+  topupId: string,
+  { esimId }: OrderRows,
+): Promise<string> {
+  const id = newId('top');
+  await copyRow(database, 'topups', topupId, { id, esim_id: esimId, provider_reference: randomUUID() });
+  return id;
+}
+
 /** A package that exists in live only. */
 export async function addLivePackage(database: TestDatabase, id: string): Promise<void> {
   await copyRow(database, 'packages', 'pkg_fr_1gb_7d', { id });
@@ -57,7 +68,7 @@ export async function addLivePackage(database: TestDatabase, id: string): Promis
 
 async function copyRow(
   { pool }: TestDatabase,
-  table: 'orders' | 'esims' | 'events' | 'packages',
+  table: 'orders' | 'esims' | 'events' | 'packages' | 'topups',
   id: string,
   changes: Record<string, unknown>,
 ): Promise<void> {

@@ -1,3 +1,5 @@
+import type { LiveDemo } from './demo-live.js';
+
 export interface BannerFacts {
   readonly apiUrl: string;
   readonly adminUrl: string;
@@ -6,6 +8,8 @@ export interface BannerFacts {
   readonly secretsFile: string;
   readonly logFile: string | null;
   readonly apiKey: string;
+  /** Null when no simulated wholesaler runs. */
+  readonly live: LiveDemo | null;
   readonly startedInMs: number;
 }
 
@@ -18,7 +22,7 @@ export function renderBanner(facts: BannerFacts): string {
   return [
     '',
     LINE,
-    `  Partner eSIM provisioning service · Sandbox · up in ${(facts.startedInMs / 1000).toFixed(1)} s`,
+    `  Partner eSIM provisioning service · up in ${(facts.startedInMs / 1000).toFixed(1)} s`,
     LINE,
     `  partner API   ${apiUrl}/v1`,
     `  admin API     ${facts.adminUrl}/internal/v1   (token: ${facts.secretsFile})`,
@@ -37,8 +41,37 @@ export function renderBanner(facts: BannerFacts): string {
     '  3  read the newest eSIM, with its installation data',
     `curl -s ${auth} "${apiUrl}/v1/esims/$(curl -s ${auth} '${apiUrl}/v1/esims?limit=1' | grep -o 'esim_[0-9A-Z]*' | head -1)"`,
     '',
+    ...(facts.live === null ? [] : liveLines(facts, facts.live)),
     '  Ctrl-C stops everything; the data stays.',
     LINE,
     '',
   ].join('\n');
+}
+
+const KEY = `-H "Idempotency-Key: $(date +%s)-$RANDOM$RANDOM"`;
+const JSON_TYPE = `-H 'Content-Type: application/json'`;
+
+function liveLines({ apiUrl, adminUrl, secretsFile }: BannerFacts, live: LiveDemo): string[] {
+  const auth = `-H 'Authorization: Bearer ${live.apiKey}'`;
+  const adminAuth = `-H "Authorization: Bearer $(sed -n 's/^ADMIN_TOKENS=portal://p' '${secretsFile}')"`;
+  const newest = `$(curl -s ${auth} '${apiUrl}/v1/esims?limit=1' | grep -o 'esim_[0-9A-Z]*' | head -1)`;
+  const wallet = `${adminUrl}/internal/v1/partners/${live.partnerId}/wallet`;
+  return [
+    '  LIVE MODE, with a SIMULATED wholesaler on loopback: nothing real is bought, no card is charged',
+    '',
+    `  live key      ${live.apiKey}   (shown once)`,
+    '',
+    '  4  deposit 50 dollars into the wallet, as the portal team would',
+    `curl -s ${adminAuth} ${JSON_TYPE} -d "{\\"amount\\":{\\"amount\\":5000,\\"currency\\":\\"USD\\"},\\"reference\\":\\"tour-$(date +%s)\\"}" ${wallet}/deposits`,
+    '',
+    '  5  order a live eSIM; the price is held, and charged when it is issued',
+    `curl -s ${auth} ${KEY} ${JSON_TYPE} -d '{"package_id":"${live.packageId}"}' ${apiUrl}/v1/orders`,
+    '',
+    '  6  top it up (wait a second for the eSIM)',
+    `esim=${newest}; curl -s ${auth} ${KEY} ${JSON_TYPE} -d "{\\"esim_id\\":\\"$esim\\",\\"package_id\\":\\"$(curl -s ${auth} "${apiUrl}/v1/esims/$esim/topup-packages" | grep -o 'pkg_[A-Za-z0-9_-]*' | head -1)\\"}" ${apiUrl}/v1/topups`,
+    '',
+    '  7  read the statement',
+    `curl -s ${auth} ${apiUrl}/v1/transactions`,
+    '',
+  ];
 }

@@ -28,7 +28,7 @@ export async function prepareDemo(
   webhookFile: string,
 ): Promise<Demo> {
   const partnerId = await findOrCreatePartner(admin);
-  const apiKey = await issueKey(admin, partnerId);
+  const apiKey = await issueDemoKey(admin, partnerId, 'sandbox');
   const { secret } = await findOrCreateWebhook(admin, partnerId, receiverUrl, webhookFile);
   return { partnerId, apiKey, webhookSecret: secret };
 }
@@ -39,16 +39,23 @@ async function findOrCreatePartner(admin: AdminClient): Promise<string> {
   return (demo ?? (await admin.call<Identified>('POST', '/partners', { name: DEMO_NAME }))).id;
 }
 
-async function issueKey(admin: AdminClient, partnerId: string): Promise<string> {
+/** A fresh key; of those named `demo` the two newest of a mode stay valid (D2). */
+export async function issueDemoKey(
+  admin: AdminClient,
+  partnerId: string,
+  mode: 'sandbox' | 'live',
+): Promise<string> {
   const base = `/partners/${partnerId}/api-keys`;
-  const keys = await admin.call<(Identified & { name: string | null; status: string })[]>(
+  const keys = await admin.call<(Identified & { name: string | null; status: string; mode: string })[]>(
     'GET',
     `${base}?limit=100`,
   );
   // Newest first: one older key stays beside the new one, so that a shell opened before this start still works.
-  const [newest, ...older] = keys.filter((key) => key.name === 'demo' && key.status === 'active');
+  const [newest, ...older] = keys.filter(
+    (key) => key.name === 'demo' && key.mode === mode && key.status === 'active',
+  );
   for (const key of older) await admin.call('POST', `${base}/${key.id}/revoke`);
-  const create = (): Promise<{ key: string }> => admin.call('POST', base, { mode: 'sandbox', name: 'demo' });
+  const create = (): Promise<{ key: string }> => admin.call('POST', base, { mode, name: 'demo' });
   try {
     return (await create()).key;
   } catch (error) {

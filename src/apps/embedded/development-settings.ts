@@ -11,6 +11,8 @@ export interface DataDirectory {
   /** Generated `ADMIN_TOKENS` and `SECRETS_KEYS`, mode 0600. */
   readonly secretsFile: string;
   readonly webhookSecretFile: string;
+  /** What the simulated wholesaler has sold. */
+  readonly wholesalerFile: string;
   readonly logFile: string;
 }
 
@@ -28,6 +30,7 @@ export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
     root,
     postgres: path.join(root, 'postgres'),
     secretsFile: path.join(root, 'secrets.env'),
+    wholesalerFile: path.join(root, 'wholesaler-simulator.jsonl'),
     webhookSecretFile: path.join(root, 'demo-webhook.json'),
     logFile: path.join(root, 'service.log'),
   };
@@ -41,11 +44,13 @@ export function withDevelopmentDefaults(
   env: NodeJS.ProcessEnv,
   directory: DataDirectory,
   databaseUrl: string,
+  wholesaler: Readonly<Record<string, string>> = {},
 ): NodeJS.ProcessEnv {
   return {
     // A machine of a newcomer serves itself, not its network.
     HOST: '127.0.0.1',
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+    ...wholesaler,
     ...readOrMakeSecrets(directory.secretsFile),
     ...withoutEmpty(env),
     DATABASE_URL: databaseUrl,

@@ -8,8 +8,10 @@ import { onStopSignal } from '../stop-signal.js';
 import { assertPortsAreFree } from './free-ports.js';
 import { AdminClient } from './admin-client.js';
 import { renderBanner } from './banner.js';
+import { type LiveDemo, prepareLiveDemo } from './demo-live.js';
 import { prepareDemo, readDemoWebhook } from './demo-partner.js';
 import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
+import { startWholesalerSimulator } from './wholesaler-simulator.js';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
 
 const DATABASE = 'esim';
@@ -43,7 +45,9 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
   stops.push(() => postgres.stop());
   const databaseUrl = await createDatabase(postgres);
-  const env = withDevelopmentDefaults(process.env, directory, databaseUrl);
+  const wholesaler = await startWholesalerSimulator(process.env, directory.wholesalerFile);
+  if (wholesaler) stops.push(() => wholesaler.close());
+  const env = withDevelopmentDefaults(process.env, directory, databaseUrl, wholesaler?.env);
   const config = loadConfig(env);
   onStopSignal(config.shutdownTimeoutMs, stopAll);
   endWithPostgres(postgres);
@@ -56,7 +60,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   stops.push(() => receiver.close());
   const running = await startRole('all', config, chooseLogger(config, directory, toTerminal));
   stops.push(() => running.stop());
-  const apiKey = await prepare(running, receiver, directory, env);
+  const demo = await prepare(running, receiver, directory, env, wholesaler !== null);
   console.log(
     renderBanner({
       apiUrl: running.api!.url,
@@ -65,7 +69,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
       dataDirectory: directory.root,
       secretsFile: directory.secretsFile,
       logFile: toTerminal ? directory.logFile : null,
-      apiKey,
+      ...demo,
       startedInMs: performance.now() - startedAt,
     }),
   );
@@ -77,12 +81,14 @@ async function prepare(
   receiver: WebhookReceiver,
   directory: DataDirectory,
   env: NodeJS.ProcessEnv,
-): Promise<string> {
+  withLive: boolean,
+): Promise<{ apiKey: string; live: LiveDemo | null }> {
   const token = env['ADMIN_TOKENS']!.split(',')[0]!.split(':').slice(1).join(':').trim();
   const admin = new AdminClient(running.admin!.url, token);
   const demo = await prepareDemo(admin, receiver.url, directory.webhookSecretFile);
   receiver.setSecret(demo.webhookSecret);
-  return demo.apiKey;
+  const live = withLive ? await prepareLiveDemo(admin, running.api!.url, demo.partnerId) : null;
+  return { apiKey: demo.apiKey, live };
 }
 
 async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {

@@ -44,7 +44,7 @@ export class CatalogController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PackageResponse | NotModified> {
-    const { item, version } = await this.catalog.getPackage(caller.mode, id);
+    const { item, version } = await this.catalog.getPackage(caller, id);
     return isNotModified(request, reply, `W/"${version}-${item.id}"`)
       ? new NotModified()
       : toPackageResponse(item);

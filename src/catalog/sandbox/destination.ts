@@ -38,6 +38,7 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
     topupSupported: plan.topupSupported,
     networks: destination.countries.flatMap((country) => networksIn(country, destination.type)),
     price,
+    costMicros: null,
     retailPrice: planRetailPrice(plan, price),
     available: plan.available,
   };

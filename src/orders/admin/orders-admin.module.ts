@@ -1,7 +1,17 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../../audit/index.js';
 import { PartnersModule } from '../../partners/index.js';
+import { ProvidersModule } from '../../providers/index.js';
+import { AskUpstream } from '../ask-upstream.js';
 import { OrdersModule } from '../orders.module.js';
+import { OrdersNeedingReview } from '../orders-needing-review.js';
+import { ReconcileOrder } from '../reconcile-order.js';
+import { OrderReviewsController } from './order-reviews.controller.js';
 import { PartnerOrdersController } from './partner-orders.controller.js';
 
-@Module({ imports: [PartnersModule, OrdersModule], controllers: [PartnerOrdersController] })
+@Module({
+  imports: [PartnersModule, AuditModule, ProvidersModule, OrdersModule],
+  providers: [AskUpstream, ReconcileOrder, OrdersNeedingReview],
+  controllers: [PartnerOrdersController, OrderReviewsController],
+})
 export class OrdersAdminModule {}

@@ -7,29 +7,23 @@ import {
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { InjectWakeUps, LaneRunner, type LaneWork, WakeUps } from '../../infra/queue/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
-import { ProviderOutcomeUnknown } from '../../providers/index.js';
+import { InjectWakeUps, LeasedLanes, WakeUps } from '../../infra/queue/index.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../providers/index.js';
 import { ORDER_WAKE_UPS } from '../order-queue.js';
-import { type OrderLease, OrderQueueRepository } from '../order-queue.repository.js';
+import { type ClaimedOrder, OrderQueueRepository } from '../order-queue.repository.js';
 import { FulfilOrder } from './fulfil-order.js';
+import { FIRST_RETRY_MS, retryDelayMs } from './retry-delay.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 /** Orders under way at once in one worker process, over all partners. */
 const TOTAL_SLOTS = 128;
-const LANES_PER_SWEEP = 500;
-/** What is due and was not claimed is locked by somebody for a moment: no hot loop. */
-const SHORTEST_WAIT_MS = 25;
-const FIRST_RETRY_MS = 500;
-const LAST_RETRY_MS = 30_000;
+/** An upstream may name any time; an order is not forgotten for longer than this. */
+const LONGEST_WAIT_MS = 60_000;
 
 /** Works off the orders that are due, partner by partner; each partner has its own slots (D27, Fairness). */
 @Injectable()
-export class OrderLanes implements LaneWork<OrderLease>, OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly runner: LaneRunner<OrderLease>;
-  private readonly sweeper: Sweeper;
-  private readonly heartbeat: Sweeper;
-  private readonly held = new Set<OrderLease>();
+export class OrderLanes implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly lanes: LeasedLanes<ClaimedOrder>;
 
   constructor(
     private readonly queue: OrderQueueRepository,
@@ -39,77 +33,49 @@ export class OrderLanes implements LaneWork<OrderLease>, OnApplicationBootstrap,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.runner = new LaneRunner(this, {
+    this.lanes = new LeasedLanes<ClaimedOrder>({
+      name: 'orders',
+      table: queue,
+      wakeUps,
       slotsPerLane: config.provisioning.concurrencyPerPartner,
       totalSlots: TOTAL_SLOTS,
+      sweepIntervalMs: config.sweepIntervalMs,
+      leaseMs: config.leaseMs,
       logger,
-      wakeAt: (lane, at) =>
-        wakeUps.requestAt(lane, new Date(Math.max(at.getTime(), Date.now() + SHORTEST_WAIT_MS))),
-    });
-    this.sweeper = new Sweeper({
-      name: 'orders.due',
-      intervalMs: config.sweepIntervalMs,
-      logger,
-      run: async () => (await this.queue.listLanesDue(LANES_PER_SWEEP)).forEach((lane) => this.wake(lane)),
-    });
-    this.heartbeat = new Sweeper({
-      name: 'orders.leases',
-      intervalMs: config.leaseMs / 3,
-      logger,
-      run: async () => (this.held.size > 0 ? this.queue.renew([...this.held]) : undefined),
+      perform: (claimed) => this.perform(claimed),
     });
   }
 
   onApplicationBootstrap(): void {
-    this.sweeper.start();
-    this.heartbeat.start();
+    this.lanes.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.sweeper.stop();
-    await this.runner.stop();
-    await this.heartbeat.stop();
+    await this.lanes.stop();
   }
 
   wake(lane: string): void {
-    this.runner.wake(lane);
+    this.lanes.wake(lane);
   }
 
-  async claim(lane: string, slots: number): Promise<readonly OrderLease[]> {
-    const leases = await this.queue.claim(lane, slots);
-    for (const lease of leases) this.held.add(lease);
-    return leases;
-  }
-
-  async nextDueAt(lane: string): Promise<Date | null> {
-    return this.queue.nextDueAt(lane);
-  }
-
-  async perform(lease: OrderLease): Promise<void> {
+  private async perform(claimed: ClaimedOrder): Promise<void> {
+    const order = await this.queue.getById(claimed.orderId);
     try {
-      await this.work(lease);
-    } finally {
-      this.held.delete(lease);
-    }
-  }
-
-  private async work(lease: OrderLease): Promise<void> {
-    const order = await this.queue.getById(lease.orderId);
-    try {
-      if (order.status === 'canceling') await this.cancellation.execute(lease, order);
-      else await this.fulfil.execute(lease, order);
+      if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
+      else await this.fulfil.execute(claimed, order);
     } catch (error) {
       // Whatever went wrong, only the upstream's word ends an order (D22): it is looked at again.
-      const known = error instanceof ProviderOutcomeUnknown;
+      const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'order.attempt_failed', orderId: order.id, attempt: order.upstreamAttempts, err: error },
-        'upstream outcome unknown; the order is looked at again',
+        'no word of the upstream; the order is looked at again',
       );
-      await this.queue.postpone(lease, retryDelayMs(order.upstreamAttempts));
+      await this.queue.postpone(claimed, delayAfter(error, order.upstreamAttempts), (error as Error).name);
     }
   }
 }
 
-function retryDelayMs(attempts: number): number {
-  return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+function delayAfter(error: unknown, attempts: number): number {
+  if (!(error instanceof ProviderUnavailable)) return retryDelayMs(attempts);
+  return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_RETRY_MS, error.retryAfterMs));
 }

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
-import { CatalogModule } from '../../catalog/index.js';
 import { EsimsModule } from '../../esims/index.js';
-import { EventsModule } from '../../events/index.js';
 import { ProvidersModule } from '../../providers/index.js';
+import { WalletModule } from '../../wallet/index.js';
 import { OrdersModule } from '../orders.module.js';
 import { FulfilOrder } from './fulfil-order.js';
 import { OrderLanes } from './order-lanes.js';
@@ -10,7 +9,7 @@ import { OrderWakeUpsProcessor } from './order-wake-ups.processor.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 @Module({
-  imports: [CatalogModule, OrdersModule, EsimsModule, EventsModule, ProvidersModule],
+  imports: [OrdersModule, EsimsModule, ProvidersModule, WalletModule],
   providers: [FulfilOrder, SettleCancellation, OrderLanes, OrderWakeUpsProcessor],
 })
 export class OrdersWorkerModule {}

@@ -1,68 +1,89 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { EsimsRepository, isUntouched } from '../../esims/index.js';
+import { type EsimEntity, EsimsRepository, isUntouched } from '../../esims/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
+import { Wallet } from '../../wallet/index.js';
+import { priceOf } from '../end-order.js';
 import type { OrderEntity } from '../order.entity.js';
-import { type OrderLease, OrderQueueRepository } from '../order-queue.repository.js';
+import { OrderEndingsRepository } from '../order-endings.repository.js';
+import { uncanceled } from '../order-esims.js';
+import type { OrderLease } from '../order-queue.repository.js';
 
-/** Puts a cancellation to the upstream and records its word: canceled and refunded, or back where it was (D22). */
+/** The upstream's word in one shape: which eSIMs it took back, and why not the others. */
+interface CancelOutcome {
+  readonly isCanceled: (esim: EsimEntity) => boolean;
+  readonly failure: ProviderFailure;
+}
+
+/**
+ * Puts a cancellation to the upstream and records its word: canceled and refunded, or back where it was (D22). What
+ * it took back of an order that it did not take back as a whole is canceled and refunded too.
+ */
 @Injectable()
 export class SettleCancellation {
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly providers: ProviderRegistry,
-    private readonly queue: OrderQueueRepository,
+    private readonly endings: OrderEndingsRepository,
     private readonly esims: EsimsRepository,
+    private readonly wallet: Wallet,
     private readonly transactions: Transactions,
   ) {}
 
-  /** @throws ProviderOutcomeUnknown when the upstream gave no answer: the order stays canceling. */
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
   async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
-    const esims = await this.esims.listByOrders(this.manager, [order.id]);
-    if (!esims.every(isUntouched)) {
-      return this.transactions.run((tx) => this.refuse(tx, lease, order, IN_USE));
-    }
+    const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
+    const outcome = esims.every(isUntouched) ? await this.askProvider(order, esims) : NONE_IN_USE;
+    await this.transactions.run((tx) => this.record(tx, lease, order, outcome));
+  }
+
+  private async askProvider(order: OrderEntity, esims: readonly EsimEntity[]): Promise<CancelOutcome> {
     const provider = this.providers.getByName(order.provider);
-    const result = await callProvider(provider, (signal) =>
-      provider.cancelOrder(
-        {
-          reference: order.providerReference,
-          quantity: order.quantity,
-          esims: esims.map(({ providerEsimId, iccid, createdAt }) => ({
-            providerEsimId,
-            iccid,
-            issuedAt: createdAt,
-          })),
-        },
-        signal,
-      ),
-    );
-    if (result.state === 'canceled') await this.cancel(lease, order);
-    else await this.transactions.run((tx) => this.refuse(tx, lease, order, result.failure));
-  }
-
-  private async cancel(lease: OrderLease, order: OrderEntity): Promise<void> {
-    await this.transactions.run(async (tx) => {
-      if (!(await this.queue.holds(tx, lease))) return;
-      const esims = await this.esims.listByOrderForUpdate(tx, order.id);
-      // Activated while the upstream was asked: what a customer uses is not taken back.
-      if (!esims.every(isUntouched)) return this.refuse(tx, lease, order, IN_USE);
-      await this.queue.markCanceled(tx, lease);
-      for (const esim of esims) {
-        await this.esims.update(tx, esim.id, { status: 'canceled' });
+    const request = {
+      reference: order.providerReference,
+      quantity: order.quantity,
+      esims: esims.map(({ providerEsimId, iccid, createdAt }) => ({
+        providerEsimId,
+        iccid,
+        issuedAt: createdAt,
+      })),
+    };
+    const result = await callProvider(provider, (signal) => provider.cancelOrder(request, signal));
+    switch (result.state) {
+      case 'canceled':
+        // The device of a sandbox eSIM acts in our own store, where its upstream does not look.
+        return order.mode === 'sandbox'
+          ? { isCanceled: isUntouched, failure: IN_USE }
+          : { isCanceled: () => true, failure: IN_USE };
+      case 'refused':
+        return { isCanceled: () => false, failure: result.failure };
+      case 'partly_canceled': {
+        const ids = new Set(result.canceledEsimIds);
+        return { isCanceled: (esim) => ids.has(esim.providerEsimId), failure: result.failure };
       }
-    });
+    }
   }
 
-  private async refuse(
-    tx: Tx,
-    lease: OrderLease,
-    order: OrderEntity,
-    failure: ProviderFailure,
-  ): Promise<void> {
-    await this.queue.markCancelRefused(tx, lease, order.statusBeforeCancel ?? 'issued', failure);
+  /** Locks the order, then its eSIMs, then the wallet (D40). */
+  private async record(tx: Tx, lease: OrderLease, order: OrderEntity, outcome: CancelOutcome): Promise<void> {
+    if (!(await this.endings.holds(tx, lease))) return;
+    const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, order.id));
+    const canceled = esims.filter(outcome.isCanceled);
+    const whole = canceled.length === esims.length;
+    // A sandbox order is taken back as a whole or not at all: what a customer uses is not taken back.
+    const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
+    const ended = whole
+      ? await this.endings.markCanceled(tx, lease)
+      : await this.endings.markCancelRefused(tx, lease, order.statusBeforeCancel ?? 'issued', {
+          canceled: taken.length,
+          failure: outcome.failure,
+        });
+    if (!ended || taken.length === 0) return;
+    for (const esim of taken) await this.esims.update(tx, esim.id, { status: 'canceled' });
+    const { amount } = priceOf(order, taken.length);
+    await this.wallet.refund(tx, { mode: order.mode, subject: { orderId: order.id }, amount });
   }
 }
 
@@ -70,3 +91,5 @@ const IN_USE: ProviderFailure = {
   code: 'provider_rejected',
   reason: 'An eSIM of the order was installed or has ended meanwhile.',
 };
+
+const NONE_IN_USE: CancelOutcome = { isCanceled: () => false, failure: IN_USE };

@@ -9,6 +9,7 @@ import {
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type ProviderTopupRequest,
   type ProviderTopupState,
 } from '../esim-provider.js';
 import { mintProfile } from './minted-profile.js';
@@ -63,12 +64,25 @@ export class SandboxProvider implements EsimProvider {
     return { state: 'canceled' };
   }
 
-  placeTopup(): Promise<ProviderTopupState> {
-    throw new Error('the sandbox upstream does not top up yet');
+  async placeTopup(request: ProviderTopupRequest): Promise<ProviderTopupState> {
+    const { reference, packageId, esim } = request;
+    await this.upstream.insertTopup({
+      reference,
+      packageId,
+      providerEsimId: esim.providerEsimId,
+      rejection: packageId === MAGIC_PACKAGES.topupFail ? 'package_unavailable' : null,
+    });
+    return (await this.findTopup(request))!;
   }
 
-  findTopup(): Promise<ProviderTopupState | null> {
-    throw new Error('the sandbox upstream does not top up yet');
+  async findTopup({
+    reference,
+  }: Pick<ProviderTopupRequest, 'reference'>): Promise<ProviderTopupState | null> {
+    const topup = await this.upstream.findTopup(reference);
+    if (!topup) return null;
+    if (topup.rejection !== null) return { state: 'rejected', failure: failure(topup.rejection) };
+    // It only remembers what was bought; what the eSIM has now is counted by us.
+    return { state: 'completed', totalBytes: null, expiresAt: null };
   }
 
   private decide(request: ProviderOrderRequest): Parameters<SandboxUpstreamRepository['insert']>[0] {

@@ -26,6 +26,14 @@ export interface NewUpstreamOrder {
   readonly delayMs: number;
 }
 
+/** A top-up as the simulated upstream remembers it. */
+export interface UpstreamTopup {
+  readonly reference: string;
+  readonly providerEsimId: string;
+  readonly packageId: string;
+  readonly rejection: FailureCode | null;
+}
+
 interface UpstreamRow {
   reference: string;
   package_id: string;
@@ -92,5 +100,25 @@ export class SandboxUpstreamRepository {
       'UPDATE sandbox_upstream_orders SET canceled_at = coalesce(canceled_at, now()) WHERE reference = $1',
       [reference],
     );
+  }
+
+  /** Keeps the top-up unless the reference is known: applied exactly once. */
+  async insertTopup(topup: UpstreamTopup): Promise<void> {
+    await sql(
+      this.manager,
+      `INSERT INTO sandbox_upstream_topups (reference, provider_esim_id, package_id, rejection_code)
+       VALUES ($1, $2, $3, $4) ON CONFLICT (reference) DO NOTHING`,
+      [topup.reference, topup.providerEsimId, topup.packageId, topup.rejection],
+    );
+  }
+
+  async findTopup(reference: string): Promise<UpstreamTopup | null> {
+    const { rows } = await sql<UpstreamTopup>(
+      this.manager,
+      `SELECT reference, provider_esim_id AS "providerEsimId", package_id AS "packageId", rejection_code AS rejection
+       FROM sandbox_upstream_topups WHERE reference = $1`,
+      [reference],
+    );
+    return rows[0] ?? null;
   }
 }

@@ -2,35 +2,51 @@ import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { AppError } from '../../common/errors/index.js';
-import { ListAnswer, ListQueryDto } from '../../infra/http/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, ListQueryDto, toListOptions } from '../../infra/http/index.js';
 import { AnswersPage } from '../../infra/http/openapi/index.js';
-import { BalanceResponse, TransactionResponse } from './wallet.response.js';
+import { WalletsRepository } from '../wallets.repository.js';
+import {
+  BalanceResponse,
+  toBalanceResponse,
+  toTransactionResponse,
+  TransactionResponse,
+} from './wallet.response.js';
 
 /** What every sandbox key sees: nothing is ever charged to it (D26). */
-const MOCK_BALANCE: BalanceResponse = {
-  currency: 'USD',
-  posted: { amount: 1_000_000, currency: 'USD' },
-  held: { amount: 0, currency: 'USD' },
-  available: { amount: 1_000_000, currency: 'USD' },
-};
+const MOCK_BALANCE = toBalanceResponse({ currency: 'USD', posted: 1_000_000, held: 0 });
 
-/** The prepaid wallet. Sandbox has a constant mock balance and no ledger; a live partner has no wallet yet. */
+/** The prepaid wallet of a live partner. Sandbox has a constant mock balance and no ledger. */
 @ApiTags('Balance')
 @UseGuards(BearerKeyGuard)
 @Controller('v1')
 export class WalletController {
+  constructor(private readonly wallets: WalletsRepository) {}
+
   @Get('balance')
   @AnswersPage(BalanceResponse, { summary: 'Get the balance in every currency' })
-  getBalance(@Caller() caller: PartnerPrincipal): ListAnswer<BalanceResponse> {
-    const items = caller.mode === 'sandbox' ? [MOCK_BALANCE] : [];
-    return new ListAnswer<BalanceResponse>({ items, hasMore: false, nextCursor: null });
+  async getBalance(@Caller() caller: PartnerPrincipal): Promise<ListAnswer<BalanceResponse>> {
+    const items =
+      caller.mode === 'sandbox'
+        ? [MOCK_BALANCE]
+        : (await this.wallets.listByPartner(caller.partnerId)).map(toBalanceResponse);
+    return new ListAnswer({ items, hasMore: false, nextCursor: null });
   }
 
   @Get('transactions')
   @AnswersPage(TransactionResponse, { summary: 'List the transactions of the wallet, newest first' })
-  listTransactions(@Query() query: ListQueryDto): ListAnswer<TransactionResponse> {
-    // An empty list has issued no cursor.
-    if (query.cursor !== undefined) throw new AppError('invalid_cursor');
-    return new ListAnswer<TransactionResponse>({ items: [], hasMore: false, nextCursor: null });
+  async listTransactions(
+    @Caller() caller: PartnerPrincipal,
+    @Query() query: ListQueryDto,
+  ): Promise<ListAnswer<TransactionResponse>> {
+    if (caller.mode === 'sandbox') return noTransactions(query);
+    const page = await this.wallets.listTransactions(caller.partnerId, toListOptions(query));
+    return new ListAnswer(mapPage(page, toTransactionResponse));
   }
+}
+
+function noTransactions({ cursor }: ListQueryDto): ListAnswer<TransactionResponse> {
+  // An empty list has issued no cursor.
+  if (cursor !== undefined) throw new AppError('invalid_cursor');
+  return new ListAnswer<TransactionResponse>({ items: [], hasMore: false, nextCursor: null });
 }

@@ -1,5 +1,11 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MoneyResponse } from '../../infra/http/index.js';
+import {
+  type LedgerTransactionEntity,
+  TRANSACTION_TYPES,
+  type TransactionType,
+} from '../ledger-transaction.entity.js';
+import type { WalletEntity } from '../wallet.entity.js';
 
 export class BalanceResponse {
   @ApiProperty({ type: String, example: 'USD' })
@@ -15,14 +21,12 @@ export class BalanceResponse {
   available!: MoneyResponse;
 }
 
-export const TRANSACTION_TYPES = ['charge', 'refund', 'deposit', 'adjustment'] as const;
-
 export class TransactionResponse {
   @ApiProperty({ type: String, example: 'txn_01KAEXAMPLE000000000000000' })
   id!: string;
 
   @ApiProperty({ enum: TRANSACTION_TYPES })
-  type!: (typeof TRANSACTION_TYPES)[number];
+  type!: TransactionType;
 
   @ApiProperty({ type: MoneyResponse, description: 'Signed.', example: { amount: -450, currency: 'USD' } })
   amount!: MoneyResponse;
@@ -41,4 +45,31 @@ export class TransactionResponse {
 
   @ApiProperty({ type: String, format: 'date-time' })
   created_at!: string;
+}
+
+export function toBalanceResponse({
+  currency,
+  posted,
+  held,
+}: Pick<WalletEntity, 'currency' | 'posted' | 'held'>): BalanceResponse {
+  return {
+    currency,
+    posted: { amount: posted, currency },
+    held: { amount: held, currency },
+    available: { amount: posted - held, currency },
+  };
+}
+
+export function toTransactionResponse(transaction: LedgerTransactionEntity): TransactionResponse {
+  const { currency } = transaction;
+  return {
+    id: transaction.id,
+    type: transaction.type,
+    amount: { amount: transaction.amount, currency },
+    balance_after: { amount: transaction.balanceAfter, currency },
+    order_id: transaction.orderId,
+    topup_id: transaction.topupId,
+    reference: transaction.reference,
+    created_at: transaction.createdAt.toISOString(),
+  };
 }

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { wireTime } from './wire.ts';
+
+export interface CallbackHabits {
+  url: string | null;
+  delayMs: number;
+  /** How often each one is sent. */
+  copies: number;
+  /** Sends what gathers within the delay in reverse order. */
+  disorder: boolean;
+}
+
+type NotifyType =
+  'ORDER_STATUS' | 'ESIM_STATUS' | 'SMDP_EVENT' | 'DATA_USAGE' | 'VALIDITY_USAGE' | 'CHECK_HEALTH';
+
+/** Sends unsigned callbacks, never twice when they fail: they are hints only. */
+export class Callbacks {
+  readonly habits: CallbackHabits = { url: null, delayMs: 0, copies: 1, disorder: false };
+  sent = 0;
+  failed = 0;
+  private waiting: string[] = [];
+  private timer: NodeJS.Timeout | null = null;
+
+  notify(notifyType: NotifyType, content: Record<string, unknown>): void {
+    if (this.habits.url === null) return;
+    const notice = { notifyType, notifyId: randomUUID(), eventGenerateTime: wireTime(Date.now()), content };
+    for (let i = 0; i < this.habits.copies; i++) this.waiting.push(JSON.stringify(notice));
+    this.timer ??= setTimeout(() => this.flush(), this.habits.delayMs);
+  }
+
+  /** One CHECK_HEALTH; answers whether the receiver took it. */
+  async checkHealth(url: string): Promise<boolean> {
+    const content = { orderNo: '1234567890', orderStatus: 'Test' };
+    const notice = {
+      notifyType: 'CHECK_HEALTH',
+      notifyId: randomUUID(),
+      eventGenerateTime: wireTime(Date.now()),
+    };
+    return this.post(url, JSON.stringify({ ...notice, content }));
+  }
+
+  stop(): void {
+    if (this.timer) clearTimeout(this.timer);
+    this.waiting = [];
+  }
+
+  private flush(): void {
+    this.timer = null;
+    const bodies = this.habits.disorder ? this.waiting.reverse() : this.waiting;
+    this.waiting = [];
+    const { url } = this.habits;
+    if (url !== null) for (const body of bodies) void this.post(url, body);
+  }
+
+  private async post(url: string, body: string): Promise<boolean> {
+    try {
+      const answer = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+        signal: AbortSignal.timeout(10_000),
+      });
+      await answer.arrayBuffer();
+      this.sent++;
+      return answer.status === 200;
+    } catch {
+      this.failed++;
+      return false;
+    }
+  }
+}

@@ -1,0 +1,140 @@
+export interface SimPackage {
+  readonly packageCode: string;
+  readonly slug: string;
+  readonly name: string;
+  /** 1/10,000 USD. */
+  price: number;
+  readonly retailPrice: number;
+  readonly volume: number;
+  /** 1 total, 2 daily and slower after, 3 daily and cut off after, 4 daily without a limit. */
+  readonly dataType: 1 | 2 | 3 | 4;
+  readonly duration: number;
+  readonly durationUnit: 'DAY' | 'MONTH';
+  readonly location: string;
+  readonly locationCode: string;
+  /** 1 when installed, 2 at the first network. */
+  readonly activeType: 1 | 2;
+  readonly supportTopUpType: 1 | 2 | 3;
+  readonly kind: 'BASE' | 'TOPUP';
+}
+
+const GB = 1_073_741_824;
+
+/** [location code, countries, name, price of 1 GB in 1/10,000 USD] */
+const PLACES: readonly (readonly [string, string, string, number])[] = [
+  ['DE', 'DE', 'Germany', 6_000],
+  ['US', 'US', 'United States', 9_000],
+  ['JP', 'JP', 'Japan', 8_000],
+  ['TR', 'TR', 'Turkey', 7_000],
+  ['TH', 'TH', 'Thailand', 5_000],
+  ['GB', 'GB', 'United Kingdom', 6_500],
+  ['AE', 'AE', 'United Arab Emirates', 15_000],
+  [
+    'EU-30',
+    'AT,BE,BG,CY,CZ,DE,DK,EE,ES,FI,FR,GR,HR,HU,IE,IT,LT,LU,LV,MT,NL,PL,PT,RO,SE,SI,SK',
+    'Europe',
+    11_000,
+  ],
+  ['AS-12', 'CN,HK,ID,JP,KR,MO,MY,PH,SG,TH,TW,VN', 'Asia', 12_000],
+];
+
+/** [suffix, bytes, days, share of the price of 1 GB in tenths] */
+const SIZES: readonly (readonly [string, number, number, number])[] = [
+  ['1_7', GB, 7, 10],
+  ['3_30', 3 * GB, 30, 26],
+  ['10_30', 10 * GB, 30, 75],
+];
+
+/** About thirty base packages, their top-ups, an unlimited one, and two odd ones. */
+export function defaultCatalogue(): SimPackage[] {
+  const base = PLACES.flatMap((place) => SIZES.map((size) => basePackage(place, size)));
+  const odd: SimPackage[] = [
+    {
+      ...base[0]!,
+      packageCode: 'DE_UNL_1',
+      slug: 'DE_UNL_1',
+      name: 'Germany unlimited',
+      dataType: 4,
+      duration: 1,
+      price: 25_000,
+    },
+    {
+      ...base[3]!,
+      packageCode: 'US_MB_1',
+      slug: 'US_0.5_1M',
+      name: 'United States 500MB',
+      volume: 524_288_000,
+      duration: 1,
+      durationUnit: 'MONTH',
+      price: 12_000,
+      activeType: 2,
+    },
+    {
+      ...base[6]!,
+      packageCode: 'JP_DAILY',
+      slug: 'JP_1_Daily',
+      name: 'Japan 1GB/Day',
+      dataType: 2,
+      duration: 1,
+      supportTopUpType: 3,
+    },
+    {
+      ...base[9]!,
+      packageCode: 'TR_NO_TOPUP',
+      slug: 'TR_2_15',
+      name: 'Turkey 2GB',
+      volume: 2 * GB,
+      duration: 15,
+      supportTopUpType: 1,
+    },
+  ];
+  return [...base, ...odd, ...base.map(topupOf)];
+}
+
+function basePackage(
+  [locationCode, location, name, unitPrice]: (typeof PLACES)[number],
+  [suffix, volume, duration, share]: (typeof SIZES)[number],
+): SimPackage {
+  const price = (unitPrice * share) / 10;
+  return {
+    packageCode: `P${locationCode.replace('-', '')}${suffix.replace('_', 'D')}`,
+    slug: `${locationCode}_${suffix}`,
+    name: `${name} ${volume / GB}GB ${duration}Days`,
+    price,
+    retailPrice: price * 2,
+    volume,
+    dataType: 1,
+    duration,
+    durationUnit: 'DAY',
+    location,
+    locationCode,
+    activeType: 1,
+    supportTopUpType: 2,
+    kind: 'BASE',
+  };
+}
+
+function topupOf(base: SimPackage): SimPackage {
+  return { ...base, packageCode: `TOPUP_${base.packageCode}`, kind: 'TOPUP' };
+}
+
+/** As `package/list` shows it. */
+export function packageOnWire({ kind: _kind, ...sold }: SimPackage): Record<string, unknown> {
+  return {
+    ...sold,
+    currencyCode: 'USD',
+    smsStatus: 1,
+    unusedValidTime: 180,
+    description: sold.name,
+    favorite: false,
+    speed: '3G/4G/5G',
+    ipExport: 'HK',
+    fupPolicy: sold.dataType === 4 ? '1 Mbps' : null,
+    locationNetworkList: sold.location.split(',').map((code) => ({
+      locationName: code,
+      locationLogo: `/img/flags/${code.toLowerCase()}.png`,
+      locationCode: code,
+      operatorList: [{ operatorName: `Mobile ${code}`, networkType: '5G' }],
+    })),
+  };
+}

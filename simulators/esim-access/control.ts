@@ -1,0 +1,73 @@
+import type { CallbackHabits, Callbacks } from './callbacks.ts';
+import type { Faults } from './faults.ts';
+import type { SimEsim } from './ledger.ts';
+import type { Shop } from './purchasing.ts';
+import { wireTime } from './wire.ts';
+
+/** Body of `POST /__control`: every part that is there takes effect. */
+export interface ControlCommand {
+  readonly faults?: Partial<Faults>;
+  readonly callbacks?: Partial<CallbackHabits>;
+  readonly balance?: number;
+  /** From now on it costs this, in 1/10,000 USD. */
+  readonly price?: { readonly packageCode: string; readonly price: number };
+  /** From now on it is not sold. */
+  readonly withdraw?: string;
+  /** What a device or the network did. Sends the callbacks that belong to it. */
+  readonly esim?: { readonly esimTranNo: string } & Partial<SimEsim>;
+}
+
+export interface SimulatorState {
+  /** eSIMs paid for, by transactionId. */
+  readonly purchases: Readonly<Record<string, number>>;
+  readonly canceled: Readonly<Record<string, number>>;
+  /** How often each top-up was applied. */
+  readonly topups: Readonly<Record<string, number>>;
+  /** Orders that arrived more than once. */
+  readonly repeated: readonly string[];
+  /** Calls by path. */
+  readonly calls: Readonly<Record<string, number>>;
+  /** The most calls that arrived within any 1,000 ms. */
+  readonly busiestSecond: number;
+  readonly balance: number;
+  readonly esims: number;
+}
+
+const USAGE_MARKS = [0.5, 0.9];
+
+export function applyControl(shop: Shop, callbacks: Callbacks, command: ControlCommand): void {
+  Object.assign(shop.faults, command.faults);
+  Object.assign(callbacks.habits, command.callbacks);
+  if (command.balance !== undefined) shop.ledger.balance = command.balance;
+  for (const entry of shop.catalogue)
+    if (entry.packageCode === command.price?.packageCode) entry.price = command.price.price;
+  const gone = shop.catalogue.findIndex((entry) => entry.packageCode === command.withdraw);
+  if (gone >= 0) shop.catalogue.splice(gone, 1);
+  if (command.esim) changeEsim(shop, callbacks, command.esim);
+}
+
+function changeEsim(
+  shop: Shop,
+  callbacks: Callbacks,
+  change: { esimTranNo: string } & Partial<SimEsim>,
+): void {
+  const before = { ...shop.ledger.esims.get(change.esimTranNo) };
+  if (before.esimTranNo === undefined) throw new Error('no such eSIM');
+  const { esimTranNo, ...set } = change;
+  shop.ledger.commit({ type: 'change', esimTranNo, set });
+  const after = shop.ledger.esims.get(esimTranNo)!;
+  const { iccid, orderNo, transactionId, esimStatus, smdpStatus, eid } = after;
+  const about = { iccid, orderNo, esimTranNo, transactionId };
+  const states = { ...about, esimStatus, smdpStatus };
+  if (smdpStatus !== before.smdpStatus) {
+    const executed = { seqNumber: null, notifyStatus: 'Executed-Success' };
+    callbacks.notify('SMDP_EVENT', { ...states, eid, timestamp: wireTime(Date.now()), ...executed });
+  }
+  if (esimStatus !== before.esimStatus) callbacks.notify('ESIM_STATUS', states);
+  const share = (esim: Partial<SimEsim>) => (esim.orderUsage ?? 0) / (esim.totalVolume || 1);
+  const mark = USAGE_MARKS.findLast((each) => share(before) < each && share(after) >= each);
+  if (mark === undefined) return;
+  const { totalVolume, orderUsage, usageReadAtMs } = after;
+  const usage = { totalVolume, orderUsage, remain: totalVolume - orderUsage, remainThreshold: 1 - mark };
+  callbacks.notify('DATA_USAGE', { ...about, ...usage, lastUpdateTime: wireTime(usageReadAtMs) });
+}

@@ -1,0 +1,132 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+export interface SimEsim {
+  readonly esimTranNo: string;
+  readonly orderNo: string;
+  readonly transactionId: string;
+  readonly iccid: string;
+  readonly matchingId: string;
+  readonly packageCode: string;
+  readonly price: number;
+  readonly createdAtMs: number;
+  readonly dataType: number;
+  readonly activeType: number;
+  readonly supportTopUpType: number;
+  readonly locationCode: string;
+  readonly durationUnit: string;
+  esimStatus: string;
+  smdpStatus: string;
+  eid: string;
+  totalVolume: number;
+  totalDuration: number;
+  orderUsage: number;
+  usageReadAtMs: number;
+  activateTimeMs: number | null;
+  installationTimeMs: number | null;
+  expiredTimeMs: number;
+  packages: SimEsimPackage[];
+}
+
+export interface SimEsimPackage {
+  readonly packageName: string;
+  readonly packageCode: string;
+  readonly slug: string;
+  readonly duration: number;
+  readonly volume: number;
+  readonly locationCode: string;
+  readonly createTimeMs: number;
+  readonly transactionId: string;
+}
+
+/** What happened, in order: the state of the simulator is what these make of it. */
+export type LedgerEntry =
+  | {
+      readonly type: 'order';
+      readonly transactionId: string;
+      readonly orderNo: string;
+      readonly esims: SimEsim[];
+    }
+  | { readonly type: 'cancel'; readonly esimTranNo: string }
+  | { readonly type: 'change'; readonly esimTranNo: string; readonly set: Partial<SimEsim> }
+  | {
+      readonly type: 'topup';
+      readonly esimTranNo: string;
+      readonly price: number;
+      readonly bought: SimEsimPackage;
+    };
+
+const DAY_MS = 86_400_000;
+const START_BALANCE = 100_000_000;
+
+/** The simulator's books. With a file, every entry is appended to it before it takes effect. */
+export class Ledger {
+  balance = START_BALANCE;
+  readonly orderNoOf = new Map<string, string>();
+  readonly esims = new Map<string, SimEsim>();
+  readonly topups = new Map<string, number>();
+  private readonly file: string | null;
+
+  constructor(file: string | null) {
+    this.file = file;
+    if (file === null || !existsSync(file)) return;
+    const lines = readFileSync(file, 'utf8').split('\n');
+    // A last line that was cut by a kill has not taken effect, and must not swallow the next one.
+    if (lines.pop() !== '') writeFileSync(file, lines.map((line) => `${line}\n`).join(''));
+    for (const line of lines) this.apply(JSON.parse(line) as LedgerEntry);
+  }
+
+  commit(entry: LedgerEntry): void {
+    if (this.file !== null) appendFileSync(this.file, `${JSON.stringify(entry)}\n`);
+    this.apply(structuredClone(entry));
+  }
+
+  esimsOf(orderNo: string): SimEsim[] {
+    return [...this.esims.values()].filter((esim) => esim.orderNo === orderNo);
+  }
+
+  /** eSIMs paid for, and of them taken back, by transactionId. */
+  counts(): { purchases: Record<string, number>; canceled: Record<string, number> } {
+    const purchases: Record<string, number> = {};
+    const canceled: Record<string, number> = {};
+    for (const { transactionId, esimStatus } of this.esims.values()) {
+      purchases[transactionId] = (purchases[transactionId] ?? 0) + 1;
+      if (esimStatus === 'CANCEL') canceled[transactionId] = (canceled[transactionId] ?? 0) + 1;
+    }
+    return { purchases, canceled };
+  }
+
+  private apply(entry: LedgerEntry): void {
+    switch (entry.type) {
+      case 'order':
+        this.orderNoOf.set(entry.transactionId, entry.orderNo);
+        for (const esim of entry.esims) {
+          this.esims.set(esim.esimTranNo, esim);
+          this.balance -= esim.price;
+        }
+        return;
+      case 'cancel': {
+        const esim = this.esims.get(entry.esimTranNo)!;
+        esim.esimStatus = 'CANCEL';
+        this.balance += esim.price;
+        return;
+      }
+      case 'change':
+        Object.assign(this.esims.get(entry.esimTranNo)!, entry.set);
+        return;
+      case 'topup':
+        this.applyTopup(entry);
+        return;
+    }
+  }
+
+  private applyTopup({ esimTranNo, price, bought }: Extract<LedgerEntry, { type: 'topup' }>): void {
+    const esim = this.esims.get(esimTranNo)!;
+    esim.packages.push(bought);
+    esim.totalVolume += bought.volume;
+    esim.totalDuration += bought.duration;
+    esim.expiredTimeMs += bought.duration * DAY_MS;
+    if (esim.esimStatus === 'USED_UP') esim.esimStatus = 'IN_USE';
+    this.balance -= price;
+    this.topups.set(bought.transactionId, (this.topups.get(bought.transactionId) ?? 0) + 1);
+  }
+}

@@ -1,0 +1,84 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { SimPackage } from './catalogue.ts';
+import type { Faults } from './faults.ts';
+import type { SimEsim, SimEsimPackage } from './ledger.ts';
+
+const DAY_MS = 86_400_000;
+const UNUSED_DAYS = 180;
+let lastNumber = 0;
+
+/** `B` and 14 digits, as order numbers look. */
+export function newOrderNo(): string {
+  return `B${newNumber()}`;
+}
+
+export function mintEsim(
+  sold: SimPackage,
+  order: { orderNo: string; transactionId: string; atMs: number },
+  faults: Faults,
+): SimEsim {
+  return {
+    esimTranNo: newNumber(),
+    ...{ orderNo: order.orderNo, transactionId: order.transactionId, createdAtMs: order.atMs },
+    iccid: newIccid(faults),
+    matchingId: randomBytes(16).toString('hex').toUpperCase(),
+    packageCode: sold.packageCode,
+    price: sold.price,
+    dataType: sold.dataType,
+    activeType: sold.activeType,
+    supportTopUpType: sold.supportTopUpType,
+    locationCode: sold.locationCode,
+    durationUnit: sold.durationUnit,
+    esimStatus: 'GOT_RESOURCE',
+    smdpStatus: 'RELEASED',
+    eid: '',
+    totalVolume: sold.volume,
+    totalDuration: sold.duration,
+    orderUsage: 0,
+    usageReadAtMs: order.atMs,
+    activateTimeMs: null,
+    installationTimeMs: null,
+    expiredTimeMs: order.atMs + UNUSED_DAYS * DAY_MS,
+    packages: [boughtPackage(sold, order.transactionId, order.atMs)],
+  };
+}
+
+export function boughtPackage(sold: SimPackage, transactionId: string, atMs: number): SimEsimPackage {
+  const { name, packageCode, slug, duration, volume, locationCode } = sold;
+  return {
+    packageName: name,
+    packageCode,
+    slug,
+    duration,
+    volume,
+    locationCode,
+    createTimeMs: atMs,
+    transactionId,
+  };
+}
+
+function newNumber(): string {
+  const now = Number(`${Date.now()}0`);
+  lastNumber = Math.max(lastNumber + 1, now + randomInt(10));
+  return String(lastNumber);
+}
+
+/** Luhn-valid, of 19 digits, unless the faults want another one. Upstream pads odd ones with an F now and then. */
+function newIccid(faults: Faults): string {
+  const wanted = faults.nextIccid;
+  faults.nextIccid = null;
+  if (wanted !== null) return wanted;
+  let digits = '898522';
+  while (digits.length < 18) digits += String(randomInt(10));
+  const check = luhnDigit(digits);
+  const last = faults.nonLuhn ? (check + 1) % 10 : check;
+  return `${digits}${last}${Math.random() < 0.3 ? 'F' : ''}`;
+}
+
+function luhnDigit(digits: string): number {
+  const sum = [...digits].reverse().reduce((total, text, i) => {
+    const doubled = Number(text) * (i % 2 === 0 ? 2 : 1);
+    return total + (doubled > 9 ? doubled - 9 : doubled);
+  }, 0);
+  return (10 - (sum % 10)) % 10;
+}

@@ -1,0 +1,145 @@
+import { packageOnWire } from './catalogue.ts';
+import { esimOnWire } from './esim-on-wire.ts';
+import type { SimEsim } from './ledger.ts';
+import { esimOf, type Fields, order, type Shop, topup } from './purchasing.ts';
+import { parseWireTime, WireError, wireTime } from './wire.ts';
+
+export type Operation = (shop: Shop, fields: Fields) => unknown;
+
+/** Every call of the contract, by its path under `/api/v1/open/`. */
+export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ['package/list', listPackages],
+  ['esim/order', order],
+  ['esim/query', query],
+  ['esim/cancel', cancel],
+  ['esim/suspend', (shop, fields) => setStatus(shop, fields, 'SUSPENDED')],
+  ['esim/unsuspend', (shop, fields) => setStatus(shop, fields, 'IN_USE')],
+  ['esim/revoke', (shop, fields) => setStatus(shop, fields, shop.faults.revokeWord)],
+  ['esim/usage/query', queryUsage],
+  ['esim/topup', topup],
+  ['balance/query', (shop) => ({ balance: shop.ledger.balance })],
+  ['location/list', listLocations],
+  ['webhook/save', saveWebhook],
+  ['webhook/query', (shop) => ({ webhook: shop.webhookUrl })],
+  ['esim/sendSms', sendSms],
+]);
+
+function listPackages(shop: Shop, fields: Fields): unknown {
+  const kind = fields.type === 'TOPUP' ? 'TOPUP' : 'BASE';
+  const packageList = shop.catalogue
+    .filter((entry) => entry.kind === kind)
+    .filter((entry) => !fields.locationCode || entry.locationCode === fields.locationCode)
+    .filter((entry) => !fields.packageCode || entry.packageCode.endsWith(fields.packageCode as string))
+    .filter((entry) => !fields.slug || entry.slug === fields.slug)
+    .map(packageOnWire);
+  return { packageList };
+}
+
+function query(shop: Shop, fields: Fields): unknown {
+  const { pageNum, pageSize } = pagerOf(fields);
+  const hidden = lookAtHidden(shop);
+  const all = select(shop, fields).filter((esim) => !hidden.has(esim.transactionId));
+  if (typeof fields.orderNo === 'string') {
+    if (all.length === 0) throw new WireError('310272', 'orderNo does not exist');
+    if (lookAtAllocating(shop, fields.orderNo))
+      throw new WireError('200010', 'SM-DP+ is still allocating profiles');
+  }
+  const page = all.slice((pageNum - 1) * pageSize, pageNum * pageSize);
+  const allocating = new Set(
+    [...new Set(page.map((e) => e.orderNo))].filter((no) => lookAtAllocating(shop, no)),
+  );
+  return {
+    esimList: page.map((esim) => esimOnWire(esim, allocating.has(esim.orderNo), hidden)),
+    pager: { pageSize, pageNum, total: all.length },
+  };
+}
+
+function select(shop: Shop, fields: Fields): SimEsim[] {
+  const { orderNo, esimTranNo, iccid, startTime, endTime } = fields;
+  const all = [...shop.ledger.esims.values()];
+  if (typeof orderNo === 'string') return all.filter((esim) => esim.orderNo === orderNo);
+  if (typeof esimTranNo === 'string') return all.filter((esim) => esim.esimTranNo === esimTranNo);
+  if (typeof iccid === 'string') return all.filter((esim) => esim.iccid === iccid);
+  if (startTime == null || endTime == null) throw new WireError('000105', 'nothing to look for');
+  const [fromMs, toMs] = [parseWireTime(startTime), parseWireTime(endTime)];
+  // Newest first, as the portal shows them.
+  return all.filter((esim) => esim.createdAtMs >= fromMs && esim.createdAtMs <= toMs).reverse();
+}
+
+function pagerOf({ pager }: Fields): { pageNum: number; pageSize: number } {
+  const { pageNum, pageSize } = (pager ?? {}) as Fields;
+  if (pageNum == null || pageSize == null) throw new WireError('000105', 'pager is missing');
+  const isIn = (value: unknown, min: number, max: number) =>
+    Number.isInteger(value) && (value as number) >= min && (value as number) <= max;
+  if (!isIn(pageNum, 1, 10_000) || !isIn(pageSize, 5, 500)) throw new WireError('200008', 'pager');
+  return { pageNum: pageNum as number, pageSize: pageSize as number };
+}
+
+/** transactionIds that this look does not see; counts the look. */
+function lookAtHidden(shop: Shop): ReadonlySet<string> {
+  const hidden = new Set(shop.hidden.keys());
+  for (const [id, looks] of shop.hidden) {
+    if (looks <= 1) shop.hidden.delete(id);
+    else shop.hidden.set(id, looks - 1);
+  }
+  return hidden;
+}
+
+function lookAtAllocating(shop: Shop, orderNo: string): boolean {
+  const looks = shop.allocating.get(orderNo) ?? 0;
+  if (looks <= 1) shop.allocating.delete(orderNo);
+  else shop.allocating.set(orderNo, looks - 1);
+  return looks > 0;
+}
+
+function cancel(shop: Shop, fields: Fields): unknown {
+  const esim = esimOf(shop, fields);
+  if (esim.esimStatus !== 'GOT_RESOURCE' || esim.smdpStatus !== 'RELEASED')
+    throw new WireError('200002', 'the operation is not allowed in this status');
+  shop.ledger.commit({ type: 'cancel', esimTranNo: esim.esimTranNo });
+  return {};
+}
+
+function sendSms(shop: Shop, fields: Fields): unknown {
+  esimOf(shop, fields);
+  return {};
+}
+
+function setStatus(shop: Shop, fields: Fields, esimStatus: string): unknown {
+  const { esimTranNo } = esimOf(shop, fields);
+  shop.ledger.commit({ type: 'change', esimTranNo, set: { esimStatus } });
+  return {};
+}
+
+function queryUsage(shop: Shop, { esimTranNoList }: Fields): unknown {
+  if (!Array.isArray(esimTranNoList) || esimTranNoList.length > 10)
+    throw new WireError('200008', 'esimTranNoList');
+  const esims = (esimTranNoList as string[]).flatMap((no) => shop.ledger.esims.get(no) ?? []);
+  return {
+    esimUsageList: esims.map((esim) => ({
+      esimTranNo: esim.esimTranNo,
+      dataUsage: esim.orderUsage,
+      totalData: esim.totalVolume,
+      lastUpdateTime: wireTime(esim.usageReadAtMs),
+    })),
+  };
+}
+
+function listLocations(shop: Shop): unknown {
+  const codes = new Map(shop.catalogue.map((entry) => [entry.locationCode, entry.location]));
+  return {
+    locationList: [...codes].map(([code, location]) => ({
+      code,
+      name: code,
+      type: location === code ? 1 : 2,
+      subLocationList:
+        location === code ? null : location.split(',').map((sub) => ({ code: sub, name: sub })),
+    })),
+  };
+}
+
+function saveWebhook(shop: Shop, { webhook }: Fields): unknown {
+  if (typeof webhook !== 'string') throw new WireError('000105', 'webhook is missing');
+  shop.webhookUrl = webhook;
+  return {};
+}

@@ -1,0 +1,67 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** Money on this wire is an integer of 1/10,000 USD, data is bytes, times are UTC without a colon in the offset. */
+export interface Credentials {
+  readonly accessCode: string;
+  readonly secretKey: string;
+}
+
+/** A business error: HTTP 200 with `success: false`. */
+export class WireError extends Error {
+  readonly code: string;
+
+  constructor(code: string, text: string) {
+    super(text);
+    this.code = code;
+  }
+}
+
+/** Both forms of "no error" are seen on the wire. */
+export function successBody(obj: unknown): string {
+  return JSON.stringify({ success: true, errorCode: Math.random() < 0.5 ? '0' : null, errorMsg: null, obj });
+}
+
+/** The tables of the documentation say `errorMessage` and a text for `success`; the wire mostly does not. */
+export function errorBody(code: string, text: string): string {
+  const asInTheTables = Math.random() < 0.3;
+  return JSON.stringify(
+    asInTheTables
+      ? { success: 'false', errorCode: code, errorMessage: text, obj: null }
+      : { success: false, errorCode: code, errorMsg: text, obj: null },
+  );
+}
+
+export function wireTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d{3}Z$/, '+0000');
+}
+
+/** A time of a request, in ISO 8601. @throws WireError */
+export function parseWireTime(text: unknown): number {
+  const atMs = typeof text === 'string' ? Date.parse(text.replace(/([+-]\d{2})(\d{2})$/, '$1:$2')) : NaN;
+  if (Number.isNaN(atMs)) throw new WireError('200008', 'time format');
+  return atMs;
+}
+
+/** @throws WireError unless the request is signed with our secret, or carries only the access code. */
+export function checkSignature(headers: IncomingHttpHeaders, body: Buffer, credentials: Credentials): void {
+  const [code, id, timestamp, signature] = [
+    'rt-accesscode',
+    'rt-requestid',
+    'rt-timestamp',
+    'rt-signature',
+  ].map((name) => headers[name]);
+  if (typeof code !== 'string') throw new WireError('000101', 'header RT-AccessCode is null');
+  if (code !== credentials.accessCode) throw new WireError('101003', 'access code');
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signature !== 'string')
+    throw new WireError('000101', 'signature headers are null');
+  if (Math.abs(Date.now() - Number(timestamp)) > 300_000) throw new WireError('101001', 'timestamp expired');
+  const expected = createHmac('sha256', credentials.secretKey)
+    .update(timestamp + id + code)
+    .update(body)
+    .digest();
+  const given = Buffer.from(signature, 'hex');
+  if (signature !== signature.toLowerCase() || given.length !== expected.length)
+    throw new WireError('101003', 'signature');
+  if (!timingSafeEqual(given, expected)) throw new WireError('101003', 'signature');
+}

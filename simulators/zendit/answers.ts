@@ -1,0 +1,41 @@
+import type { ServerResponse } from 'node:http';
+import type { ErrorBody } from './contract.ts';
+import type { Faults } from './faults.ts';
+
+const HUGE_BYTES = 16 * 1_048_576;
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' });
+  response.end(JSON.stringify(body));
+}
+
+export function sendError(
+  response: ServerResponse,
+  status: number,
+  body: ErrorBody,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+  response.end(JSON.stringify(body));
+}
+
+/** An answer with 200 that keeps no contract. */
+export function sendBadAnswer(response: ServerResponse, kind: Faults['badAnswer']): void {
+  switch (kind) {
+    case 'html':
+      response.writeHead(200, { 'content-type': 'text/html' });
+      return void response.end('<html><body><h1>Just a moment...</h1></body></html>');
+    case 'truncated':
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '4000' });
+      response.write('{"status":"ACCEPTED","transac');
+      return void setImmediate(() => response.destroy());
+    case 'huge':
+      response.writeHead(200, { 'content-type': 'application/json' });
+      return void response.end(`{"padding":"${'x'.repeat(HUGE_BYTES)}"}`);
+    case 'empty':
+      response.writeHead(200, { 'content-type': 'application/json' });
+      return void response.end();
+    case 'wrongShape':
+      return sendJson(response, 200, { status: 7, transactionId: null, list: {}, total: 'many' });
+  }
+}

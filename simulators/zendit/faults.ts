@@ -1,0 +1,117 @@
+/** Plan counters of one eSIM, as `GET /esim/{iccId}/plans` shows them. */
+export interface PlanReading {
+  /** Taken from the plans in their order. */
+  readonly usedGB?: number;
+  readonly startAt?: string;
+  readonly endAt?: string;
+  readonly firstInstalledAt?: string;
+  /** The plans are no longer listed. */
+  readonly gone?: boolean;
+}
+
+/** What goes wrong, and how fast things go. Counters count down with every call they touch. */
+export interface Faults {
+  /** The look on which a purchase or refund has ended; 0 and 1: the first. */
+  looks: number;
+  /** With a number, time moves purchases and not looks. */
+  finishAfterMs: number | null;
+  /** The ends of the next purchases: an error code makes one FAILED after IN_PROGRESS, null lets it be DONE. */
+  outcomes: (string | null)[];
+  /** While on, every purchase ends FAILED with OUT_OF_STOCK. */
+  outOfStock: boolean;
+  /** The end of every refund: an error code makes it FAILED. */
+  refundOutcome: string | null;
+  /** The next POSTs commit, and the connection drops instead of an answer. */
+  dropAfterCommit: number;
+  /** The connection of the next POSTs drops before anything happened. */
+  dropBeforeCommit: number;
+  /** New purchases answer 404 to so many looks. */
+  readLagLooks: number;
+  /** New purchases answer 404 for so long. */
+  readLagMs: number;
+  /** The next calls answer 503 SYSTEM_UNAVAILABLE and do nothing. */
+  unavailable: number;
+  /** The next POSTs commit and answer 503 all the same. */
+  unavailableAfterCommit: number;
+  /** The next calls answer 429 and do nothing. */
+  busy: number;
+  /** More calls than this within a second answer 429; null: no limit. */
+  maxPerSecond: number | null;
+  /** The shape of the activation code. */
+  activationCode: 'bare' | 'lpa' | 'short';
+  smdpScheme: boolean;
+  iccids: 'fresh' | 'reused' | 'nonLuhn';
+  /** Known transaction ids are refused without naming a field. */
+  vagueDuplicates: boolean;
+  /** What the next `badAnswers` calls say. */
+  badAnswer: 'html' | 'truncated' | 'huge' | 'empty' | 'wrongShape';
+  badAnswers: number;
+  /** Whether a call with a bad answer takes effect. */
+  badAnswersTakeEffect: boolean;
+  /** Calls wait so long before they answer, after they took effect. */
+  slowMs: number;
+  plans: Record<string, PlanReading>;
+  /** Lists give no more than this, whatever `_limit` asks for. */
+  maxPageSize: number;
+  webhookUrl: string | null;
+  webhookHeader: { name: string; value: string } | null;
+  webhookDelayMs: number;
+  /** How often every webhook is sent. */
+  webhookCopies: number;
+  /** A body of an earlier status follows the final one. */
+  webhookDisordered: boolean;
+}
+
+/** No faults: every purchase is DONE on the first look. */
+export function noFaults(): Faults {
+  return {
+    looks: 1,
+    finishAfterMs: null,
+    outcomes: [],
+    outOfStock: false,
+    refundOutcome: null,
+    dropAfterCommit: 0,
+    dropBeforeCommit: 0,
+    readLagLooks: 0,
+    readLagMs: 0,
+    unavailable: 0,
+    unavailableAfterCommit: 0,
+    busy: 0,
+    maxPerSecond: null,
+    activationCode: 'bare',
+    smdpScheme: false,
+    iccids: 'fresh',
+    vagueDuplicates: false,
+    badAnswer: 'html',
+    badAnswers: 0,
+    badAnswersTakeEffect: true,
+    slowMs: 0,
+    plans: {},
+    maxPageSize: 1_024,
+    webhookUrl: null,
+    webhookHeader: null,
+    webhookDelayMs: 0,
+    webhookCopies: 1,
+    webhookDisordered: false,
+  };
+}
+
+/** The body of `POST /__control`: any fault switches, changes of offers, and the balance. */
+export interface ControlBody extends Partial<Faults> {
+  readonly offers?: Record<string, { readonly enabled?: boolean; readonly costFixed?: number }>;
+  /** In cents. */
+  readonly balance?: number;
+  /** Puts every switch back first. */
+  readonly reset?: boolean;
+}
+
+/** Counts a fault down. @returns whether it strikes now. */
+export function strikes(
+  faults: Faults,
+  counter:
+    'dropAfterCommit' | 'dropBeforeCommit' | 'busy' | 'unavailable' | 'unavailableAfterCommit' | 'badAnswers',
+): boolean {
+  if (faults[counter] <= 0) return false;
+  faults[counter] -= 1;
+  return true;
+}

@@ -1,0 +1,164 @@
+import {
+  type Confirmation,
+  type LogItem,
+  type Offer,
+  RUNNING,
+  type TransactionStatus,
+  type UpstreamError,
+} from './contract.ts';
+
+/** A purchase or refund on its way; kept as plain data, so that a restart can read it. */
+export interface Progress {
+  status: TransactionStatus;
+  looksTaken: number;
+  /** The look on which it ends. */
+  readonly looks: number;
+  readonly finishAfterMs: number | null;
+  /** The error code that it ends with; null ends in DONE. */
+  readonly outcome: string | null;
+  error: UpstreamError | null;
+  readonly log: LogItem[];
+  readonly createdAtMs: number;
+  updatedAtMs: number;
+}
+
+export interface Purchase extends Progress {
+  readonly transactionId: string;
+  readonly offer: Offer;
+  /** Set for a plan on an existing eSIM. */
+  readonly topupOf: string | null;
+  readonly confirmation: Confirmation;
+  readonly costFixed: number;
+  hiddenLooks: number;
+  readonly hiddenUntilMs: number;
+  refund: Progress | null;
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  INSUFFICIENT_FUNDS: 'The wallet does not cover the cost of the purchase',
+  OUT_OF_STOCK: 'The provider has no eSIM for this offer',
+};
+
+export function newProgress(
+  terms: Pick<Progress, 'looks' | 'finishAfterMs' | 'outcome'>,
+  nowMs: number,
+): Progress {
+  return {
+    ...terms,
+    status: 'ACCEPTED',
+    looksTaken: 0,
+    error: null,
+    log: [{ dateTime: toTime(nowMs), status: 'ACCEPTED', statusMessage: 'Accepted' }],
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+  };
+}
+
+export function hasEnded(progress: Progress): boolean {
+  return progress.status === 'DONE' || progress.status === 'FAILED';
+}
+
+/** Counts one look. @returns whether it ended with it. */
+export function look(progress: Progress, nowMs: number): boolean {
+  if (hasEnded(progress)) return false;
+  progress.looksTaken += 1;
+  const share =
+    progress.finishAfterMs === null
+      ? progress.looksTaken / Math.max(1, progress.looks)
+      : (nowMs - progress.createdAtMs) / Math.max(1, progress.finishAfterMs);
+  if (share >= 1) {
+    end(progress, nowMs);
+    return true;
+  }
+  moveTo(progress, Math.floor(share * RUNNING.length), nowMs);
+  return false;
+}
+
+/** Passes what is left of the statuses and ends it. */
+export function end(progress: Progress, nowMs: number): void {
+  if (hasEnded(progress)) return;
+  moveTo(progress, RUNNING.length - 1, nowMs);
+  const { outcome } = progress;
+  progress.status = outcome === null ? 'DONE' : 'FAILED';
+  progress.updatedAtMs = nowMs;
+  if (outcome !== null) {
+    const description = DESCRIPTIONS[outcome] ?? 'The provider refused the purchase';
+    progress.error = { code: outcome, description, message: description };
+  }
+  progress.log.push({
+    dateTime: toTime(nowMs),
+    status: progress.status,
+    statusMessage: outcome ?? 'Completed',
+  });
+}
+
+function moveTo(progress: Progress, index: number, nowMs: number): void {
+  const reached = RUNNING.indexOf(progress.status);
+  for (const status of RUNNING.slice(reached + 1, index + 1)) {
+    progress.status = status;
+    progress.updatedAtMs = nowMs;
+    progress.log.push({ dateTime: toTime(nowMs), status, statusMessage: status });
+  }
+}
+
+/** The body of `GET /esim/purchases/{transactionId}`, which is the body of the webhook too. */
+export function purchaseBody(purchase: Purchase): Record<string, unknown> {
+  const { offer } = purchase;
+  return {
+    transactionId: purchase.transactionId,
+    status: purchase.status,
+    offerId: offer.offerId,
+    productType: 'ESIM',
+    brand: offer.brand,
+    brandName: offer.brandName,
+    country: offer.country,
+    regions: offer.regions,
+    subType: offer.subTypes[0],
+    roaming: offer.roaming.map(({ country, dataSpeeds }) => ({ country, dataSpeeds })),
+    dataGB: offer.dataGB,
+    dataUnlimited: offer.dataUnlimited,
+    dataSpeeds: offer.dataSpeeds,
+    durationDays: offer.durationDays,
+    voiceMinutes: offer.voiceMinutes,
+    voiceUnlimited: offer.voiceUnlimited,
+    smsNumber: offer.smsNumber,
+    smsUnlimited: offer.smsUnlimited,
+    confirmation: purchase.status === 'DONE' ? purchase.confirmation : null,
+    cost: purchase.costFixed,
+    costCurrency: offer.cost.currency,
+    costCurrencyDivisor: offer.cost.currencyDivisor,
+    price: offer.price.fixed,
+    priceCurrency: offer.price.currency,
+    priceCurrencyDivisor: offer.price.currencyDivisor,
+    priceType: offer.priceType,
+    notes: offer.notes,
+    shortNotes: offer.shortNotes,
+    value: { type: 'ZEND', value: offer.dataGB },
+    error: purchase.error,
+    log: purchase.log,
+    createdAt: toTime(purchase.createdAtMs),
+    updatedAt: toTime(purchase.updatedAtMs),
+  };
+}
+
+/** The body of `GET /esim/purchases/{transactionId}/refund`. */
+export function refundBody(purchase: Purchase, refund: Progress): Record<string, unknown> {
+  return {
+    transactionId: `${purchase.transactionId}-refund`,
+    refundedTransactionId: purchase.transactionId,
+    productType: 'ESIM',
+    amount: purchase.costFixed,
+    currency: purchase.offer.cost.currency,
+    currencyDivisor: purchase.offer.cost.currencyDivisor,
+    status: refund.status,
+    type: 'CREDIT',
+    error: refund.error,
+    log: refund.log,
+    createdAt: toTime(refund.createdAtMs),
+    updatedAt: toTime(refund.updatedAtMs),
+  };
+}
+
+export function toTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

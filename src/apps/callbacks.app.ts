@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import type { TakeCallback } from '../lifecycle/index.js';
+import { CallbackDoor } from './callback-door.js';
+import type { RunningApp } from './http-app.js';
+import type { ProcessResources } from './process-resources.js';
+
+/** Callbacks are one short object. */
+const MAX_BODY_BYTES = 65_536;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** What is still taken of a refused body, so that the answer is not lost in a reset. */
+const LINGER_MS = 1_000;
+/** Refused calls are counted, not logged one by one: strangers must not fill the log. */
+const REFUSALS_LOGGED_EVERY_MS = 60_000;
+
+export interface RunningCallbacks extends RunningApp {
+  /** Without a trailing slash. */
+  readonly url: string;
+}
+
+/**
+ * Listens for wholesalers' callbacks on `CALLBACK_HOST:CALLBACK_PORT`, with nothing else on it (D3). A callback is
+ * answered 200 once its hints are stored and 503 when they cannot be, so that the sender tries again. Without the
+ * secret every path and method is the same 404. Null when no secret is set: then nothing listens.
+ */
+export async function startCallbacks(
+  { config, logger }: ProcessResources,
+  take: TakeCallback,
+): Promise<RunningCallbacks | null> {
+  const { host, port, secret, allowedCidrs } = config.callbacks;
+  if (secret === null) return null;
+  const door = new CallbackDoor({
+    secret,
+    allowedCidrs,
+    trustProxyHops: config.trustProxyHops,
+    knows: (provider) => take.knows(provider),
+  });
+  const listener = new CallbackListener(door, take, logger);
+  const server = createServer(
+    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+    (request, response) => void listener.handle(request, response),
+  );
+  server.listen(port, host);
+  await once(server, 'listening');
+  return { url: urlOf(server, host), close: () => listener.close(server) };
+}
+
+class CallbackListener {
+  private readonly underWay = new Set<Promise<void>>();
+  private refusals = 0;
+  private refusalsLoggedAtMs = -Infinity;
+
+  constructor(
+    private readonly door: CallbackDoor,
+    private readonly take: TakeCallback,
+    private readonly logger: Logger,
+  ) {}
+
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const work = this.answer(request, response).catch(() => void response.destroy());
+    this.underWay.add(work);
+    return work.finally(() => this.underWay.delete(work));
+  }
+
+  /** Nothing new is taken; what was taken is stored and answered. */
+  async close(server: Server): Promise<void> {
+    server.close();
+    server.closeIdleConnections();
+    await Promise.allSettled(this.underWay);
+    server.closeAllConnections();
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const provider = this.door.admit(request);
+    const { method } = request;
+    if (provider === null || (method !== 'POST' && method !== 'HEAD')) {
+      this.countRefusal(request);
+      return refuse(request, response, 404);
+    }
+    // A sender may look whether anybody is there before it sends.
+    if (method === 'HEAD') return end(response, 200);
+    const startedAt = performance.now();
+    const { status, hints } = await this.store(provider, request);
+    const latencyMs = Math.round(performance.now() - startedAt);
+    // Neither path nor body: the one has the secret, the other may be a stranger's.
+    this.logger.info({ event: 'callback.taken', provider, hints, status, latencyMs });
+    if (status === 200) end(response, 200);
+    else refuse(request, response, status);
+  }
+
+  /** Tells an operator that a wholesaler's address is missing in `CALLBACK_ALLOWED_CIDRS`, say. */
+  private countRefusal({ socket }: IncomingMessage): void {
+    this.refusals++;
+    if (performance.now() - this.refusalsLoggedAtMs < REFUSALS_LOGGED_EVERY_MS) return;
+    const peer = socket.remoteAddress;
+    this.logger.warn({ event: 'callback.refused', refusals: this.refusals, peer }, 'callbacks were refused');
+    this.refusalsLoggedAtMs = performance.now();
+    this.refusals = 0;
+  }
+
+  private async store(
+    provider: string,
+    request: IncomingMessage,
+  ): Promise<{ status: number; hints: readonly string[] }> {
+    if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+      return { status: 415, hints: [] };
+    const body = await readBody(request);
+    if (body === null) return { status: 413, hints: [] };
+    const json = parse(body);
+    if (json === undefined) return { status: 400, hints: [] };
+    try {
+      return { status: 200, hints: await this.take.execute(provider, json) };
+    } catch (error) {
+      this.logger.warn({ event: 'callback.not_stored', provider, err: error }, 'a callback was not stored');
+      return { status: 503, hints: [] };
+    }
+  }
+}
+
+/** Null when it is longer than allowed. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    length += (chunk as Buffer).length;
+    if (length > MAX_BODY_BYTES) return null;
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Undefined when it is no JSON. */
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function end(response: ServerResponse, status: number): void {
+  response.writeHead(status, { 'content-length': 0 }).end();
+}
+
+/** Answers a request whose body was not read to its end, and hangs up. */
+function refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
+  const retry = status === 503 ? { 'retry-after': '5' } : {};
+  response.writeHead(status, { 'content-length': 0, connection: 'close', ...retry }).end();
+  request.resume();
+  setTimeout(() => request.destroy(), LINGER_MS).unref();
+}
+
+function urlOf(server: Server, host: string): string {
+  const shown = host === '0.0.0.0' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${(server.address() as AddressInfo).port}`;
+}

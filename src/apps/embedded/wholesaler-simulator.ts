@@ -1,0 +1,68 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** The simulated wholesaler of the embedded start, a process of its own on loopback; nothing real is bought. */
+export interface WholesalerSimulator {
+  /** `ESIM_ACCESS_*` for the service. */
+  readonly env: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+/** From `dist/src/apps/embedded` to the program beside the sources; a production image does not have it. */
+const PROGRAM = fileURLToPath(new URL('../../../../simulators/esim-access/main.ts', import.meta.url));
+const START_TIMEOUT_MS = 10_000;
+const STOP_TIMEOUT_MS = 1_000;
+
+/** Null when it is not installed, or when a wholesaler is configured: then that one counts. */
+export async function startWholesalerSimulator(
+  env: NodeJS.ProcessEnv,
+  stateFile: string,
+): Promise<WholesalerSimulator | null> {
+  if (env['ESIM_ACCESS_CODE'] || env['ZENDIT_API_KEY'] || !existsSync(PROGRAM)) return null;
+  const [accessCode, signingKey] = [randomBytes(16).toString('hex'), randomBytes(24).toString('hex')];
+  const child = spawn(
+    process.execPath,
+    [PROGRAM, '--port', '0', '--state', stateFile, '--until-stdin-ends'],
+    {
+      // It ends when its standard input does: also after a SIGKILL of this process.
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: process.env['PATH'], SIM_ACCESS_CODE: accessCode, SIM_SIGNING_KEY: signingKey },
+    },
+  );
+  const port = await readPort(child);
+  return {
+    env: {
+      ESIM_ACCESS_BASE_URL: `http://127.0.0.1:${port}`,
+      ESIM_ACCESS_CODE: accessCode,
+      ESIM_ACCESS_SECRET: signingKey,
+    },
+    close: () => stop(child),
+  };
+}
+
+async function readPort(child: ChildProcess): Promise<number> {
+  const lines = createInterface({ input: child.stdout! });
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error('the wholesaler simulator did not start')),
+      START_TIMEOUT_MS,
+    );
+    child.once('exit', (code) => reject(new Error(`the wholesaler simulator ended with ${code}`)));
+    lines.once('line', (line) => {
+      clearTimeout(timer);
+      resolve((JSON.parse(line) as { port: number }).port);
+    });
+  });
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.stdin!.end();
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await ended;
+  clearTimeout(timer);
+}

@@ -1,0 +1,32 @@
+import { Body, Controller, Param, Put, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { Transactions } from '../../infra/database/index.js';
+import { PathId } from '../../infra/http/index.js';
+import { Answers } from '../../infra/http/openapi/index.js';
+import { SetPriceList } from '../set-price-list.js';
+import { PriceListDto, PriceListResponse, toPriceListResponse, toPriceListTerms } from './price-list.dto.js';
+
+/** What a partner pays for live packages (api.md). */
+@ApiTags('Catalog')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/price-list')
+export class PriceListController {
+  constructor(
+    private readonly setPriceList: SetPriceList,
+    private readonly transactions: Transactions,
+  ) {}
+
+  @Put()
+  @Answers(PriceListResponse, { summary: "Replace a partner's price list for live packages" })
+  async replacePriceList(
+    @Author() by: ChangeAuthor,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Body() body: PriceListDto,
+  ): Promise<PriceListResponse> {
+    const terms = toPriceListTerms(body);
+    const list = await this.transactions.run((tx) => this.setPriceList.execute(tx, by, partnerId, terms));
+    return toPriceListResponse(partnerId, list);
+  }
+}

@@ -1,0 +1,54 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Money } from '../common/money.js';
+import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
+import type { PriceList } from './price-list.js';
+
+interface PriceListRow {
+  margin_bps: number | null;
+  prices: Record<string, Money>;
+  version: string;
+  updated_at: Date;
+}
+
+/** SQL of `price_lists`. */
+@Injectable()
+export class PriceListsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  async find(partnerId: string, manager: EntityManager = this.manager): Promise<PriceList | null> {
+    const { rows } = await sql<PriceListRow>(
+      manager,
+      'SELECT margin_bps, prices, version, updated_at FROM price_lists WHERE partner_id = $1',
+      [partnerId],
+    );
+    return rows[0] ? toPriceList(rows[0]) : null;
+  }
+
+  async replace(
+    tx: Tx,
+    partnerId: string,
+    list: Pick<PriceList, 'marginBps' | 'prices'>,
+  ): Promise<PriceList> {
+    const { rows } = await sql<PriceListRow>(
+      tx.manager,
+      `INSERT INTO price_lists (partner_id, margin_bps, prices, version)
+       VALUES ($1, $2, $3::jsonb, nextval('price_list_versions'))
+       ON CONFLICT (partner_id) DO UPDATE
+         SET margin_bps = EXCLUDED.margin_bps, prices = EXCLUDED.prices, version = EXCLUDED.version, updated_at = now()
+       RETURNING margin_bps, prices, version, updated_at`,
+      [partnerId, list.marginBps, JSON.stringify(list.prices)],
+    );
+    return toPriceList(rows[0]!);
+  }
+}
+
+function toPriceList(row: PriceListRow): PriceList {
+  return {
+    marginBps: row.margin_bps,
+    prices: row.prices,
+    version: toSafeInteger(row.version),
+    updatedAt: row.updated_at,
+  };
+}

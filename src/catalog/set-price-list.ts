@@ -1,0 +1,35 @@
+import { Injectable } from '@nestjs/common';
+import { AuditLog, type ChangeAuthor } from '../audit/index.js';
+import type { Tx } from '../infra/database/index.js';
+import { FindPartner } from '../partners/index.js';
+import type { PriceList } from './price-list.js';
+import { PriceListsRepository } from './price-lists.repository.js';
+
+/** Sets what a partner pays for live packages, from the next call on; accepted orders keep their price. */
+@Injectable()
+export class SetPriceList {
+  constructor(
+    private readonly partners: FindPartner,
+    private readonly lists: PriceListsRepository,
+    private readonly audit: AuditLog,
+  ) {}
+
+  /** @throws NotFound */
+  async execute(
+    tx: Tx,
+    by: ChangeAuthor,
+    partnerId: string,
+    list: Pick<PriceList, 'marginBps' | 'prices'>,
+  ): Promise<PriceList> {
+    await this.partners.getById(partnerId, tx);
+    const stored = await this.lists.replace(tx, partnerId, list);
+    await this.audit.record(tx, {
+      ...by,
+      action: 'price_list.replaced',
+      partnerId,
+      subjectId: partnerId,
+      details: { margin_bps: list.marginBps, prices: Object.keys(list.prices).length },
+    });
+    return stored;
+  }
+}

@@ -1,0 +1,213 @@
+import type { NewEvent } from '../events/index.js';
+import type { ProviderEsimReading } from '../providers/index.js';
+import type { EsimStatus, UsageSource } from './esim.js';
+import type { EsimEntity } from './esim.entity.js';
+import {
+  activatedEvent,
+  DAY_MS,
+  earlier,
+  type EsimTransition,
+  expiredEvent,
+  hasReached,
+  later,
+  thresholdEvents,
+  USAGE_THRESHOLDS,
+} from './esim-transition.js';
+
+/** What an upstream said of an eSIM when we asked it. */
+export interface EsimReading {
+  readonly reading: ProviderEsimReading;
+  /** What made us ask: a callback's hint or the plan of polls. */
+  readonly source: Exclude<UsageSource, 'simulated'>;
+  /** When we asked, by the database's clock; `reading.asOf` may be hours older. */
+  readonly askedAt: Date;
+}
+
+/** A wholesaler may go on showing what was before a top-up for this long. */
+const TOPUP_LAG_MS = 600_000;
+
+/** The usage of an eSIM after a reading. */
+interface Usage {
+  readonly usedBytes: number;
+  readonly asOf: Date;
+  readonly crossed: readonly number[];
+}
+
+/**
+ * What a reading changes. Readings may come late, twice and in any order; the state they end in is the same, and no
+ * event is sent twice, because nothing here goes back (D23, D24):
+ *
+ * - `canceled` and `expired` are final. In use once means in use for ever; only `suspended`, `profile_status` and
+ *   `expires_at` follow the newest reading both ways, newest by `askedAt`. The profile status `unknown` says nothing.
+ * - `used_bytes` is the highest figure that was ever told, so a counter that falls changes nothing; `as_of` is the
+ *   newest time of a figure. An older figure can be higher only when the upstream corrected itself downwards.
+ * - Our own sum of what was bought is the total. `depleted` means all of it: upstreams say so without a round figure.
+ *   A reading that counts more than our sum knows a top-up that is not settled here: it cannot reach 100 percent.
+ *   One that counts less, soon after a top-up, is from before it; later, plans that ended have left its counters, and
+ *   what remains is what counts.
+ *
+ * An eSIM that has already ended keeps what it tells about use and sends no more about it.
+ */
+export function applyReading(esim: EsimEntity, read: EsimReading, now: Date): EsimTransition {
+  const { reading } = read;
+  const isNewest = esim.readAt === null || read.askedAt >= esim.readAt;
+  const activatedAt = activationAfter(esim, reading);
+  const usage = usageAfter(esim, read, now);
+  const status = statusAfter(esim, reading, { activatedAt, usage, isNewest });
+  const changes = changed(esim, {
+    status,
+    activatedAt,
+    expiresAt:
+      status === 'expired'
+        ? endAfter(esim, read, { activatedAt, isNewest })
+        : expiryAfter(esim, reading, { activatedAt, isNewest }),
+    profileStatus:
+      isNewest && reading.profileStatus !== 'unknown' ? reading.profileStatus : esim.profileStatus,
+    usedBytes: usage.usedBytes,
+    usageAsOf: usage.asOf,
+    usageSource: usage.asOf > esim.usageAsOf ? read.source : esim.usageSource,
+    thresholdsCrossed: [...usage.crossed],
+    readAt: isNewest ? read.askedAt : esim.readAt,
+  });
+  return { changes, events: eventsOf(esim, { activatedAt, usage, status }, now) };
+}
+
+/** Whether the reading is from before a top-up that is settled here. */
+function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderEsimReading): boolean {
+  if (esim.toppedUpAt === null || esim.totalBytes === null || totalBytes === null) return false;
+  return totalBytes < esim.totalBytes && asOf.getTime() < esim.toppedUpAt.getTime() + TOPUP_LAG_MS;
+}
+
+function showsUse({ status, usedBytes, activatedAt }: ProviderEsimReading): boolean {
+  if (status === 'active' || status === 'depleted' || (usedBytes ?? 0) > 0) return true;
+  return status !== 'issued' && activatedAt !== null;
+}
+
+/** The earliest time that was told; without one, that of the earliest counters that show use. */
+function activationAfter(esim: EsimEntity, reading: ProviderEsimReading): Date | null {
+  if (!showsUse(reading)) return esim.activatedAt;
+  const told = reading.activatedAt ?? later(reading.asOf, esim.createdAt);
+  return esim.activatedAt !== null && esim.activatedAt <= told ? esim.activatedAt : told;
+}
+
+function usageAfter(esim: EsimEntity, { reading }: EsimReading, now: Date): Usage {
+  const usedBytes = Math.max(esim.usedBytes, countedBytes(esim, reading));
+  // A clock that runs ahead would make every later figure look old.
+  const asOf = reading.asOf > now ? now : reading.asOf;
+  const { totalBytes } = esim;
+  const isUnsettled = totalBytes !== null && reading.totalBytes !== null && reading.totalBytes > totalBytes;
+  const crossed = USAGE_THRESHOLDS.filter((level) => {
+    if (esim.thresholdsCrossed.includes(level)) return true;
+    if (totalBytes === null || (isUnsettled && level === 100 && reading.status !== 'depleted')) return false;
+    return hasReached(usedBytes, totalBytes, level);
+  });
+  return {
+    usedBytes,
+    asOf: reading.usedBytes === null ? esim.usageAsOf : later(esim.usageAsOf, asOf),
+    crossed,
+  };
+}
+
+/** The reading's usage as a part of all that was bought. */
+function countedBytes(esim: EsimEntity, reading: ProviderEsimReading): number {
+  const used = reading.usedBytes ?? 0;
+  const { totalBytes } = esim;
+  if (totalBytes === null || isBehind(esim, reading)) return used;
+  if (reading.status === 'depleted') return Math.max(totalBytes, used);
+  if (esim.toppedUpAt === null || reading.totalBytes === null || reading.usedBytes === null) return used;
+  return Math.max(used, totalBytes - Math.max(0, reading.totalBytes - used));
+}
+
+interface Findings {
+  readonly activatedAt: Date | null;
+  readonly isNewest: boolean;
+}
+
+function statusAfter(
+  esim: EsimEntity,
+  reading: ProviderEsimReading,
+  { activatedAt, usage, isNewest }: Findings & { readonly usage: Usage },
+): EsimStatus {
+  if (esim.status === 'canceled' || reading.status === 'canceled') return 'canceled';
+  if (esim.status === 'expired') return 'expired';
+  if (reading.status === 'expired' && !isBehind(esim, reading)) return 'expired';
+  const isSuspended = isNewest ? reading.status === 'suspended' : esim.status === 'suspended';
+  if (isSuspended) return 'suspended';
+  if (activatedAt === null) return 'issued';
+  return isSpent(esim, reading, usage, isNewest) ? 'depleted' : 'active';
+}
+
+/** All levels are crossed when all is used. Unlimited plans have no levels: there the newest word counts. */
+function isSpent(esim: EsimEntity, reading: ProviderEsimReading, usage: Usage, isNewest: boolean): boolean {
+  if (esim.totalBytes !== null) return usage.crossed.includes(100);
+  return isNewest ? reading.status === 'depleted' : esim.status === 'depleted';
+}
+
+/**
+ * Until it is in use a wholesaler tells until when it can be installed, which is not when its validity ends. What is
+ * told soon after a top-up may be from before it, so it does not shorten what was bought.
+ */
+function expiryAfter(
+  esim: EsimEntity,
+  reading: ProviderEsimReading,
+  { activatedAt, isNewest }: Findings,
+): Date | null {
+  const { expiresAt, toppedUpAt } = esim;
+  if (activatedAt === null) return expiresAt;
+  const told = reading.status === 'issued' ? null : reading.expiresAt;
+  if (expiresAt === null || isEstimate(esim)) return told ?? validFrom(esim, activatedAt);
+  if (told === null) return expiresAt;
+  const isSoonAfterTopup =
+    toppedUpAt !== null && reading.asOf.getTime() < toppedUpAt.getTime() + TOPUP_LAG_MS;
+  if (isSoonAfterTopup) return later(expiresAt, told);
+  return isNewest ? told : expiresAt;
+}
+
+/** When an expired eSIM ended: the earliest of what is known, so never after an upstream said that it had. */
+function endAfter(esim: EsimEntity, { reading, askedAt }: EsimReading, findings: Findings): Date | null {
+  const hadEnded = esim.status === 'expired';
+  const ends = [
+    expiryAfter(hadEnded ? { ...esim, expiresAt: null } : esim, reading, findings),
+    hadEnded ? esim.expiresAt : null,
+    reading.status === 'expired' ? askedAt : null,
+  ].filter((end) => end !== null);
+  return ends.length === 0 ? null : ends.reduce((first, end) => earlier(first, end));
+}
+
+/** Whether nobody has told an end yet: it then moves with a start that turns out to be earlier. */
+function isEstimate(esim: EsimEntity): boolean {
+  if (esim.activatedAt === null || esim.expiresAt === null) return false;
+  return validFrom(esim, esim.activatedAt).getTime() === esim.expiresAt.getTime();
+}
+
+function validFrom({ validityDays }: EsimEntity, start: Date): Date {
+  return new Date(start.getTime() + validityDays * DAY_MS);
+}
+
+function eventsOf(
+  esim: EsimEntity,
+  after: { readonly activatedAt: Date | null; readonly usage: Usage; readonly status: EsimStatus },
+  now: Date,
+): readonly NewEvent[] {
+  if (esim.status === 'expired' || after.status === 'canceled') return [];
+  const { usage, activatedAt } = after;
+  const wasUsed = activatedAt !== null;
+  const reached = usage.crossed.filter((level) => !esim.thresholdsCrossed.includes(level));
+  return [
+    ...(wasUsed && esim.activatedAt === null ? [activatedEvent(esim, now)] : []),
+    ...(esim.totalBytes === null
+      ? []
+      : thresholdEvents(esim, reached, { ...usage, totalBytes: esim.totalBytes }, now)),
+    ...(after.status === 'expired'
+      ? [expiredEvent(esim, wasUsed || esim.expiresAt !== null ? 'validity_ended' : 'never_used', now)]
+      : []),
+  ];
+}
+
+/** Those of `values` that are not the eSIM's already. */
+function changed(esim: EsimEntity, values: Partial<EsimEntity>): Partial<EsimEntity> {
+  const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+  return Object.fromEntries(
+    Object.entries(values).filter(([name, value]) => !isSame(value, esim[name as keyof EsimEntity])),
+  );
+}

@@ -1,0 +1,2 @@
+export { TakeCallback } from './take-callback.js';
+export { LifecycleWorkerModule } from './worker/lifecycle-worker.module.js';

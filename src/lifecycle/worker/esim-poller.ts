@@ -1,0 +1,143 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { LaneRunner } from '../../infra/queue/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+import { ProviderOutcomeUnknown, ProviderRegistry, ProviderUnavailable } from '../../providers/index.js';
+import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
+import { PollBell } from '../poll-bell.js';
+import { ReadEsimBatch } from './read-esim-batch.js';
+
+/** Few enough that a wholesaler also tells when it counted, and that a hint does not wait for a long batch. */
+const HINTED_BATCH_SIZE = 10;
+/** What is due in this many sweeps is gathered, for neighbours are cheaper to read together. */
+const SWEEPS_PER_POLL = 5;
+const SHORTEST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** After an answer that did not come or that nobody understood. */
+const PAUSE_MS = 5_000;
+const MAX_LANES = 64;
+
+type Source = PollBatch['source'];
+
+/**
+ * Reads the eSIMs that are due, provider by provider: one batch of hinted ones and one of planned ones at a time, so
+ * that neither waits for the other. A provider that cannot be asked is left alone for a while, and asked for less.
+ */
+@Injectable()
+export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly runner: LaneRunner<PollBatch>;
+  private readonly sweepers: readonly Sweeper[];
+  private readonly stopping = new AbortController();
+  /** By `performance.now()`. */
+  private readonly pausedUntilMs = new Map<string, number>();
+  private readonly batchSizes = new Map<string, number>();
+
+  constructor(
+    private readonly polls: EsimPollsRepository,
+    private readonly batches: ReadEsimBatch,
+    private readonly providers: ProviderRegistry,
+    private readonly bell: PollBell,
+    @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    this.runner = new LaneRunner(
+      {
+        claim: (lane) => this.claim(lane),
+        nextDueAt: () => Promise.resolve(null),
+        perform: (batch) => this.perform(batch),
+      },
+      // The sweeps are the only clock.
+      { slotsPerLane: 1, totalSlots: MAX_LANES, logger, wakeAt: () => undefined },
+    );
+    this.sweepers = [
+      this.sweeper('esims.hints', 'callback', sweepIntervalMs),
+      this.sweeper('esims.polls', 'poll', sweepIntervalMs * SWEEPS_PER_POLL),
+    ];
+  }
+
+  onApplicationBootstrap(): void {
+    this.bell.onRing((provider) => this.runner.wake(laneOf('callback', provider)));
+    for (const sweeper of this.sweepers) sweeper.start();
+  }
+
+  /** What is being asked is left: it is due again at once. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    await this.runner.stop();
+  }
+
+  private sweeper(name: string, source: Source, intervalMs: number): Sweeper {
+    return new Sweeper({
+      name,
+      intervalMs,
+      logger: this.logger,
+      run: () => {
+        for (const { name: provider } of this.providers.wholesalers)
+          this.runner.wake(laneOf(source, provider));
+        return Promise.resolve();
+      },
+    });
+  }
+
+  private async claim(lane: string): Promise<readonly PollBatch[]> {
+    const [source, provider] = lane.split(' ') as [Source, string];
+    if (this.stopping.signal.aborted || performance.now() < (this.pausedUntilMs.get(provider) ?? 0))
+      return [];
+    const { timeoutMs } = this.providers.getWholesaler(provider);
+    const batch = await this.polls.claim(source, {
+      provider,
+      limit: this.sizeOf(source, provider),
+      timeoutMs,
+    });
+    return batch ? [batch] : [];
+  }
+
+  private async perform(batch: PollBatch): Promise<void> {
+    try {
+      await this.batches.execute(batch, this.stopping.signal);
+      this.batchSizes.set(batch.provider, this.sizeOf('poll', batch.provider) * 2);
+    } catch (error) {
+      await this.giveBack(batch, error);
+    }
+  }
+
+  private async giveBack(batch: PollBatch, error: unknown): Promise<void> {
+    const { provider, source } = batch;
+    const isStopping = this.stopping.signal.aborted;
+    const pauseMs = isStopping ? 0 : pauseAfter(error);
+    if (!isStopping) {
+      const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
+      this.logger[known ? 'warn' : 'error'](
+        { event: 'esims.read_failed', provider, source, esims: batch.polls.length, pauseMs, err: error },
+        'nothing was read; it is asked again',
+      );
+      this.pausedUntilMs.set(provider, performance.now() + pauseMs);
+      // A batch that the upstream cannot answer in time, or at all, gets through in pieces.
+      this.batchSizes.set(provider, Math.max(1, Math.floor(this.sizeOf('poll', provider) / 4)));
+    }
+    await this.polls.giveBack(batch, pauseMs);
+  }
+
+  private sizeOf(source: Source, provider: string): number {
+    const { readBatchSize } = this.providers.getWholesaler(provider);
+    const size = Math.min(readBatchSize, this.batchSizes.get(provider) ?? readBatchSize);
+    return source === 'callback' ? Math.min(HINTED_BATCH_SIZE, size) : size;
+  }
+}
+
+function laneOf(source: Source, provider: string): string {
+  return `${source} ${provider}`;
+}
+
+function pauseAfter(error: unknown): number {
+  if (!(error instanceof ProviderUnavailable)) return PAUSE_MS;
+  return Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, error.retryAfterMs));
+}

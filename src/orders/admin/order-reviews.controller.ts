@@ -1,0 +1,72 @@
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import {
+  Idempotent,
+  type IdempotentCall,
+  IdempotencyInterceptor,
+  OnceOnly,
+  type RenderedAnswer,
+} from '../../infra/idempotency/index.js';
+import { OrderResponse, toOrderResponse } from '../api/order.response.js';
+import { AskUpstream } from '../ask-upstream.js';
+import { OrdersNeedingReview } from '../orders-needing-review.js';
+import { ReadOrders } from '../read-orders.js';
+import { ReconcileOrder } from '../reconcile-order.js';
+import { ReconcileOrderDto } from './order-review.dto.js';
+import { OrderReviewResponse, toOrderReviewResponse } from './order-review.response.js';
+
+/** What could not be settled by itself, and support's word on it (api.md, D22). */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/orders')
+export class OrderReviewsController {
+  constructor(
+    private readonly reviews: OrdersNeedingReview,
+    private readonly upstream: AskUpstream,
+    private readonly reconcile: ReconcileOrder,
+    private readonly orders: ReadOrders,
+    private readonly onceOnly: OnceOnly,
+  ) {}
+
+  @Get('needs-review')
+  @AnswersPage(OrderReviewResponse, {
+    summary: 'List orders that have waited too long for the word of their upstream, oldest first',
+  })
+  async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListAnswer<OrderReviewResponse>> {
+    return new ListAnswer(mapPage(await this.reviews.list(toListOptions(query)), toOrderReviewResponse));
+  }
+
+  @Post(':id/reconcile')
+  @Answers(OrderResponse, { summary: 'Settle an order that does not settle by itself' })
+  @ApiRefusals('conflict')
+  @HttpCode(200)
+  @UseInterceptors(IdempotencyInterceptor)
+  async reconcileOrder(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('id', PathId('ord')) orderId: string,
+    @Body() { action, note }: ReconcileOrderDto,
+  ): Promise<RenderedAnswer> {
+    // Before the transaction, in which nothing outside the database is called (D16).
+    const provisioned = action === 'mark_issued' ? await this.upstream.findProvisioned(orderId) : null;
+    return this.onceOnly.run(call, async (tx) => {
+      const order = await this.reconcile.execute(tx, by, { orderId, action, note, provisioned });
+      return { status: 200, data: toOrderResponse(await this.orders.complete(tx, order)) };
+    });
+  }
+}

@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import { AppError } from '../common/errors/index.js';
+import {
+  callProvider,
+  ProviderOutcomeUnknown,
+  ProviderRegistry,
+  ProviderUnavailable,
+} from '../providers/index.js';
+import type { Provisioned } from './end-order.js';
+import { OrdersRepository } from './orders.repository.js';
+import { toProviderRequest } from './provider-order-request.js';
+
+/** Looks an order up at its upstream, for support. Only asks, and outside any transaction (D16). */
+@Injectable()
+export class AskUpstream {
+  constructor(
+    private readonly orders: OrdersRepository,
+    private readonly providers: ProviderRegistry,
+  ) {}
+
+  /**
+   * What the upstream has provisioned for a processing order; null when it names no eSIM.
+   * @throws AppError `service_unavailable` when it does not answer or is not connected
+   */
+  async findProvisioned(orderId: string): Promise<Provisioned | null> {
+    const order = await this.orders.findById(orderId);
+    if (order?.status !== 'processing') return null;
+    const provider = this.providers.forMode(order.mode, order.provider);
+    try {
+      const request = toProviderRequest(order);
+      const found = await callProvider(provider, (signal) => provider.findOrder(request, signal));
+      return found?.state === 'provisioned' && found.profiles.length > 0 ? found : null;
+    } catch (cause) {
+      if (!(cause instanceof ProviderOutcomeUnknown || cause instanceof ProviderUnavailable)) throw cause;
+      throw new AppError('service_unavailable', { detail: 'The upstream does not answer now.', cause });
+    }
+  }
+}

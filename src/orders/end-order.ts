@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import { CatalogRepository, type PackageEntity } from '../catalog/index.js';
+import { multiplyMoney } from '../common/money.js';
+import { type IssuedEsim, IssueEsims } from '../esims/index.js';
+import { EventRecorder } from '../events/index.js';
+import { databaseNow, type Tx } from '../infra/database/index.js';
+import type { ProviderFailure, ProviderOrderState } from '../providers/index.js';
+import { Wallet } from '../wallet/index.js';
+import type { OrderEntity } from './order.entity.js';
+import { OrderEndingsRepository } from './order-endings.repository.js';
+import type { OrderLease } from './order-queue.repository.js';
+
+export type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
+
+/**
+ * Writes the end of a processing order in one transaction: its status, the money, its eSIMs and its event (D22).
+ * False when the lease is void; then nothing was written.
+ */
+@Injectable()
+export class EndOrder {
+  constructor(
+    private readonly endings: OrderEndingsRepository,
+    private readonly wallet: Wallet,
+    private readonly catalog: CatalogRepository,
+    private readonly issueEsims: IssueEsims,
+    private readonly events: EventRecorder,
+  ) {}
+
+  /** Issues what was provisioned, at least one profile: that much is charged, the rest of the hold released. */
+  async issue(tx: Tx, lease: OrderLease, order: OrderEntity, result: Provisioned): Promise<boolean> {
+    const issued = result.profiles.length;
+    const failed = order.quantity - issued;
+    const status = failed === 0 ? 'issued' : 'partially_issued';
+    const outcome = { status, issued, failed, failure: result.shortfall } as const;
+    if (!(await this.endings.markIssued(tx, lease, outcome))) return false;
+    await this.settle(tx, order, issued);
+    const issuedAt = await databaseNow(tx);
+    const esims = await this.issueProfiles(tx, order, result, issuedAt);
+    await this.events.record(tx, [
+      {
+        type: 'order.issued',
+        partnerId: order.partnerId,
+        mode: order.mode,
+        happenedAt: issuedAt,
+        data: {
+          order_id: order.id,
+          reference: order.reference,
+          package_id: order.packageId,
+          quantity_issued: issued,
+          quantity_failed: failed,
+          esims,
+        },
+      },
+    ]);
+    return true;
+  }
+
+  /** Fails the order and releases the whole hold. */
+  async fail(tx: Tx, lease: OrderLease, order: OrderEntity, failure: ProviderFailure): Promise<boolean> {
+    if (!(await this.endings.markFailed(tx, lease, failure))) return false;
+    await this.settle(tx, order, 0);
+    await this.events.record(tx, [
+      {
+        type: 'order.failed',
+        partnerId: order.partnerId,
+        mode: order.mode,
+        happenedAt: await databaseNow(tx),
+        data: {
+          order_id: order.id,
+          reference: order.reference,
+          package_id: order.packageId,
+          code: failure.code,
+          reason: failure.reason,
+          refunded: priceOf(order, order.quantity),
+        },
+      },
+    ]);
+    return true;
+  }
+
+  private async settle(tx: Tx, order: OrderEntity, issued: number): Promise<void> {
+    const capturedAmount = priceOf(order, issued).amount;
+    await this.wallet.settle(tx, { mode: order.mode, subject: { orderId: order.id }, capturedAmount });
+  }
+
+  private async issueProfiles(
+    tx: Tx,
+    order: OrderEntity,
+    result: Provisioned,
+    issuedAt: Date,
+  ): Promise<readonly IssuedEsim[]> {
+    const sold = await this.getSoldPackage(tx, order);
+    const terms = {
+      orderId: order.id,
+      partnerId: order.partnerId,
+      mode: order.mode,
+      provider: order.provider,
+      packageId: order.packageId,
+      dataBytes: sold.dataBytes,
+      unlimited: sold.unlimited,
+      validityDays: sold.validityDays,
+      activationPolicy: sold.activationPolicy,
+      issuedAt,
+    };
+    return this.issueEsims.execute(tx, terms, result.profiles);
+  }
+
+  /** Withdrawn packages stay in the table, so a sold one is always there. */
+  private async getSoldPackage(tx: Tx, order: OrderEntity): Promise<PackageEntity> {
+    const sold = await this.catalog.findPackage(order.mode, order.packageId, tx.manager);
+    if (!sold) throw new Error(`package of order ${order.id} is gone from the catalogue`);
+    return sold;
+  }
+}
+
+/** The price of `count` eSIMs of the order, as it was at acceptance. */
+export function priceOf(order: OrderEntity, count: number): { amount: number; currency: string } {
+  return multiplyMoney({ amount: order.unitPriceAmount, currency: order.currency }, count);
+}

@@ -1,0 +1,95 @@
+import {
+  type ProviderCancelRequest,
+  type ProviderCancelState,
+  type ProviderFailure,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from '../esim-provider.js';
+import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
+import { type EsimSearch, isRefusal } from './esim-search.js';
+import { isNew, statusOf } from './esim-status.js';
+import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
+
+const IN_USE: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'An eSIM of the order has been installed or used.',
+};
+const UNKNOWN_ESIM: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'The upstream does not know an eSIM of the order.',
+};
+
+type Cancellable = 'new' | 'canceled' | ProviderFailure;
+
+/** Takes orders back, eSIM by eSIM, but only after every one was seen to be unused. */
+export class Cancellation {
+  constructor(
+    private readonly api: EsimAccessApi,
+    private readonly search: EsimSearch,
+  ) {}
+
+  async cancel({ esims }: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
+    const options: CallOptions = { purpose: 'order', signal };
+    if (esims.length === 0) return { state: 'refused', failure: UNKNOWN_ESIM };
+    const done: string[] = [];
+    const open: string[] = [];
+    for (const { providerEsimId } of esims) {
+      const state = await this.look(providerEsimId, options);
+      if (typeof state === 'object') return refusedAfter(done, state);
+      (state === 'canceled' ? done : open).push(providerEsimId);
+    }
+    for (const [index, esimTranNo] of open.entries()) {
+      const failure = await this.cancelOne(esimTranNo, options).catch((error: unknown) => {
+        throw index > 0 ? asUnknown(error) : error;
+      });
+      if (failure) return refusedAfter(done, failure);
+      done.push(esimTranNo);
+    }
+    return { state: 'canceled' };
+  }
+
+  /** Null when it is canceled now. */
+  private async cancelOne(esimTranNo: string, options: CallOptions): Promise<ProviderFailure | null> {
+    try {
+      await this.api.call('esim/cancel', { esimTranNo }, options);
+      return null;
+    } catch (error) {
+      if (!(error instanceof EsimAccessRefusal)) throw error;
+      return this.afterRefusal(esimTranNo, error, options);
+    }
+  }
+
+  /** A refusal for the status may mean that an earlier, unanswered call has canceled it. */
+  private async afterRefusal(
+    esimTranNo: string,
+    refusal: EsimAccessRefusal,
+    options: CallOptions,
+  ): Promise<ProviderFailure | null> {
+    const failure = failureOf(refusal.code);
+    if (failure === null) throw new ProviderOutcomeUnknown(refusal);
+    const isAboutStatus = isRefusal(refusal, CODES.wrongStatus) || isRefusal(refusal, CODES.abnormalStatus);
+    if (!isAboutStatus) return failure;
+    const state = await this.look(esimTranNo, options);
+    if (state === 'canceled') return null;
+    return state === 'new' ? failure : state;
+  }
+
+  private async look(esimTranNo: string, options: CallOptions): Promise<Cancellable> {
+    const esim = await this.search.byTranNo(esimTranNo, options).catch((error: unknown) => {
+      throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
+    });
+    if (esim === null) return UNKNOWN_ESIM;
+    if (statusOf(esim) === 'canceled') return 'canceled';
+    return isNew(esim) ? 'new' : IN_USE;
+  }
+}
+
+function refusedAfter(canceledEsimIds: readonly string[], failure: ProviderFailure): ProviderCancelState {
+  if (canceledEsimIds.length === 0) return { state: 'refused', failure };
+  return { state: 'partly_canceled', canceledEsimIds, failure };
+}
+
+/** "Certainly no effect" is no longer true once one eSIM was canceled. */
+function asUnknown(error: unknown): unknown {
+  return error instanceof ProviderUnavailable ? new ProviderOutcomeUnknown(error) : error;
+}

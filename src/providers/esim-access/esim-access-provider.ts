@@ -1,0 +1,137 @@
+import type { Logger } from 'pino';
+import {
+  type Placement,
+  type ProviderCancelRequest,
+  type ProviderCancelState,
+  type ProviderEsimReading,
+  type ProviderEsimRef,
+  type ProviderOrderRequest,
+  type ProviderOrderState,
+  ProviderOutcomeUnknown,
+  type ProviderPackage,
+  type ProviderTopupRequest,
+  type ProviderTopupState,
+  type UpstreamCost,
+  type UpstreamHint,
+  type Wholesaler,
+} from '../esim-provider.js';
+import {
+  CircuitBreaker,
+  countAt,
+  UpstreamClient,
+  type UpstreamHealth,
+  type UpstreamPace,
+} from '../upstream/index.js';
+import { hintsOf } from './callback-hints.js';
+import { Cancellation } from './cancellation.js';
+import { ESIM_ACCESS, EsimAccessApi } from './esim-access-api.js';
+import { EsimReader, READ_BATCH_SIZE } from './esim-reading.js';
+import { EsimSearch } from './esim-search.js';
+import { OrderPlacement } from './order-placement.js';
+import { PackageListing, toMicros } from './package-listing.js';
+import { EsimAccessRefusal } from './refusal.js';
+import type { EsimAccessCredentials } from './request-signature.js';
+import { TopupPlacement } from './topup-placement.js';
+
+export interface EsimAccessSettings extends EsimAccessCredentials {
+  readonly baseUrl: string;
+  readonly timeoutMs: number;
+  readonly readLagMs: number;
+}
+
+export interface EsimAccessTools {
+  readonly pace: UpstreamPace;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  readonly health?: UpstreamHealth | null;
+  readonly breaker?: CircuitBreaker;
+}
+
+/** The whole list of packages with their networks is a few megabytes. */
+const MAX_ANSWER_BYTES = 16_777_216;
+
+/** eSIM Access (RedteaMobile) over its signed HTTP API, as in anchors/esim.md, 3.1. */
+export class EsimAccessProvider implements Wholesaler {
+  readonly name = ESIM_ACCESS;
+  readonly timeoutMs: number;
+  readonly readLagMs: number;
+  readonly readBatchSize = READ_BATCH_SIZE;
+  private readonly client: UpstreamClient;
+  private readonly api: EsimAccessApi;
+  private readonly orders: OrderPlacement;
+  private readonly cancellation: Cancellation;
+  private readonly topups: TopupPlacement;
+  private readonly reader: EsimReader;
+  private readonly packages: PackageListing;
+
+  constructor(settings: EsimAccessSettings, { pace, logger, health, breaker }: EsimAccessTools) {
+    const { baseUrl, timeoutMs, readLagMs } = settings;
+    this.timeoutMs = timeoutMs;
+    this.readLagMs = readLagMs;
+    this.client = new UpstreamClient({
+      ...{ provider: ESIM_ACCESS, baseUrl, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES },
+      ...{ pace, logger, health: health ?? null, breaker: breaker ?? new CircuitBreaker() },
+    });
+    this.api = new EsimAccessApi(this.client, settings, logger);
+    const search = new EsimSearch(this.api);
+    this.orders = new OrderPlacement(this.api, search, logger);
+    this.cancellation = new Cancellation(this.api, search);
+    this.topups = new TopupPlacement(this.api, search);
+    this.reader = new EsimReader(this.api, search, logger);
+    this.packages = new PackageListing(this.api, logger);
+  }
+
+  placeOrder(
+    request: ProviderOrderRequest,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderOrderState> {
+    return this.orders.place(request, placement, signal);
+  }
+
+  findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null> {
+    return this.orders.find(request, signal);
+  }
+
+  cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
+    return this.cancellation.cancel(request, signal);
+  }
+
+  placeTopup(
+    request: ProviderTopupRequest,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderTopupState> {
+    return this.topups.place(request, placement, signal);
+  }
+
+  findTopup(request: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null> {
+    return this.topups.find(request, signal);
+  }
+
+  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
+    return this.reader.read(esims, signal).catch(asUnknown);
+  }
+
+  listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]> {
+    return this.packages.list(signal).catch(asUnknown);
+  }
+
+  async getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+    const answer = await this.api.call('balance/query', {}, { purpose: 'probe', signal }).catch(asUnknown);
+    return { micros: toMicros(countAt(answer, 'balance')), currency: 'USD' };
+  }
+
+  hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+    return hintsOf(callbackBody);
+  }
+
+  /** Closes the kept connections. */
+  close(): Promise<void> {
+    return this.client.close();
+  }
+}
+
+/** A question that is refused has no answer; the port knows no other word for it. */
+function asUnknown(error: unknown): never {
+  throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
+}

@@ -1,0 +1,110 @@
+import type { ProviderProfile } from '../esim-provider.js';
+import {
+  type AnswerObject,
+  arrayOrEmptyAt,
+  asObject,
+  countOrNullAt,
+  instantOrNullAt,
+  textAt,
+  textOrNullAt,
+  UpstreamAnswerInvalid,
+  valueAt,
+} from '../upstream/index.js';
+
+/** One package on an eSIM: the first is the order's, the others are top-ups. */
+export interface QueriedPackage {
+  readonly transactionId: string | null;
+  readonly packageCode: string | null;
+  readonly volume: number | null;
+}
+
+/** An eSIM as `esim/query` shows it, its fields checked. */
+export interface QueriedEsim {
+  readonly esimTranNo: string;
+  readonly orderNo: string;
+  readonly transactionId: string | null;
+  readonly esimStatus: string;
+  readonly smdpStatus: string;
+  /** Null until the upstream has allocated it. */
+  readonly iccid: string | null;
+  readonly activationCode: string | null;
+  readonly apn: string | null;
+  /** Bytes. */
+  readonly totalVolume: number | null;
+  readonly orderUsage: number | null;
+  readonly unlimited: boolean;
+  readonly topupSupported: boolean;
+  readonly activatedAt: Date | null;
+  readonly expiresAt: Date | null;
+  /** Null when the answer does not have the list. */
+  readonly packages: readonly QueriedPackage[] | null;
+}
+
+/** Daily plans without a limit. */
+const UNLIMITED_DATA_TYPE = 4;
+const NO_TOPUP = 1;
+const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,255})(?:\$[^$]*)*$/i;
+
+/** @throws UpstreamAnswerInvalid */
+export function toQueriedEsim(value: unknown): QueriedEsim {
+  const esim = asObject(value, 'esim');
+  return {
+    esimTranNo: textAt(esim, 'esimTranNo'),
+    orderNo: textAt(esim, 'orderNo'),
+    transactionId: textOrNullAt(esim, 'transactionId'),
+    esimStatus: textAt(esim, 'esimStatus'),
+    smdpStatus: textOrNullAt(esim, 'smdpStatus') ?? '',
+    iccid: iccidOf(esim),
+    activationCode: textOrNullAt(esim, 'ac'),
+    apn: textOrNullAt(esim, 'apn'),
+    totalVolume: countOrNullAt(esim, 'totalVolume'),
+    orderUsage: countOrNullAt(esim, 'orderUsage'),
+    unlimited: countOrNullAt(esim, 'dataType') === UNLIMITED_DATA_TYPE,
+    topupSupported: countOrNullAt(esim, 'supportTopUpType') !== NO_TOPUP,
+    activatedAt: instantOrNullAt(esim, 'activateTime'),
+    expiresAt: instantOrNullAt(esim, 'expiredTime'),
+    packages:
+      valueAt(esim, 'packageList') == null ? null : arrayOrEmptyAt(esim, 'packageList').map(toPackage),
+  };
+}
+
+/** @throws UpstreamAnswerInvalid when it has no usable ICCID or activation code. */
+export function toProfile(esim: QueriedEsim): ProviderProfile {
+  const [, smdpAddress, matchingId] = ACTIVATION_CODE.exec(esim.activationCode ?? '') ?? [];
+  if (smdpAddress === undefined || matchingId === undefined) throw new UpstreamAnswerInvalid('ac');
+  if (esim.iccid === null) throw new UpstreamAnswerInvalid('iccid');
+  return {
+    providerEsimId: esim.esimTranNo,
+    iccid: esim.iccid,
+    smdpAddress,
+    matchingId,
+    confirmationCode: null,
+    apn: esim.apn,
+  };
+}
+
+/** Whether the check digit is right. A wrong one is worth a warning and nothing else (D23). */
+export function isLuhnValid(iccid: string): boolean {
+  let sum = 0;
+  for (let i = 0; i < iccid.length; i++) {
+    const doubled = Number(iccid[iccid.length - 1 - i]) * (i % 2 === 0 ? 1 : 2);
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+}
+
+/** 18 to 20 digits, without the F that fills up an odd length. */
+function iccidOf(esim: AnswerObject): string | null {
+  const iccid = textOrNullAt(esim, 'iccid')?.replace(/F$/i, '') ?? null;
+  if (iccid !== null && !/^\d{18,20}$/.test(iccid)) throw new UpstreamAnswerInvalid('iccid');
+  return iccid;
+}
+
+function toPackage(value: unknown): QueriedPackage {
+  const bought = asObject(value, 'packageList');
+  return {
+    transactionId: textOrNullAt(bought, 'transactionId'),
+    packageCode: textOrNullAt(bought, 'packageCode'),
+    volume: countOrNullAt(bought, 'volume'),
+  };
+}

@@ -1,0 +1,14 @@
+export * from './answer-reader.js';
+export { CircuitBreaker, type CircuitBreakerOptions, type CircuitState } from './circuit-breaker.js';
+export {
+  type ProviderHealth,
+  ProviderHealthRepository,
+  type UpstreamHealth,
+} from './provider-health.repository.js';
+export {
+  type UpstreamAnswer,
+  UpstreamClient,
+  type UpstreamClientOptions,
+  type UpstreamRequest,
+} from './upstream-client.js';
+export { UpstreamPace, type UpstreamPurpose } from './upstream-pace.js';

@@ -1,0 +1,161 @@
+import type { Logger } from 'pino';
+import { Agent, request as send, type Dispatcher } from 'undici';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
+import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
+import { failureCode, isBeforeSending } from './connection-failure.js';
+import type { UpstreamHealth } from './provider-health.repository.js';
+import { readJsonBody, type ReadBody } from './upstream-answer.js';
+import type { UpstreamPace, UpstreamPurpose } from './upstream-pace.js';
+
+export interface UpstreamClientOptions {
+  readonly provider: string;
+  /** May end in a path such as `/v1`; the path of a request is put behind it. */
+  readonly baseUrl: string;
+  /** One call, from the slot that it waits for to the last byte of the answer. */
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes?: number;
+  readonly pace: UpstreamPace;
+  readonly breaker: CircuitBreaker;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Told how calls end; null where nobody keeps it. */
+  readonly health?: UpstreamHealth | null;
+}
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST';
+  /** With the query, and without anything secret: it is logged. */
+  readonly path: string;
+  /**
+   * Made when the call may leave, so that a signature's time is not older than the wait for a slot.
+   */
+  readonly headers: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
+  readonly body?: string;
+  readonly purpose: UpstreamPurpose;
+  readonly signal: AbortSignal;
+}
+
+export interface UpstreamAnswer {
+  readonly status: number;
+  /** Undefined when the body of a status other than 2xx is no JSON. */
+  readonly json: unknown;
+}
+
+const MAX_ANSWER_BYTES = 8_388_608;
+const RETRY_CONNECTION_MS = 1_000;
+
+/**
+ * Calls one wholesaler: its pace, its circuit, one deadline, no redirects, no proxy, bounded answers. One log line
+ * per call, without bodies, headers or secrets.
+ */
+export class UpstreamClient {
+  private readonly agent: Agent;
+  private readonly baseUrl: string;
+  private readonly maxAnswerBytes: number;
+
+  constructor(private readonly options: UpstreamClientOptions) {
+    this.baseUrl = options.baseUrl.replace(/\/+$/, '');
+    this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
+    // The deadline of the call decides; undici's own timers only have to be later.
+    const later = options.timeoutMs * 2;
+    this.agent = new Agent({
+      connect: { timeout: options.timeoutMs },
+      headersTimeout: later,
+      bodyTimeout: later,
+    });
+  }
+
+  /**
+   * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection.
+   * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
+   */
+  async request(request: UpstreamRequest): Promise<UpstreamAnswer> {
+    const { breaker, provider, pace, timeoutMs } = this.options;
+    const permit = breaker.admit();
+    if (!permit) throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      await pace.waitForSlot(provider, request.purpose, timeoutMs / 2, signal);
+      if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
+      return await this.exchange(request, signal, permit);
+    } finally {
+      permit.released();
+    }
+  }
+
+  /** Closes the kept connections. */
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+
+  private async exchange(
+    request: UpstreamRequest,
+    signal: AbortSignal,
+    permit: CircuitPermit,
+  ): Promise<UpstreamAnswer> {
+    const startedAt = performance.now();
+    let status: number | null = null;
+    let code: string | null = null;
+    try {
+      const answer = await this.send(request, signal);
+      status = answer.statusCode;
+      const body = await readJsonBody(answer.body, this.maxAnswerBytes);
+      code = faultOf(status, body);
+      return this.toAnswer(status, body);
+    } catch (error) {
+      code ??= failureCode(error);
+      throw asProviderError(error);
+    } finally {
+      this.settle(request, permit, { status, code, latencyMs: Math.round(performance.now() - startedAt) });
+    }
+  }
+
+  private send(request: UpstreamRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const headers = typeof request.headers === 'function' ? request.headers() : request.headers;
+    return send(this.baseUrl + request.path, {
+      dispatcher: this.agent,
+      method: request.method,
+      headers: { accept: 'application/json', ...headers },
+      body: request.body ?? null,
+      signal,
+    });
+  }
+
+  private toAnswer(status: number, body: ReadBody): UpstreamAnswer {
+    if (body.kind === 'json') return { status, json: body.json };
+    if (status >= 200 && status < 300) throw new ProviderOutcomeUnknown(new Error(`answer is ${body.why}`));
+    return { status, json: undefined };
+  }
+
+  private settle(
+    request: UpstreamRequest,
+    permit: CircuitPermit,
+    call: { status: number | null; code: string | null; latencyMs: number },
+  ): void {
+    const { provider, logger, health } = this.options;
+    const { method, path, purpose } = request;
+    const line = { event: 'upstream.call', provider, purpose, method, path, ...call };
+    if (call.code === null) {
+      permit.succeeded();
+      health?.recordOk(provider);
+      logger.info(line);
+    } else {
+      permit.failed();
+      health?.recordError(provider, call.code);
+      logger.warn(line);
+    }
+  }
+}
+
+/** What counts as a failure of the upstream, as a word for the log; null when it answered properly. */
+function faultOf(status: number, body: ReadBody): string | null {
+  if (status >= 500) return `http_${status}`;
+  if (status >= 200 && status < 300 && body.kind === 'unreadable') return body.why;
+  return null;
+}
+
+function asProviderError(error: unknown): Error {
+  if (error instanceof ProviderOutcomeUnknown) return error;
+  return isBeforeSending(error)
+    ? new ProviderUnavailable(RETRY_CONNECTION_MS, error)
+    : new ProviderOutcomeUnknown(error);
+}

@@ -1,0 +1,1 @@
+export { type ZenditOptions, ZenditProvider } from './zendit-provider.js';

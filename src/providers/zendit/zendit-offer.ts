@@ -1,0 +1,107 @@
+import type { ProviderPackage, UpstreamCost } from '../esim-provider.js';
+import {
+  type AnswerObject,
+  arrayAt,
+  arrayOrEmptyAt,
+  asObject,
+  booleanAt,
+  countAt,
+  countOrNullAt,
+  integerAt,
+  numberAt,
+  objectAt,
+  objectOrNullAt,
+  textAt,
+  textOrNullAt,
+  UpstreamAnswerInvalid,
+  valueAt,
+} from '../upstream/index.js';
+import { gigabytesToBytes } from './exact-bytes.js';
+import { moneyAt } from './zendit-money.js';
+
+const COUNTRY = /^[A-Z]{2}$/;
+const GENERATION = /^[2-5]G$/;
+const COUNTRY_NAMES = new Intl.DisplayNames(['en'], { type: 'region' });
+
+/**
+ * An offer as a base package and as a top-up: Zendit sells the same offer for a new eSIM and for an existing one, and
+ * does not say which fit an eSIM, so they are matched by coverage.
+ * @throws UpstreamAnswerInvalid for an offer that cannot be sold as a package: no fixed price, no data, no country
+ */
+export function toPackages(value: unknown): readonly ProviderPackage[] {
+  const offer = asObject(value, 'offer');
+  if (textAt(offer, 'priceType') !== 'FIXED') throw new UpstreamAnswerInvalid('priceType');
+  const base: ProviderPackage = {
+    upstreamId: textAt(offer, 'offerId'),
+    kind: 'base',
+    ...placeOf(offer),
+    ...allowanceOf(offer),
+    activationPolicy: 'on_first_use',
+    topupSupported: true,
+    networks: networksOf(offer),
+    cost: moneyAt(objectAt(offer, 'cost'), 'fixed'),
+    suggestedRetail: retailOf(offer),
+    available: booleanAt(offer, 'enabled'),
+    fitsUpstreamIds: null,
+  };
+  return [base, { ...base, kind: 'topup' }];
+}
+
+function placeOf(offer: AnswerObject): Pick<ProviderPackage, 'title' | 'coverage' | 'regionName'> {
+  const country = textOrNullAt(offer, 'country');
+  const visited = arrayAt(offer, 'roaming').map((item) => textAt(asObject(item, 'roaming'), 'country'));
+  const coverage = [...new Set([...(country === null ? [] : [country]), ...visited])]
+    .filter((code) => COUNTRY.test(code))
+    .sort();
+  if (coverage.length === 0) throw new UpstreamAnswerInvalid('roaming');
+  if (country !== null) return { title: COUNTRY_NAMES.of(country) ?? country, coverage, regionName: null };
+  const regions = arrayOrEmptyAt(offer, 'regions').filter(
+    (region) => typeof region === 'string' && region !== '',
+  );
+  const regionName = regions.length === 0 ? 'Global' : regions.join(', ');
+  return { title: regionName, coverage, regionName };
+}
+
+function allowanceOf(
+  offer: AnswerObject,
+): Pick<ProviderPackage, 'dataBytes' | 'unlimited' | 'voiceMinutes' | 'smsCount' | 'validityDays'> {
+  const unlimited = booleanAt(offer, 'dataUnlimited');
+  const dataBytes = unlimited ? null : gigabytesToBytes(numberAt(offer, 'dataGB'), 'dataGB');
+  if (dataBytes === 0) throw new UpstreamAnswerInvalid('dataGB');
+  const validityDays = countAt(offer, 'durationDays');
+  if (validityDays === 0) throw new UpstreamAnswerInvalid('durationDays');
+  return {
+    dataBytes,
+    unlimited,
+    // 0 says that there are none; an unlimited number has no field of ours.
+    voiceMinutes: countOrNullAt(offer, 'voiceMinutes') || null,
+    smsCount: countOrNullAt(offer, 'smsNumber') || null,
+    validityDays,
+  };
+}
+
+/** Only networks that are named: speeds without an operator say nothing that a partner could show. */
+function networksOf(offer: AnswerObject): ProviderPackage['networks'] {
+  return arrayAt(offer, 'roaming').flatMap((item) => {
+    const roaming = asObject(item, 'roaming');
+    const country = textAt(roaming, 'country');
+    return arrayOrEmptyAt(roaming, 'networks').map((each) => {
+      const network = asObject(each, 'networks');
+      return {
+        country,
+        operator: textOrNullAt(network, 'brandName') ?? textAt(network, 'brand'),
+        generations: arrayOrEmptyAt(network, 'dataSpeeds').filter(isGeneration),
+      };
+    });
+  });
+}
+
+function isGeneration(speed: unknown): speed is string {
+  return typeof speed === 'string' && GENERATION.test(speed);
+}
+
+function retailOf(offer: AnswerObject): UpstreamCost | null {
+  const price = objectOrNullAt(offer, 'price');
+  if (!price || !valueAt(price, 'suggestedFixed')) return null;
+  return integerAt(price, 'suggestedFixed') > 0 ? moneyAt(price, 'suggestedFixed') : null;
+}

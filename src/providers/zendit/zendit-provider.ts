@@ -1,0 +1,163 @@
+import type { Logger } from 'pino';
+import type {
+  Placement,
+  ProviderCancelRequest,
+  ProviderCancelState,
+  ProviderEsimReading,
+  ProviderEsimRef,
+  ProviderOrderRequest,
+  ProviderOrderState,
+  ProviderPackage,
+  ProviderTopupRequest,
+  ProviderTopupState,
+  UpstreamCost,
+  UpstreamHint,
+  Wholesaler,
+} from '../esim-provider.js';
+import type { UpstreamClient } from '../upstream/index.js';
+import { ZenditApi } from './zendit-api.js';
+import { ZenditCancelling } from './zendit-cancelling.js';
+import { ZenditCatalog } from './zendit-catalog.js';
+import { hintsOf, purchaseIdOf } from './zendit-hints.js';
+import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
+import { toReading } from './zendit-reading.js';
+
+export interface ZenditOptions {
+  readonly client: Pick<UpstreamClient, 'request'>;
+  readonly apiKey: string;
+  readonly timeoutMs: number;
+  readonly readLagMs: number;
+  readonly logger: Pick<Logger, 'warn' | 'error'>;
+}
+
+const CHECK_AFTER_MS = 2_000;
+/** Looking at a large order takes a slot per eSIM, so it is looked at less often. */
+const CHECK_AFTER_MS_PER_ESIM = 250;
+const READ_BATCH_SIZE = 8;
+
+/** Zendit (esim.md, 3.2): one purchase per eSIM, its transactionId fixed by us, and no usage callbacks. */
+export class ZenditProvider implements Wholesaler {
+  readonly name = 'zendit';
+  readonly timeoutMs: number;
+  readonly readLagMs: number;
+  /**
+   * One call per eSIM, so a batch is one second of the 8 requests/s. 100,000 eSIMs take 100,000 / 8 = 12,500 s or
+   * 3 h 28 min when nothing else is asked, and 7 h beside other calls for half of the slots: who polls has to choose
+   * the eSIMs in use before those that wait in a drawer.
+   */
+  readonly readBatchSize = READ_BATCH_SIZE;
+
+  private readonly api: ZenditApi;
+  private readonly purchasing: ZenditPurchasing;
+  private readonly cancelling: ZenditCancelling;
+  private readonly catalog: ZenditCatalog;
+
+  constructor(options: ZenditOptions) {
+    this.timeoutMs = options.timeoutMs;
+    this.readLagMs = options.readLagMs;
+    this.api = new ZenditApi(options);
+    this.purchasing = new ZenditPurchasing(this.api, options.logger);
+    this.cancelling = new ZenditCancelling(this.api);
+    this.catalog = new ZenditCatalog(this.api, options.logger);
+  }
+
+  async placeOrder(
+    request: ProviderOrderRequest,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderOrderState> {
+    return toOrderState(await this.purchasing.place(orderBatch(request), placement, signal));
+  }
+
+  async findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null> {
+    const states = await this.purchasing.find(orderBatch(request), signal);
+    const known = states.filter((state) => state !== null);
+    return known.length < states.length ? null : toOrderState(known);
+  }
+
+  cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
+    return this.cancelling.cancel(request, signal);
+  }
+
+  async placeTopup(
+    request: ProviderTopupRequest,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ProviderTopupState> {
+    const [state] = await this.purchasing.place(topupBatch(request), placement, signal);
+    return toTopupState(state!);
+  }
+
+  async findTopup(request: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null> {
+    const [state] = await this.purchasing.find(topupBatch(request), signal);
+    return state ? toTopupState(state) : null;
+  }
+
+  /** One after the other: polls may only join the last of the pace's backlog. */
+  async readEsims(
+    esims: readonly ProviderEsimRef[],
+    signal: AbortSignal,
+  ): Promise<readonly ProviderEsimReading[]> {
+    const readings: ProviderEsimReading[] = [];
+    for (const esim of esims) {
+      const plans = await this.api.findPlans(esim.iccid, signal);
+      if (plans) readings.push(toReading(esim, plans, new Date()));
+    }
+    return readings;
+  }
+
+  listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]> {
+    return this.catalog.list(signal);
+  }
+
+  getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+    return this.api.getBalance(signal);
+  }
+
+  hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+    return hintsOf(callbackBody);
+  }
+}
+
+function orderBatch(request: ProviderOrderRequest): PurchaseBatch {
+  return {
+    transactionIds: Array.from({ length: request.quantity }, (_, i) =>
+      purchaseIdOf(request.reference, i + 1),
+    ),
+    offerId: request.upstreamPackageId,
+    iccid: null,
+    purpose: 'order',
+    unitCost: request.unitCost,
+  };
+}
+
+function topupBatch(request: ProviderTopupRequest): PurchaseBatch {
+  return {
+    transactionIds: [request.reference],
+    offerId: request.upstreamPackageId,
+    iccid: request.esim.iccid,
+    purpose: 'topup',
+    unitCost: request.unitCost,
+  };
+}
+
+function toOrderState(states: readonly PurchaseState[]): ProviderOrderState {
+  if (states.some(({ state }) => state === 'running'))
+    return { state: 'in_progress', checkAfterMs: CHECK_AFTER_MS + states.length * CHECK_AFTER_MS_PER_ESIM };
+  const profiles = states.flatMap((one) => (one.state === 'done' ? [one.profile] : []));
+  const failures = states.flatMap((one) => (one.state === 'failed' ? [one.failure] : []));
+  if (profiles.length === 0) return { state: 'rejected', failure: failures[0]! };
+  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null };
+}
+
+function toTopupState(one: PurchaseState): ProviderTopupState {
+  switch (one.state) {
+    case 'running':
+      return { state: 'in_progress', checkAfterMs: CHECK_AFTER_MS };
+    case 'failed':
+      return { state: 'rejected', failure: one.failure };
+    case 'done':
+      // A purchase tells what it added and not what the eSIM has now; the next reading does.
+      return { state: 'completed', totalBytes: null, expiresAt: null };
+  }
+}

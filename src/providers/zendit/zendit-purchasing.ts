@@ -1,0 +1,145 @@
+import type { Logger } from 'pino';
+import {
+  type Placement,
+  type ProviderFailure,
+  ProviderOutcomeUnknown,
+  type ProviderProfile,
+  ProviderUnavailable,
+  type UpstreamCost,
+} from '../esim-provider.js';
+import type { UpstreamPurpose } from '../upstream/index.js';
+import { eachValue, settleEach } from './settle-each.js';
+import type { PurchaseBody, ZenditApi } from './zendit-api.js';
+import { FUNDS_EXHAUSTED, toFailure } from './zendit-failure.js';
+import type { ZenditPurchase } from './zendit-purchase.js';
+import type { ZenditRefusal } from './zendit-refusal.js';
+
+/** One purchase of an order, or the one of a top-up. */
+export type PurchaseState =
+  | { readonly state: 'running' }
+  | { readonly state: 'done'; readonly profile: ProviderProfile }
+  | { readonly state: 'failed'; readonly failure: ProviderFailure };
+
+/** Purchases that belong together: same offer, same purpose. */
+export interface PurchaseBatch {
+  readonly transactionIds: readonly string[];
+  readonly offerId: string;
+  /** The eSIM that gets the plan; null for a new eSIM. */
+  readonly iccid: string | null;
+  readonly purpose: UpstreamPurpose;
+  readonly unitCost: UpstreamCost | null;
+}
+
+/** The pace of the client spaces the calls; this only keeps a large order from waiting for one answer at a time. */
+const CALLS_AT_ONCE = 6;
+
+const RUNNING: PurchaseState = { state: 'running' };
+
+/**
+ * Buys and follows purchases. What a repeated POST with a known transactionId does is not documented, so none is ever
+ * sent on purpose: a purchase that may be known is asked for first (esim.md, 3.2).
+ */
+export class ZenditPurchasing {
+  constructor(
+    private readonly api: ZenditApi,
+    private readonly logger: Pick<Logger, 'warn' | 'error'>,
+  ) {}
+
+  /** Every purchase as Zendit knows it; null where it does not. @throws ProviderUnavailable, ProviderOutcomeUnknown */
+  find(batch: PurchaseBatch, signal: AbortSignal): Promise<readonly (PurchaseState | null)[]> {
+    return eachValue(batch.transactionIds, CALLS_AT_ONCE, async (transactionId) => {
+      const purchase = await this.api.findPurchase(transactionId, batch.purpose, signal);
+      return purchase && this.toState(purchase, batch);
+    });
+  }
+
+  /**
+   * Posts what Zendit does not know. When it takes some and is then busy, the others are missing to the next look.
+   * @throws ProviderOutcomeUnknown when a post may have taken effect, ProviderUnavailable when none has
+   */
+  async place(
+    batch: PurchaseBatch,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<readonly PurchaseState[]> {
+    const known =
+      placement === 'first' ? batch.transactionIds.map(() => null) : await this.find(batch, signal);
+    const missing = batch.transactionIds.filter((_, i) => known[i] === null);
+    const placed = await this.postAll(batch, missing, placement, signal);
+    return batch.transactionIds.map((id, i) => known[i] ?? placed.get(id) ?? RUNNING);
+  }
+
+  private async postAll(
+    batch: PurchaseBatch,
+    missing: readonly string[],
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, PurchaseState>> {
+    const settled = await settleEach(missing, CALLS_AT_ONCE, (id) => this.post(batch, id, placement, signal));
+    const placed = new Map<string, PurchaseState>();
+    const errors: Error[] = [];
+    settled.forEach((one, i) => {
+      if ('error' in one) errors.push(one.error);
+      else placed.set(missing[i]!, one.value);
+    });
+    const unknown = errors.find((error) => !(error instanceof ProviderUnavailable));
+    if (unknown) throw unknown;
+    // Who is told "unavailable" may place all of it as if for the first time, so nothing of it may have left.
+    const hasEffect = [...placed.values()].some(({ state }) => state !== 'failed');
+    if (errors[0] && !hasEffect) throw errors[0];
+    return placed;
+  }
+
+  private async post(
+    batch: PurchaseBatch,
+    transactionId: string,
+    placement: Placement,
+    signal: AbortSignal,
+  ): Promise<PurchaseState> {
+    const { offerId, iccid, purpose } = batch;
+    const body: PurchaseBody = { transactionId, offerId, ...(iccid === null ? {} : { iccid }) };
+    const answer = await this.api.postPurchase(body, purpose, signal);
+    // Whatever status it is answered with, the purchase itself is looked at before anything ends.
+    if (answer.accepted) return RUNNING;
+    if (answer.refusal.status !== 404) {
+      const known = await this.api.findPurchase(transactionId, purpose, signal);
+      if (known) return this.toState(known, batch);
+      if (mayBeKnown(answer.refusal, placement)) throw new ProviderOutcomeUnknown();
+    }
+    return this.failed(answer.refusal.status === 404 ? 'NOT_FOUND' : answer.refusal.errorCode, batch);
+  }
+
+  private toState(purchase: ZenditPurchase, batch: PurchaseBatch): PurchaseState {
+    switch (purchase.progress) {
+      case 'running':
+        return RUNNING;
+      case 'failed':
+        return this.failed(purchase.errorCode, batch);
+      case 'done':
+        this.compareCost(purchase, batch);
+        return { state: 'done', profile: purchase.profile() };
+    }
+  }
+
+  private failed(errorCode: string | null, { purpose, offerId }: PurchaseBatch): PurchaseState {
+    if (errorCode === FUNDS_EXHAUSTED)
+      this.logger.error({ event: 'upstream.funds_exhausted', provider: 'zendit', purpose, offerId });
+    return { state: 'failed', failure: toFailure(errorCode) };
+  }
+
+  /** A POST names no price, so a change between the catalogue and the purchase shows only here. */
+  private compareCost({ transactionId, cost }: ZenditPurchase, { unitCost, offerId }: PurchaseBatch): void {
+    if (!cost || !unitCost) return;
+    if (cost.micros === unitCost.micros && cost.currency === unitCost.currency) return;
+    const line = { provider: 'zendit', transactionId, offerId, paidMicros: cost.micros };
+    this.logger.warn({ event: 'upstream.cost_differs', ...line, expectedMicros: unitCost.micros });
+  }
+}
+
+/**
+ * 400 INVALID_REQUEST may mean that the id was used before, while a read that lags denies the purchase. Unless the
+ * refusal says what else is wrong, a repeated placement does not take it for an end.
+ */
+function mayBeKnown(refusal: ZenditRefusal, placement: Placement): boolean {
+  return refusal.about === 'transaction' || (placement === 'again' && refusal.about === 'unsaid');
+}

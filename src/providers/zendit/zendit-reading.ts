@@ -1,0 +1,85 @@
+import type { ProviderEsimReading, ProviderEsimRef } from '../esim-provider.js';
+import {
+  type AnswerObject,
+  arrayAt,
+  asObject,
+  instantOrNullAt,
+  numberAt,
+  textAt,
+  UpstreamAnswerInvalid,
+  valueAt,
+} from '../upstream/index.js';
+import { gigabytesToBytes } from './exact-bytes.js';
+
+interface Plan {
+  readonly isActive: boolean;
+  readonly startAt: Date | null;
+  readonly endAt: Date | null;
+  readonly totalBytes: number;
+  readonly remainingBytes: number;
+  readonly unlimited: boolean;
+}
+
+/**
+ * An eSIM as its plans show it at `asOf`, the time of the call: Zendit does not say when it counted. Without a plan it
+ * is `issued`. ICCIDs are reused, so plans that ended before the eSIM was issued belong to somebody else.
+ * @throws UpstreamAnswerInvalid
+ */
+export function toReading(esim: ProviderEsimRef, answer: AnswerObject, asOf: Date): ProviderEsimReading {
+  const own = arrayAt(answer, 'list')
+    .map((item) => readPlan(asObject(item, 'list')))
+    .filter(({ endAt }) => endAt === null || endAt >= esim.issuedAt);
+  const live = own.filter(({ endAt }) => endAt === null || endAt > asOf);
+  // Plans that ended count only while nothing else is left to show.
+  const shown = live.length > 0 ? live : own;
+  return {
+    providerEsimId: esim.providerEsimId,
+    status: statusOf(own, live),
+    profileStatus: instantOrNullAt(answer, 'firstInstalledAt') ? 'installed' : 'unknown',
+    ...countersOf(shown),
+    activatedAt: earliest(own.filter(({ isActive }) => isActive).map(({ startAt }) => startAt)),
+    expiresAt: expiryOf(shown),
+    asOf,
+  };
+}
+
+function statusOf(own: readonly Plan[], live: readonly Plan[]): ProviderEsimReading['status'] {
+  if (own.length === 0) return 'issued';
+  if (live.length === 0) return 'expired';
+  const isSpent = live.every(({ unlimited, remainingBytes }) => !unlimited && remainingBytes === 0);
+  if (isSpent && live.some(({ totalBytes }) => totalBytes > 0)) return 'depleted';
+  return live.some(({ isActive }) => isActive) ? 'active' : 'issued';
+}
+
+function countersOf(plans: readonly Plan[]): Pick<ProviderEsimReading, 'usedBytes' | 'totalBytes'> {
+  if (plans.length === 0 || plans.some(({ unlimited }) => unlimited))
+    return { usedBytes: null, totalBytes: null };
+  const totalBytes = plans.reduce((sum, plan) => sum + plan.totalBytes, 0);
+  const remainingBytes = plans.reduce((sum, plan) => sum + plan.remainingBytes, 0);
+  return { usedBytes: Math.max(0, totalBytes - remainingBytes), totalBytes };
+}
+
+/** A queued plan has no end yet, so neither has the eSIM: null. */
+function expiryOf(plans: readonly Plan[]): Date | null {
+  const ends = plans.map(({ endAt }) => endAt);
+  if (ends.length === 0 || ends.includes(null)) return null;
+  return new Date(Math.max(...ends.map((end) => end!.getTime())));
+}
+
+function earliest(instants: readonly (Date | null)[]): Date | null {
+  const known = instants.filter((instant) => instant !== null);
+  return known.length === 0 ? null : new Date(Math.min(...known.map((instant) => instant.getTime())));
+}
+
+function readPlan(plan: AnswerObject): Plan {
+  const status = textAt(plan, 'status');
+  if (status !== 'ACTIVE' && status !== 'QUEUED') throw new UpstreamAnswerInvalid('status');
+  return {
+    isActive: status === 'ACTIVE',
+    startAt: instantOrNullAt(plan, 'startAt'),
+    endAt: instantOrNullAt(plan, 'endAt'),
+    totalBytes: gigabytesToBytes(numberAt(plan, 'initialDataGB'), 'initialDataGB'),
+    remainingBytes: gigabytesToBytes(numberAt(plan, 'remainingDataGB'), 'remainingDataGB'),
+    unlimited: valueAt(plan, 'unlimited') === true,
+  };
+}

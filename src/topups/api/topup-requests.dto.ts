@@ -1,0 +1,88 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import { IsIn, IsObject, ValidateNested } from 'class-validator';
+import { ListQueryDto, Metadata, MoneyDto, Optional, Reference, ShortText } from '../../infra/http/index.js';
+import type { PlaceTopupCommand } from '../place-topup.js';
+import { TOPUP_STATUSES, type TopupStatus } from '../topup-state.js';
+import type { TopupFilters } from '../topups.repository.js';
+
+export class PlaceTopupDto {
+  @ApiProperty({ type: String, minLength: 1, maxLength: 64, example: 'esim_01KAEXAMPLE0000000000000000' })
+  @ShortText(64)
+  esim_id!: string;
+
+  @ApiProperty({
+    type: String,
+    minLength: 1,
+    maxLength: 64,
+    example: 'pkg_fr_topup_1gb_7d',
+    description: 'One of the `topup-packages` of the eSIM.',
+  })
+  @ShortText(64)
+  package_id!: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    pattern: '^[\\x20-\\x7e]{1,64}$',
+    example: 'extension-4711',
+    description: 'Your own id of the top-up, unique for ever per mode; orders have theirs apart.',
+  })
+  @Optional()
+  @Reference()
+  reference?: string | null;
+
+  @ApiPropertyOptional({
+    type: MoneyDto,
+    nullable: true,
+    description: 'The top-up is refused with `price_changed` above this.',
+  })
+  @Optional()
+  @IsObject({ message: 'must be an object' })
+  @ValidateNested()
+  @Type(() => MoneyDto)
+  max_price?: MoneyDto | null;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    nullable: true,
+    additionalProperties: { type: 'string', maxLength: 500 },
+    maxProperties: 20,
+    example: { traveller: 'A-17' },
+  })
+  @Optional()
+  @Metadata()
+  metadata?: Record<string, string> | null;
+}
+
+export function toPlaceTopup(body: PlaceTopupDto, requestId: string): PlaceTopupCommand {
+  return {
+    esimId: body.esim_id,
+    packageId: body.package_id,
+    reference: body.reference ?? null,
+    maxPrice: body.max_price ?? null,
+    metadata: body.metadata ?? {},
+    requestId,
+  };
+}
+
+export class TopupsQueryDto extends ListQueryDto {
+  @ApiPropertyOptional({ type: String, minLength: 1, maxLength: 64 })
+  @Optional()
+  @ShortText(64)
+  esim_id?: string;
+
+  @ApiPropertyOptional({ enum: TOPUP_STATUSES })
+  @Optional()
+  @IsIn(TOPUP_STATUSES, { message: 'must be a known status' })
+  status?: TopupStatus;
+
+  @ApiPropertyOptional({ type: String, pattern: '^[\\x20-\\x7e]{1,64}$', example: 'extension-4711' })
+  @Optional()
+  @Reference()
+  reference?: string;
+}
+
+export function toTopupFilters(query: TopupsQueryDto): TopupFilters {
+  return { esimId: query.esim_id, status: query.status, reference: query.reference };
+}

@@ -1,0 +1,77 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { MODES, type Mode } from '../../common/mode.js';
+import { FailureResponse, MoneyResponse, toFailureResponse } from '../../infra/http/index.js';
+import type { TopupEntity } from '../topup.entity.js';
+import { TOPUP_STATUSES, type TopupStatus } from '../topup-state.js';
+
+export class TopupResponse {
+  @ApiProperty({ type: String, example: 'top_01KAEXAMPLE0000000000000000' })
+  id!: string;
+
+  @ApiProperty({ enum: MODES })
+  mode!: Mode;
+
+  @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
+  esim_id!: string;
+
+  @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$', example: '8910300000001234567' })
+  iccid!: string;
+
+  @ApiProperty({ type: String, example: 'pkg_fr_topup_1gb_7d' })
+  package_id!: string;
+
+  @ApiProperty({ enum: TOPUP_STATUSES })
+  status!: TopupStatus;
+
+  @ApiProperty({ type: MoneyResponse })
+  price!: MoneyResponse;
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 1_000_000_000,
+    description: 'Null when the package adds days only.',
+  })
+  data_added_bytes!: number | null;
+
+  @ApiProperty({ type: 'integer', example: 7 })
+  validity_added_days!: number;
+
+  @ApiProperty({ type: String, nullable: true, example: 'extension-4711' })
+  reference!: string | null;
+
+  @ApiProperty({ type: 'object', additionalProperties: { type: 'string' }, example: { traveller: 'A-17' } })
+  metadata!: Record<string, string>;
+
+  @ApiProperty({ type: FailureResponse, nullable: true })
+  failure!: FailureResponse | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  completed_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  failed_at!: string | null;
+}
+
+export function toTopupResponse(topup: TopupEntity): TopupResponse {
+  return {
+    id: topup.id,
+    mode: topup.mode,
+    esim_id: topup.esimId,
+    iccid: topup.iccid,
+    package_id: topup.packageId,
+    status: topup.status,
+    price: { amount: topup.priceAmount, currency: topup.currency },
+    data_added_bytes: topup.dataAddedBytes,
+    validity_added_days: topup.validityAddedDays,
+    reference: topup.reference,
+    metadata: topup.metadata,
+    failure: toFailureResponse(topup.failureCode, topup.failureReason),
+    created_at: topup.createdAt.toISOString(),
+    completed_at: topup.completedAt?.toISOString() ?? null,
+    failed_at: topup.failedAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { CatalogService, type PackageEntity } from '../catalog/index.js';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { newId, ulid } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
+import type { Money } from '../common/money.js';
+import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
+import type { Tx } from '../infra/database/index.js';
+import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { type PackageSource, PackageSources, ProviderRegistry } from '../providers/index.js';
+import { Wallet } from '../wallet/index.js';
+import type { TopupEntity } from './topup.entity.js';
+import { TOPUP_WAKE_UPS } from './topup-queue.js';
+import { TopupsRepository } from './topups.repository.js';
+
+export interface PlaceTopupCommand {
+  readonly esimId: string;
+  readonly packageId: string;
+  readonly reference: string | null;
+  readonly maxPrice: Money | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly requestId: string;
+}
+
+export interface Buyer {
+  readonly partnerId: string;
+  readonly mode: Mode;
+}
+
+/**
+ * Accepts a top-up: one row, `pending`, with the reference that every upstream call will use (D19), and its price
+ * held (D27).
+ */
+@Injectable()
+export class PlaceTopup {
+  constructor(
+    private readonly esims: EsimsRepository,
+    private readonly catalog: CatalogService,
+    private readonly sources: PackageSources,
+    private readonly providers: ProviderRegistry,
+    private readonly topups: TopupsRepository,
+    private readonly wallet: Wallet,
+    @InjectWakeUps(TOPUP_WAKE_UPS) private readonly wakeUps: WakeUps,
+  ) {}
+
+  /**
+   * @throws NotFound, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
+   * `price_changed`, `reference_taken`, `insufficient_balance`, `service_unavailable`
+   */
+  async execute(tx: Tx, buyer: Buyer, command: PlaceTopupCommand): Promise<TopupEntity> {
+    const esim = await this.esims.find(buyer, command.esimId, tx.manager);
+    if (!esim) throw new NotFound();
+    await this.assertTakesTopups(tx, esim);
+    const item = await this.catalog.getSellableTopup(tx, {
+      partnerId: buyer.partnerId,
+      mode: buyer.mode,
+      id: command.packageId,
+      baseId: esim.packageId,
+      maxPrice: command.maxPrice,
+    });
+    const source = await this.getSource(tx, esim, item);
+    const topup = await this.topups.insert(tx, {
+      id: newId('top'),
+      partnerId: buyer.partnerId,
+      mode: buyer.mode,
+      esimId: esim.id,
+      iccid: esim.iccid,
+      packageId: item.id,
+      priceAmount: item.priceAmount,
+      currency: item.currency,
+      dataAddedBytes: item.dataBytes,
+      validityAddedDays: item.validityDays,
+      reference: command.reference,
+      metadata: { ...command.metadata },
+      provider: source.provider,
+      providerReference: `pt_${ulid()}`,
+      upstreamPackageId: source.upstreamPackageId,
+      unitCostMicros: source.unitCost?.micros ?? null,
+      unitCostCurrency: source.unitCost?.currency ?? null,
+      acceptedRequestId: command.requestId,
+    });
+    await this.wallet.hold(tx, {
+      partnerId: buyer.partnerId,
+      mode: buyer.mode,
+      money: { amount: item.priceAmount, currency: item.currency },
+      subject: { topupId: topup.id },
+      reference: command.reference,
+    });
+    tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
+    return topup;
+  }
+
+  /** Only the upstream that issued an eSIM can top it up. */
+  private async getSource(tx: Tx, esim: EsimEntity, item: PackageEntity): Promise<PackageSource> {
+    const source = await this.sources.get(tx, esim.mode, item.id);
+    if (source.provider !== esim.provider) throw new AppError('topup_not_supported');
+    this.providers.forMode(esim.mode, source.provider);
+    return source;
+  }
+
+  private async assertTakesTopups(tx: Tx, esim: EsimEntity): Promise<void> {
+    // The sweep may not have been there yet: what has ended takes nothing (D23).
+    const isExpired = esim.status === 'expired' || (await this.esims.hasEnded(tx, esim.id));
+    if (isExpired) throw new AppError('esim_expired');
+    if (!takesTopups(esim.status)) throw new AppError('esim_not_ready');
+  }
+}

@@ -1,0 +1,126 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { AppError } from '../common/errors/index.js';
+import type { Mode } from '../common/mode.js';
+import type { Page } from '../common/page.js';
+import {
+  KeysetPages,
+  type ListOptions,
+  sql,
+  type Tx,
+  violatedUniqueConstraint,
+} from '../infra/database/index.js';
+import { TopupEntity } from './topup.entity.js';
+import type { TopupStatus } from './topup-state.js';
+
+export interface TopupOwner {
+  readonly partnerId: string;
+  /** Absent for support, who sees both modes. */
+  readonly mode?: Mode | undefined;
+}
+
+export interface TopupFilters {
+  readonly esimId?: string | undefined;
+  readonly status?: TopupStatus | undefined;
+  readonly reference?: string | undefined;
+}
+
+/** What acceptance decides about a top-up. */
+export type NewTopup = Pick<
+  TopupEntity,
+  | 'id'
+  | 'partnerId'
+  | 'mode'
+  | 'esimId'
+  | 'iccid'
+  | 'packageId'
+  | 'priceAmount'
+  | 'currency'
+  | 'dataAddedBytes'
+  | 'validityAddedDays'
+  | 'reference'
+  | 'metadata'
+  | 'provider'
+  | 'providerReference'
+  | 'upstreamPackageId'
+  | 'unitCostMicros'
+  | 'unitCostCurrency'
+  | 'acceptedRequestId'
+>;
+
+const INSERT_TOPUP = `
+  INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
+                      data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
+                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at)
+  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
+  RETURNING created_at, next_attempt_at`;
+
+/** The table's defaults: a top-up that nobody has worked on. */
+const UNTOUCHED = {
+  status: 'pending',
+  upstreamPlacedAt: null,
+  failureCode: null,
+  failureReason: null,
+  attempts: 0,
+  leaseUntil: null,
+  fence: 0,
+  completedAt: null,
+  failedAt: null,
+} as const;
+
+/** SQL of `topups` for the APIs; `TopupQueueRepository` has the worker's. */
+@Injectable()
+export class TopupsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  /** Keeps a new top-up, due at once. @throws AppError `reference_taken` */
+  async insert(tx: Tx, topup: NewTopup): Promise<TopupEntity> {
+    try {
+      const { rows } = await sql<{ created_at: Date; next_attempt_at: Date }>(tx.manager, INSERT_TOPUP, [
+        topup.id,
+        topup.partnerId,
+        topup.mode,
+        topup.esimId,
+        topup.iccid,
+        topup.packageId,
+        topup.priceAmount,
+        topup.currency,
+        topup.dataAddedBytes,
+        topup.validityAddedDays,
+        topup.reference,
+        JSON.stringify(topup.metadata),
+        topup.provider,
+        topup.providerReference,
+        topup.upstreamPackageId,
+        topup.unitCostMicros,
+        topup.unitCostCurrency,
+        topup.acceptedRequestId,
+      ]);
+      const { created_at, next_attempt_at } = rows[0]!;
+      const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
+      return { ...UNTOUCHED, ...topup, ...times };
+    } catch (error) {
+      if (violatedUniqueConstraint(error) === 'topups_reference') throw new AppError('reference_taken');
+      throw error;
+    }
+  }
+
+  async find(owner: { partnerId: string; mode: Mode }, id: string): Promise<TopupEntity | null> {
+    return this.manager.findOneBy(TopupEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+  }
+
+  async list(owner: TopupOwner, filters: TopupFilters, options: ListOptions): Promise<Page<TopupEntity>> {
+    const query = this.manager
+      .createQueryBuilder(TopupEntity, 't')
+      .where('t.partner_id = :partnerId', { partnerId: owner.partnerId });
+    if (owner.mode !== undefined) query.andWhere('t.mode = :mode', { mode: owner.mode });
+    if (filters.esimId !== undefined) query.andWhere('t.esim_id = :esimId', { esimId: filters.esimId });
+    if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
+    if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });
+    return this.pages.list(query, options);
+  }
+}

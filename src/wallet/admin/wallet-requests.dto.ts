@@ -1,0 +1,108 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import { IsInt, IsObject, Matches, Max, Min, NotEquals, ValidateIf, ValidateNested } from 'class-validator';
+import { compose, Optional, Reference, ShortText } from '../../infra/http/index.js';
+import type { PostingCommand } from '../manage-wallet.js';
+
+const MAX_AMOUNT = 1_000_000_000_000;
+const MAX_NOTE = 500;
+
+function Amount(min: number): PropertyDecorator {
+  return compose(
+    ApiProperty({
+      type: 'integer',
+      minimum: min,
+      maximum: MAX_AMOUNT,
+      example: 100_000,
+      description: 'Minor units.',
+    }),
+    IsInt({ message: 'must be a whole number of minor units' }),
+    Min(min, { message: `must be at least ${min}` }),
+    Max(MAX_AMOUNT, { message: `must be at most ${MAX_AMOUNT}` }),
+  );
+}
+
+function Currency(): PropertyDecorator {
+  return compose(
+    ApiProperty({ type: String, pattern: '^[A-Z]{3}$', example: 'USD', description: 'ISO 4217.' }),
+    Matches(/^[A-Z]{3}$/, { message: 'must be three upper-case letters' }),
+  );
+}
+
+function Required(money: new () => object): PropertyDecorator {
+  return compose(
+    ApiProperty({ type: money }),
+    IsObject({ message: 'must be an object' }),
+    ValidateNested(),
+    Type(() => money),
+  );
+}
+
+/** Money that comes in. */
+export class DepositMoneyDto {
+  @Amount(1)
+  amount!: number;
+
+  @Currency()
+  currency!: string;
+}
+
+/** Money that is corrected: signed, never 0. */
+export class AdjustmentMoneyDto {
+  @Amount(-MAX_AMOUNT)
+  @NotEquals(0, { message: 'must not be 0' })
+  amount!: number;
+
+  @Currency()
+  currency!: string;
+}
+
+class PostingDto {
+  @ApiProperty({
+    type: String,
+    pattern: '^[\\x20-\\x7e]{1,64}$',
+    example: 'invoice-2026-118',
+    description: "Unique among the partner's deposits and adjustments, for ever.",
+  })
+  @Reference()
+  reference!: string;
+
+  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_NOTE })
+  @Optional()
+  @ShortText(MAX_NOTE)
+  note?: string | null;
+}
+
+export class DepositDto extends PostingDto {
+  @Required(DepositMoneyDto)
+  amount!: DepositMoneyDto;
+}
+
+export class AdjustmentDto extends PostingDto {
+  @Required(AdjustmentMoneyDto)
+  amount!: AdjustmentMoneyDto;
+}
+
+export class UpdateWalletDto {
+  @Currency()
+  currency!: string;
+
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    minimum: 0,
+    maximum: MAX_AMOUNT,
+    description: 'The wallet counts as low below this available amount, in minor units; null: never.',
+  })
+  // Not @Optional(), which would take an absent field for null.
+  @ValidateIf((_, value) => value !== null)
+  @IsInt({ message: 'must be a whole number of minor units, or null' })
+  @Min(0, { message: 'must not be negative' })
+  @Max(MAX_AMOUNT, { message: `must be at most ${MAX_AMOUNT}` })
+  low_balance_amount!: number | null;
+}
+
+export function toPosting(partnerId: string, body: DepositDto | AdjustmentDto): PostingCommand {
+  const { amount, currency } = body.amount;
+  return { partnerId, money: { amount, currency }, reference: body.reference, note: body.note ?? null };
+}

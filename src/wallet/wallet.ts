@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { AppError } from '../common/errors/index.js';
+import type { Mode } from '../common/mode.js';
+import type { Money } from '../common/money.js';
+import type { Tx } from '../infra/database/index.js';
+import type { ChargeSubject } from './charge-subject.js';
+import { WalletHoldsRepository } from './wallet-holds.repository.js';
+
+export interface HoldRequest {
+  readonly partnerId: string;
+  readonly mode: Mode;
+  /** The whole price; 0 holds nothing. */
+  readonly money: Money;
+  readonly subject: ChargeSubject;
+  /** The partner's own id of the order or top-up, shown on its statement. */
+  readonly reference?: string | null;
+}
+
+/**
+ * What orders and top-ups do to the partner's prepaid money: held at acceptance, captured or released at the end,
+ * refunded after it (D22, D27). Sandbox never touches it (D26). Each call is one statement in the caller's
+ * transaction, after the row of the order or top-up was locked (D40).
+ */
+@Injectable()
+export class Wallet {
+  constructor(private readonly holds: WalletHoldsRepository) {}
+
+  /** Reserves the price. @throws AppError `insufficient_balance` */
+  async hold(tx: Tx, { partnerId, mode, money, subject, reference = null }: HoldRequest): Promise<void> {
+    assertAmount(money.amount);
+    if (mode === 'sandbox' || money.amount === 0) return;
+    const covered = await this.holds.hold(tx, partnerId, money, subject, reference);
+    if (!covered) throw new AppError('insufficient_balance');
+  }
+
+  /**
+   * Captures `capturedAmount` of the hold as a charge and releases the rest; 0 releases everything. Repeating does
+   * nothing: a hold is resolved once.
+   * @throws Error when something is to be captured that was never held
+   */
+  async settle(
+    tx: Tx,
+    { mode, subject, capturedAmount }: { mode: Mode; subject: ChargeSubject; capturedAmount: number },
+  ): Promise<void> {
+    assertAmount(capturedAmount);
+    if (mode === 'sandbox') return;
+    const settlement = await this.holds.settle(tx, subject, capturedAmount);
+    // A price of 0 has no hold, and nothing to capture.
+    if (settlement === 'no_hold' && capturedAmount > 0) throw new Error('nothing was held for this subject');
+  }
+
+  /**
+   * Gives part of what was captured back, as a transaction of its own. The caller's guard makes it happen once.
+   * @throws Error when the refunds would exceed what was captured
+   */
+  async refund(
+    tx: Tx,
+    { mode, subject, amount }: { mode: Mode; subject: ChargeSubject; amount: number },
+  ): Promise<void> {
+    assertAmount(amount);
+    if (mode === 'sandbox' || amount === 0) return;
+    if (!(await this.holds.refund(tx, subject, amount)))
+      throw new Error('more would be refunded than was captured');
+  }
+}
+
+function assertAmount(amount: number): void {
+  if (!Number.isSafeInteger(amount) || amount < 0)
+    throw new RangeError('an amount must be a whole number >= 0');
+}

@@ -1,0 +1,110 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { AppError } from '../common/errors/index.js';
+import { newId } from '../common/ids.js';
+import type { Money } from '../common/money.js';
+import type { Page } from '../common/page.js';
+import {
+  KeysetPages,
+  type ListOptions,
+  sql,
+  type Tx,
+  violatedUniqueConstraint,
+} from '../infra/database/index.js';
+import { LedgerTransactionEntity } from './ledger-transaction.entity.js';
+import { WalletEntity } from './wallet.entity.js';
+import { CHANGED_WALLET, ledgerRows, lowSince, postedBy, SIGNAL_IF_LOW } from './wallet-statements.js';
+
+/** A movement that the portal team makes by hand. */
+export interface Posting {
+  readonly type: 'deposit' | 'adjustment';
+  readonly partnerId: string;
+  /** Signed; the available amount never becomes negative. */
+  readonly money: Money;
+  readonly reference: string;
+  readonly note: string | null;
+  readonly actor: string;
+}
+
+/** As the table's own constraint has it: readers take amounts as safe integers. */
+const MOST = 9_000_000_000_000_000;
+
+const OPEN_WALLET = `
+  INSERT INTO wallets (partner_id, currency) VALUES ($1, $2) ON CONFLICT (partner_id, currency) DO NOTHING`;
+
+const postStatement = (type: Posting['type']): string => `
+  WITH wallet AS (
+    UPDATE wallets SET ${postedBy('$3::bigint')}, ${lowSince('posted - held + $3::bigint')}
+    WHERE partner_id = $1 AND currency = $2 AND posted - held + $3::bigint >= 0 AND posted + $3::bigint <= ${MOST}
+    RETURNING ${CHANGED_WALLET}
+  ), ${ledgerRows({ type, id: '$4', amount: '$3::bigint', reference: '$5', note: '$6', actor: '$7' })},
+  ${SIGNAL_IF_LOW}
+  SELECT 1 FROM wallet`;
+
+const POST = { deposit: postStatement('deposit'), adjustment: postStatement('adjustment') };
+
+const SET_LOW_BALANCE = `
+  WITH wallet AS (
+    UPDATE wallets SET low_balance_amount = $3::bigint,
+      low_since = CASE WHEN posted - held < $3::bigint THEN coalesce(low_since, now()) END
+    WHERE partner_id = $1 AND currency = $2
+    RETURNING ${CHANGED_WALLET}
+  ), ${SIGNAL_IF_LOW}
+  SELECT 1 FROM wallet`;
+
+/** SQL of `wallets` and `ledger_transactions` but for holds. */
+@Injectable()
+export class WalletsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  /** Every currency's wallet of a partner, by currency. */
+  async listByPartner(partnerId: string): Promise<WalletEntity[]> {
+    return this.manager.find(WalletEntity, { where: { partnerId }, order: { currency: 'ASC' } });
+  }
+
+  async get(tx: Tx, partnerId: string, currency: string): Promise<WalletEntity> {
+    return tx.manager.findOneByOrFail(WalletEntity, { partnerId, currency });
+  }
+
+  /** Makes the wallet unless it is there. */
+  async open(tx: Tx, partnerId: string, currency: string): Promise<void> {
+    await sql(tx.manager, OPEN_WALLET, [partnerId, currency]);
+  }
+
+  /**
+   * Moves the money of an open wallet, with its transaction and entries. Null, and nothing written, when the
+   * available amount would become negative, or the whole too large.
+   * @throws AppError `reference_taken`
+   */
+  async post(tx: Tx, posting: Posting): Promise<LedgerTransactionEntity | null> {
+    const id = newId('txn');
+    const { partnerId, money, reference, note, actor } = posting;
+    try {
+      const parameters = [partnerId, money.currency, money.amount, id, reference, note, actor];
+      const { rows } = await sql(tx.manager, POST[posting.type], parameters);
+      if (rows.length === 0) return null;
+    } catch (error) {
+      if (violatedUniqueConstraint(error) === 'ledger_transactions_reference')
+        throw new AppError('reference_taken');
+      throw error;
+    }
+    return tx.manager.findOneByOrFail(LedgerTransactionEntity, { id });
+  }
+
+  /** Sets from when on an open wallet counts as low; null: never. */
+  async setLowBalance(tx: Tx, partnerId: string, currency: string, amount: number | null): Promise<void> {
+    await sql(tx.manager, SET_LOW_BALANCE, [partnerId, currency, amount]);
+  }
+
+  /** The partner's statement, newest first. */
+  async listTransactions(partnerId: string, options: ListOptions): Promise<Page<LedgerTransactionEntity>> {
+    const query = this.manager
+      .createQueryBuilder(LedgerTransactionEntity, 't')
+      .where('t.partner_id = :partnerId', { partnerId });
+    return this.pages.list(query, options);
+  }
+}

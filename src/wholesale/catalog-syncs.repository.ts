@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
+import { sql, type Tx } from '../infra/database/index.js';
+import { CatalogSyncEntity, type SyncOutcome } from './catalog-sync.entity.js';
+
+/** Longer than any synchronisation; a worker that died is taken over after it. */
+const LEASE = "interval '10 minutes'";
+
+/** SQL of `catalog_syncs`. */
+@Injectable()
+export class CatalogSyncsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** Asks for a synchronisation; the one that waits already when there is one. */
+  async request(tx: Tx): Promise<CatalogSyncEntity> {
+    await sql(
+      tx.manager,
+      `INSERT INTO catalog_syncs (id, status) VALUES ($1, 'requested')
+       ON CONFLICT (status) WHERE status = 'requested' DO NOTHING`,
+      [newId('syn')],
+    );
+    return tx.manager.findOneByOrFail(CatalogSyncEntity, { status: 'requested' });
+  }
+
+  /** Takes up what was asked for, or begins one of its own when the last is `intervalMs` old; null: nothing to do. */
+  async begin(tx: Tx, intervalMs: number): Promise<string | null> {
+    await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('catalog_syncs'))`);
+    const { rows } = await sql<{ id: string }>(
+      tx.manager,
+      `UPDATE catalog_syncs SET status = 'running', started_at = now(), lease_until = now() + ${LEASE}
+       WHERE id = (SELECT id FROM catalog_syncs
+                   WHERE status = 'requested' OR (status = 'running' AND lease_until <= now())
+                   ORDER BY requested_at LIMIT 1)
+         AND NOT EXISTS (SELECT 1 FROM catalog_syncs WHERE status = 'running' AND lease_until > now())
+       RETURNING id`,
+    );
+    return rows[0]?.id ?? this.beginScheduled(tx, intervalMs);
+  }
+
+  async end(tx: Tx, id: string, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
+    const status = Object.values(result).some((outcome) => 'error' in outcome) ? 'failed' : 'completed';
+    await sql(
+      tx.manager,
+      `UPDATE catalog_syncs SET status = $2, ended_at = now(), lease_until = NULL, result = $3::jsonb WHERE id = $1`,
+      [id, status, JSON.stringify(result)],
+    );
+  }
+
+  async list(limit: number): Promise<readonly CatalogSyncEntity[]> {
+    return this.manager.find(CatalogSyncEntity, { order: { requestedAt: 'DESC' }, take: limit });
+  }
+
+  private async beginScheduled(tx: Tx, intervalMs: number): Promise<string | null> {
+    const { rows } = await sql<{ id: string }>(
+      tx.manager,
+      `INSERT INTO catalog_syncs (id, status, started_at, lease_until)
+       SELECT $1, 'running', now(), now() + ${LEASE}
+       WHERE NOT EXISTS (SELECT 1 FROM catalog_syncs
+                         WHERE status IN ('requested', 'running')
+                            OR started_at > now() - $2 * interval '1 millisecond')
+       RETURNING id`,
+      [newId('syn'), intervalMs],
+    );
+    return rows[0]?.id ?? null;
+  }
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { type CatalogPackage, priceWithMargin, type Region, REGIONS } from '../catalog/index.js';
+import type { ProviderPackage, UpstreamCost } from '../providers/index.js';
+
+/** A wholesaler's package as the live catalogue keeps it, and where it comes from. */
+export interface LivePackage {
+  readonly item: CatalogPackage;
+  readonly upstreamId: string;
+  readonly cost: UpstreamCost;
+}
+
+/** Short names in package ids; a partner sees them, so they say nothing about the wholesaler. */
+const ID_PARTS: Readonly<Record<string, string>> = { esim_access: 'a', zendit: 'z' };
+/** From so many countries on a package without a region's name counts as global. */
+const GLOBAL_COUNTRIES = 50;
+const MICROS_PER_MINOR_UNIT = 10_000;
+
+/** Null for what cannot be sold: no country, no days, or a price without two decimals. */
+export function toLivePackage(
+  provider: string,
+  offered: ProviderPackage,
+  marginBps: number,
+): LivePackage | null {
+  if (offered.coverage.length === 0 || offered.validityDays < 1) return null;
+  if (!offered.unlimited && offered.dataBytes === null && offered.kind === 'base') return null;
+  const { cost, suggestedRetail } = offered;
+  const currency = cost.currency;
+  return {
+    upstreamId: offered.upstreamId,
+    cost,
+    item: {
+      id: livePackageId(provider, offered),
+      mode: 'live',
+      title: offered.title,
+      ...placeOf(offered),
+      coverage: offered.coverage,
+      kind: offered.kind,
+      dataBytes: offered.unlimited ? null : offered.dataBytes,
+      unlimited: offered.unlimited,
+      voiceMinutes: offered.voiceMinutes,
+      smsCount: offered.smsCount,
+      validityDays: offered.validityDays,
+      activationPolicy: offered.activationPolicy,
+      topupSupported: offered.topupSupported,
+      networks: offered.networks,
+      price: { amount: priceWithMargin(cost.micros, marginBps), currency },
+      costMicros: cost.micros,
+      retailPrice:
+        suggestedRetail?.currency === currency
+          ? { amount: Math.round(suggestedRetail.micros / MICROS_PER_MINOR_UNIT), currency }
+          : null,
+      available: offered.available,
+    },
+  };
+}
+
+/** Stable for ever: orders and eSIMs name it. Readable where the wholesaler's own id allows it. */
+export function livePackageId(provider: string, { kind, upstreamId }: ProviderPackage): string {
+  const prefix = `pkg_${ID_PARTS[provider] ?? provider}_${kind === 'topup' ? 'topup_' : ''}`;
+  const readable = upstreamId.replaceAll(/[^A-Za-z0-9_-]/g, '-');
+  const id = prefix + readable;
+  if (readable === upstreamId && id.length <= 64) return id;
+  const digest = createHash('sha256').update(upstreamId).digest('hex').slice(0, 12);
+  return `${id.slice(0, 64 - digest.length - 1)}-${digest}`;
+}
+
+function placeOf(offered: ProviderPackage): Pick<CatalogPackage, 'type' | 'region'> {
+  if (offered.coverage.length === 1) return { type: 'country', region: null };
+  const region = regionOf(offered.regionName ?? offered.title);
+  if (region) return { type: 'regional', region };
+  const isGlobal = /global|world/i.test(offered.regionName ?? offered.title);
+  if (isGlobal || offered.coverage.length >= GLOBAL_COUNTRIES) return { type: 'global', region: null };
+  return { type: 'regional', region: null };
+}
+
+function regionOf(name: string): Region | null {
+  const words = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+  const found = REGIONS.filter((region) => words.includes(region));
+  if (words.includes('south-america')) return 'latin-america';
+  return found[0] ?? null;
+}

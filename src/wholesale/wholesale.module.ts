@@ -1,0 +1,24 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
+import { CatalogModule } from '../catalog/index.js';
+import { ProvidersModule } from '../providers/index.js';
+import { WholesaleController } from './admin/wholesale.controller.js';
+import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
+import { LiveCatalogRepository } from './live-catalog.repository.js';
+import { SyncCatalog } from './worker/sync-catalog.js';
+import { WholesaleJobs } from './worker/wholesale-jobs.js';
+
+/** Asking for a synchronisation and looking at the wholesalers, on the admin port. */
+@Module({
+  imports: [ProvidersModule, AuditModule],
+  providers: [CatalogSyncsRepository],
+  controllers: [WholesaleController],
+})
+export class WholesaleAdminModule {}
+
+/** The jobs; only the worker role imports it. */
+@Module({
+  imports: [CatalogModule, ProvidersModule],
+  providers: [CatalogSyncsRepository, LiveCatalogRepository, SyncCatalog, WholesaleJobs],
+})
+export class WholesaleWorkerModule {}

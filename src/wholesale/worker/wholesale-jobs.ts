@@ -1,0 +1,58 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
+import { SyncCatalog } from './sync-catalog.js';
+
+const BALANCES_EVERY_MS = 300_000;
+
+/** Keeps the live catalogue and the wholesalers' balances fresh. Idle when no wholesaler is connected. */
+@Injectable()
+export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly sweepers: readonly Sweeper[];
+
+  constructor(
+    @Inject(APP_CONFIG) { sweepIntervalMs }: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly providers: ProviderRegistry,
+    private readonly health: ProviderHealthRepository,
+    sync: SyncCatalog,
+  ) {
+    this.sweepers = [
+      new Sweeper({ name: 'catalog.sync', intervalMs: sweepIntervalMs, logger, run: () => sync.runIfDue() }),
+      new Sweeper({
+        name: 'providers.balances',
+        intervalMs: BALANCES_EVERY_MS,
+        logger,
+        run: () => this.readBalances(),
+      }),
+    ];
+  }
+
+  onApplicationBootstrap(): void {
+    if (this.providers.wholesalers.length === 0) return;
+    for (const sweeper of this.sweepers) sweeper.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+  }
+
+  private async readBalances(): Promise<void> {
+    for (const wholesaler of this.providers.wholesalers) {
+      try {
+        const balance = await callProvider(wholesaler, (signal) => wholesaler.getBalance(signal));
+        this.health.recordBalance(wholesaler.name, balance);
+      } catch (error) {
+        this.logger.warn({ event: 'provider.balance_unknown', provider: wholesaler.name, err: error });
+      }
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
+import { type ApiAnswer, eventually } from '../harness/index.js';
+import { expectProblem, invalidFields } from '../harness/expect-problem.js';
+import { type Json, readFeed } from '../harness/order-steps.js';
+import { expectBooksToAddUp } from '../wallet/books.js';
+import { balance, type LiveBuyer, LiveShop, PACKAGE, place, PRICE, statement } from './live-shop.js';
+
+let shop: LiveShop;
+let buyer: LiveBuyer;
+
+beforeAll(async () => {
+  shop = await LiveShop.open();
+  await shop.startWorker();
+  buyer = await shop.buyer(100 * PRICE);
+});
+
+afterAll(() => shop.close());
+
+beforeEach(() => {
+  shop.wholesaler.findError = null;
+});
+
+/** An order that its upstream says nothing about. */
+async function stuckOrder(quantity = 1): Promise<Json> {
+  shop.wholesaler.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
+  const { id } = await place(buyer, quantity);
+  return eventually(`order ${id} waits`, async () => {
+    const row = await shop.row(id as string);
+    return row['lease_until'] === null && row['status'] === 'processing' ? row : null;
+  });
+}
+
+function reconcile(id: string, action: string, idempotencyKey = randomUUID()): Promise<ApiAnswer> {
+  const body = { action, note: 'asked the wholesaler' };
+  return shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, body, { idempotencyKey });
+}
+
+async function listed(): Promise<Json[]> {
+  return (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=100')).body.data as Json[];
+}
+
+/** Fifteen minutes is the default limit. */
+async function backdate(
+  id: string,
+  column: 'created_at' | 'cancel_requested_at',
+  minutes: number,
+): Promise<void> {
+  await shop.database.pool.query(
+    `UPDATE orders SET ${column} = now() - $2 * interval '1 minute' WHERE id = $1`,
+    [id, minutes],
+  );
+}
+
+describe('orders that need review', () => {
+  it('are those without an answer for too long, oldest first, with what support needs', async () => {
+    const older = await stuckOrder();
+    const younger = await stuckOrder(2);
+    expect(await listed()).toEqual([]);
+    await backdate(younger['id'] as string, 'created_at', 16);
+    await backdate(older['id'] as string, 'created_at', 17);
+    const items = await listed();
+    expect(items.map((item) => item['order_id'])).toEqual([older['id'], younger['id']]);
+    expect(items[1]).toMatchObject({
+      partner_id: buyer.id,
+      mode: 'live',
+      status: 'processing',
+      package_id: PACKAGE,
+      quantity: 2,
+      total: { amount: 2 * PRICE, currency: 'USD' },
+      provider: 'stub',
+      provider_reference: younger['provider_reference'],
+      upstream_package_id: 'UP-1',
+      upstream_attempts: 1,
+      last_error: null,
+      since: ((await shop.row(younger['id'] as string))['created_at'] as Date).toISOString(),
+      placed_at: (younger['upstream_placed_at'] as Date).toISOString(),
+    });
+
+    const first = (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=1')).body;
+    expect([first.data[0].order_id, first.has_more]).toEqual([older['id'], true]);
+    const next = await shop.office.admin.get(
+      `/internal/v1/orders/needs-review?limit=1&cursor=${first.next_cursor}`,
+    );
+    expect(next.body.data[0].order_id).toBe(younger['id']);
+    for (const { id } of [older, younger]) await reconcile(id as string, 'mark_failed');
+    expect(await listed()).toEqual([]);
+  });
+
+  it('include cancellations, from when they were asked for', async () => {
+    const { id } = await place(buyer);
+    await shop.settled(buyer, id as string);
+    await backdate(id as string, 'created_at', 1_440);
+    shop.wholesaler.cancelState = () => {
+      throw new ProviderOutcomeUnknown();
+    };
+    await buyer.live.post(`/v1/orders/${id}/cancel`);
+    expect(await listed()).toEqual([]);
+    await eventually(
+      'it was put to the upstream',
+      async () => (await shop.row(id as string))['last_error'] !== null,
+    );
+    await backdate(id as string, 'cancel_requested_at', 16);
+    const [item] = await listed();
+    expect(item).toMatchObject({ order_id: id, status: 'canceling', last_error: 'ProviderOutcomeUnknown' });
+    expectProblem(await reconcile(id as string, 'mark_failed'), 409, 'conflict');
+    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+    expect((await reconcile(id as string, 'requery')).status).toBe(200);
+    expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'canceled' });
+  });
+});
+
+describe('reconcile', () => {
+  it('requery has a worker ask at once', async () => {
+    const order = await stuckOrder();
+    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    const answer = await reconcile(order['id'] as string, 'requery');
+    expect([answer.status, answer.body.data.id]).toEqual([200, order['id']]);
+    expect(await shop.settled(buyer, order['id'] as string)).toMatchObject({ status: 'issued' });
+  });
+
+  it('mark_failed ends the order, releases its money, tells the partner, and is audited', async () => {
+    const before = await balance(buyer);
+    const order = await stuckOrder(3);
+    expect((await balance(buyer)).held).toBe(before.held + 3 * PRICE);
+    const answer = await reconcile(order['id'] as string, 'mark_failed');
+    expect(answer.body.data).toMatchObject({
+      status: 'failed',
+      failure: { code: 'provider_unavailable' },
+      refunded: { amount: 3 * PRICE },
+    });
+    expect(await balance(buyer)).toEqual(before);
+    const events = (await readFeed(buyer.live)).filter((event) => event['data'].order_id === order['id']);
+    expect(events.map((event) => event['type'] as string)).toEqual(['order.failed']);
+    const audit = await shop.office.admin.get('/internal/v1/audit-log?action=order.reconciled&limit=1');
+    expect(audit.body.data[0]).toMatchObject({
+      subject_id: order['id'],
+      partner_id: buyer.id,
+      details: { action: 'mark_failed', note: 'asked the wholesaler' },
+    });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('mark_issued issues what the upstream names, and charges that', async () => {
+    const charges = (await statement(buyer)).length;
+    const order = await stuckOrder(3);
+    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 3 }, 2);
+    const answer = await reconcile(order['id'] as string, 'mark_issued');
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body.data).toMatchObject({ status: 'partially_issued', quantity_issued: 2 });
+    expect(answer.body.data.esims).toHaveLength(2);
+    expect((await statement(buyer)).slice(0, -charges)).toEqual([['charge', -2 * PRICE]]);
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('mark_issued never issues without profiles: 409, also in the replay, and the order goes on', async () => {
+    const order = await stuckOrder();
+    const key = randomUUID();
+    const refused = await reconcile(order['id'] as string, 'mark_issued', key);
+    expectProblem(refused, 409, 'conflict');
+    expect(await shop.row(order['id'] as string)).toMatchObject({
+      status: 'processing',
+      fence: order['fence'],
+    });
+    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    expect((await reconcile(order['id'] as string, 'mark_issued', key)).text).toBe(refused.text);
+    expect((await reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
+  });
+
+  it('mark_issued is 503, and may be repeated, when the upstream does not answer', async () => {
+    const order = await stuckOrder();
+    shop.wholesaler.findError = new ProviderOutcomeUnknown();
+    expectProblem(await reconcile(order['id'] as string, 'mark_issued'), 503, 'service_unavailable');
+    expect(await shop.row(order['id'] as string)).toMatchObject({ status: 'processing' });
+    await reconcile(order['id'] as string, 'mark_failed');
+  });
+
+  it('lets only one of worker and support end an order: what the worker learns afterwards is not written', async () => {
+    let answerUpstream!: () => void;
+    const silence = new Promise<void>((resolve) => (answerUpstream = resolve));
+    shop.wholesaler.script = [
+      async (order) => {
+        await silence;
+        return shop.wholesaler.provision(order);
+      },
+    ];
+    const before = await balance(buyer);
+    const { id } = await place(buyer);
+    const reference = (await shop.row(id as string))['provider_reference'] as string;
+    await eventually('the worker is at it', () => shop.wholesaler.placementsOf(reference).length === 1);
+    expect((await reconcile(id as string, 'mark_failed')).body.data.status).toBe('failed');
+    answerUpstream();
+    // It drains: when it is closed, it has done with the late word whatever it wanted to.
+    await shop.stopWorker();
+    expect(shop.wholesaler.orders.has(reference)).toBe(true);
+    await shop.startWorker();
+    expect((await buyer.live.get(`/v1/orders/${id}`)).body.data).toMatchObject({
+      status: 'failed',
+      esims: [],
+    });
+    expect(await balance(buyer)).toEqual(before);
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('refuses what has ended with 409, unknown orders with 404, and unknown actions with 400', async () => {
+    const { id } = await place(buyer);
+    await shop.settled(buyer, id as string);
+    for (const action of ['requery', 'mark_failed', 'mark_issued']) {
+      expectProblem(await reconcile(id as string, action), 409, 'conflict');
+    }
+    expectProblem(await reconcile('ord_01KAEXAMPLE0000000000000000', 'requery'), 404, 'not_found');
+    expect(invalidFields(await reconcile(id as string, 'forget'))).toEqual(['/action']);
+  });
+});

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  EsimProvider,
+  Placement,
+  ProviderCancelRequest,
+  ProviderFailure,
+  ProviderOrderRequest,
+  ProviderOrderState,
+  ProviderProfile,
+  ProviderTopupState,
+} from '../../src/providers/index.js';
+
+type CancelState = Awaited<ReturnType<EsimProvider['cancelOrder']>>;
+
+/** What a placement does: its effect upstream, then what the caller gets. */
+type Script = (
+  order: ProviderOrderRequest,
+  placement: Placement,
+) => ProviderOrderState | Promise<ProviderOrderState>;
+
+/** A wholesaler inside the test that remembers what it was asked; only for the logic of orders and wallet. */
+export class StubWholesaler implements EsimProvider {
+  readonly name = 'stub';
+  readonly timeoutMs = 2_000;
+  readLagMs = 0;
+  readonly placements: { reference: string; placement: Placement }[] = [];
+  finds = 0;
+  readonly orders = new Map<string, ProviderOrderState>();
+  /** What each placement does, the first one first; afterwards everything is provisioned. */
+  script: Script[] = [];
+  /** What a look-up throws instead of answering. */
+  findError: Error | null = null;
+  cancelState: (request: ProviderCancelRequest) => CancelState = () => ({ state: 'canceled' });
+  readonly cancels: ProviderCancelRequest[] = [];
+
+  placeOrder(request: ProviderOrderRequest, placement: Placement): Promise<ProviderOrderState> {
+    this.placements.push({ reference: request.reference, placement });
+    return attempt(() => (this.script.shift() ?? ((order) => this.provision(order)))(request, placement));
+  }
+
+  findOrder({ reference }: ProviderOrderRequest): Promise<ProviderOrderState | null> {
+    this.finds++;
+    return attempt(() => {
+      if (this.findError) throw this.findError;
+      return this.orders.get(reference) ?? null;
+    });
+  }
+
+  cancelOrder(request: ProviderCancelRequest): Promise<CancelState> {
+    this.cancels.push(request);
+    return attempt(() => this.cancelState(request));
+  }
+
+  placeTopup(): Promise<ProviderTopupState> {
+    throw new Error('the stub does not top up');
+  }
+
+  findTopup(): Promise<ProviderTopupState | null> {
+    throw new Error('the stub does not top up');
+  }
+
+  /** Provisions `count` profiles, and remembers them. */
+  provision(
+    order: Pick<ProviderOrderRequest, 'reference' | 'quantity'>,
+    count = order.quantity,
+  ): ProviderOrderState {
+    const state: ProviderOrderState = {
+      state: 'provisioned',
+      profiles: Array.from({ length: count }, mintProfile),
+      shortfall: count < order.quantity ? OUT_OF_STOCK : null,
+    };
+    this.orders.set(order.reference, state);
+    return state;
+  }
+
+  placementsOf(reference: string): Placement[] {
+    return this.placements.filter((call) => call.reference === reference).map((call) => call.placement);
+  }
+}
+
+export const OUT_OF_STOCK: ProviderFailure = { code: 'package_unavailable', reason: 'Out of stock.' };
+
+function mintProfile(): ProviderProfile {
+  return {
+    providerEsimId: randomUUID(),
+    iccid: '8910300000001234567',
+    smdpAddress: 'smdp.example.com',
+    matchingId: `STUB-${randomUUID()}`,
+    confirmationCode: null,
+    apn: null,
+  };
+}
+
+/** A throw of the script is the call's rejection. */
+async function attempt<T>(work: () => T | Promise<T>): Promise<T> {
+  return Promise.resolve().then(work);
+}

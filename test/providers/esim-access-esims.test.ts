@@ -1,0 +1,227 @@
+import type { DataSource } from 'typeorm';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callProvider, type ProviderEsimRef, ProviderOutcomeUnknown } from '../../src/providers/index.js';
+import { createTestDatabase, eventually, startReceiver, type TestDatabase } from '../harness/index.js';
+import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
+import { findTopup, newOrder, newTopup, placeTopup, provision } from './wholesaler-world.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await openTestDataSource(database.url);
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+describe('eSIMs of eSIM Access', () => {
+  let world: EsimAccessWorld;
+  beforeEach(async () => {
+    world = await makeEsimAccessWorld(dataSource);
+  });
+  afterEach(() => world.close());
+
+  async function newEsims(count: number): Promise<{ reference: string; esims: ProviderEsimRef[] }> {
+    const order = newOrder(world, count);
+    const { profiles } = await provision(world.provider, order);
+    const esims = profiles.map(({ providerEsimId, iccid }) => ({
+      providerEsimId,
+      iccid,
+      issuedAt: new Date(),
+    }));
+    return { reference: order.reference, esims };
+  }
+
+  function read(esims: readonly ProviderEsimRef[]) {
+    return callProvider(world.provider, (signal) => world.provider.readEsims(esims, signal));
+  }
+
+  function cancel(reference: string, esims: readonly ProviderEsimRef[]) {
+    const request = { reference, quantity: esims.length, esims };
+    return callProvider(world.provider, (signal) => world.provider.cancelOrder(request, signal));
+  }
+
+  describe('cancellation', () => {
+    it('takes nothing back when one eSIM of the order has been installed', async () => {
+      const { reference, esims } = await newEsims(3);
+      const esimTranNo = esims[1]!.providerEsimId;
+      world.simulator.control({ esim: { esimTranNo, smdpStatus: 'INSTALLATION' } });
+      expect(await cancel(reference, esims)).toMatchObject({ state: 'refused' });
+      expect(await world.sim.canceledOf(reference)).toBe(0);
+    });
+
+    it('names what it took back when the upstream refuses in the middle', async () => {
+      const { reference, esims } = await newEsims(3);
+      world.simulator.control({
+        faults: { refuse: { path: 'esim/cancel', code: '200002', count: 1, after: 1 } },
+      });
+      expect(await cancel(reference, esims)).toMatchObject({
+        state: 'partly_canceled',
+        canceledEsimIds: [esims[0]!.providerEsimId],
+      });
+      expect(await world.sim.canceledOf(reference)).toBe(1);
+      expect(await cancel(reference, esims)).toEqual({ state: 'canceled' });
+      expect(await world.sim.canceledOf(reference)).toBe(3);
+    });
+
+    it('goes on where a call without an answer has stopped it', async () => {
+      const { reference, esims } = await newEsims(3);
+      world.simulator.control({
+        faults: { refuse: { path: 'esim/cancel', code: '900001', count: 1, after: 1 } },
+      });
+      await expect(cancel(reference, esims)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect(await cancel(reference, esims)).toEqual({ state: 'canceled' });
+      expect(await world.sim.canceledOf(reference)).toBe(3);
+    });
+  });
+
+  describe('top-ups', () => {
+    it('are not called absent while the eSIM has more volume than its named packages explain', async () => {
+      const { esims } = await newEsims(1);
+      const topup = newTopup(world, esims[0]!);
+      const esimTranNo = esims[0]!.providerEsimId;
+      world.simulator.control({ esim: { esimTranNo, totalVolume: 3_000_000_000 } });
+      await expect(findTopup(world.provider, topup)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      await expect(placeTopup(world.provider, topup, 'again')).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect(await world.sim.topupsOf(topup.reference)).toBe(0);
+    });
+
+    it('add up, and tell what the eSIM has now', async () => {
+      const { esims } = await newEsims(1);
+      const state = await placeTopup(world.provider, newTopup(world, esims[0]!));
+      expect(state).toMatchObject({ state: 'completed', totalBytes: 2_147_483_648 });
+      const [reading] = await read(esims);
+      expect(reading).toMatchObject({
+        totalBytes: 2_147_483_648,
+        expiresAt: (state as { expiresAt: Date }).expiresAt,
+      });
+    });
+
+    it.each([
+      ['USED_EXPIRED', 'esim_expired'],
+      ['CANCEL', 'provider_rejected'],
+    ])('of an eSIM that is %s are rejected as %s', async (esimStatus, code) => {
+      const { esims } = await newEsims(1);
+      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus } });
+      expect(await placeTopup(world.provider, newTopup(world, esims[0]!))).toMatchObject({
+        state: 'rejected',
+        failure: { code },
+      });
+    });
+
+    it('of an eSIM that takes none are rejected as topup_not_supported', async () => {
+      const { esims } = await newEsims(1);
+      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, supportTopUpType: 1 } });
+      expect(await placeTopup(world.provider, newTopup(world, esims[0]!))).toMatchObject({
+        failure: { code: 'topup_not_supported' },
+      });
+    });
+  });
+
+  describe('readings', () => {
+    it.each([
+      ['IN_USE', 'ENABLED', 'active', 'enabled'],
+      ['USED_UP', 'DISABLED', 'depleted', 'disabled'],
+      ['UNUSED_EXPIRED', 'DELETED', 'expired', 'deleted'],
+      ['SUSPENDED', 'INSTALLATION', 'suspended', 'installed'],
+      ['REVOKE', 'DOWNLOAD', 'canceled', 'downloaded'],
+      ['REVOKED', '', 'canceled', 'unknown'],
+    ])('call %s and %s %s and %s', async (esimStatus, smdpStatus, status, profileStatus) => {
+      const { esims } = await newEsims(1);
+      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus, smdpStatus } });
+      expect(await read(esims)).toMatchObject([{ status, profileStatus }]);
+    });
+
+    it('say when the upstream read its counters, also hours ago', async () => {
+      const { esims } = await newEsims(1);
+      const esimTranNo = esims[0]!.providerEsimId;
+      const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
+      world.simulator.control({ esim: { esimTranNo, esimStatus: 'IN_USE', orderUsage: 7, usageReadAtMs } });
+      expect(await read(esims)).toMatchObject([{ usedBytes: 7, asOf: new Date(usageReadAtMs) }]);
+    });
+
+    it('of a hundred eSIMs issued together cost one call', async () => {
+      const esims = (await Promise.all(Array.from({ length: 5 }, () => newEsims(20)))).flatMap(
+        (o) => o.esims,
+      );
+      const before = world.simulator.state().calls['esim/query']!;
+      expect(await read(esims)).toHaveLength(100);
+      expect(world.simulator.state().calls['esim/query']! - before).toBe(1);
+    });
+
+    it('of eSIMs made outside the window of their issue come one by one', async () => {
+      const { esims } = await newEsims(4);
+      const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
+      expect(await read(longAgo)).toHaveLength(4);
+    });
+
+    it('leave out an eSIM in a status that nobody has heard of, and keep the others', async () => {
+      const { esims } = await newEsims(3);
+      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus: 'TELEPORTED' } });
+      expect(await read(esims)).toHaveLength(2);
+    });
+  });
+
+  describe('packages', () => {
+    it('come in our units, to the byte and to the millionth', async () => {
+      const packages = await callProvider(world.provider, (signal) => world.provider.listPackages(signal));
+      expect(packages.find((p) => p.upstreamId === 'PDE3D30')).toEqual({
+        upstreamId: 'PDE3D30',
+        kind: 'base',
+        title: 'Germany 3GB 30Days',
+        coverage: ['DE'],
+        regionName: null,
+        dataBytes: 3_221_225_472,
+        unlimited: false,
+        voiceMinutes: null,
+        smsCount: null,
+        validityDays: 30,
+        activationPolicy: 'on_install',
+        topupSupported: true,
+        networks: [{ country: 'DE', operator: 'Mobile DE', generations: ['5G'] }],
+        cost: { micros: 1_560_000, currency: 'USD' },
+        suggestedRetail: { micros: 3_120_000, currency: 'USD' },
+        available: true,
+        fitsUpstreamIds: null,
+      });
+      const byId = (id: string) => packages.find((p) => p.upstreamId === id);
+      expect(byId('DE_UNL_1')).toMatchObject({ dataBytes: null, unlimited: true, validityDays: 1 });
+      expect(byId('US_MB_1')).toMatchObject({ validityDays: 30, activationPolicy: 'on_first_use' });
+      expect(byId('TR_NO_TOPUP')).toMatchObject({ topupSupported: false });
+      expect(byId('PEU301D7')).toMatchObject({ regionName: 'EU-30' });
+      expect(byId('PEU301D7')!.coverage).toHaveLength(27);
+    });
+  });
+
+  describe('callbacks', () => {
+    it('give the name of what changed, however late, doubled or disordered they come', async () => {
+      const receiver = await startReceiver();
+      try {
+        world.simulator.control({ callbacks: { url: receiver.url, copies: 2, disorder: true, delayMs: 20 } });
+        const { reference, esims } = await newEsims(1);
+        const esimTranNo = esims[0]!.providerEsimId;
+        world.simulator.control({ esim: { esimTranNo, smdpStatus: 'ENABLED', esimStatus: 'IN_USE' } });
+        await eventually('all callbacks have come', () => receiver.received.length >= 6);
+        const hints = receiver.received.flatMap((hook) => world.provider.hintsOf(JSON.parse(hook.body)));
+        expect(hints).toContainEqual({ about: 'order', reference });
+        expect(hints.filter((hint) => hint.about === 'esim')).toEqual(
+          Array.from({ length: 4 }, () => ({ about: 'esim', providerEsimId: esimTranNo })),
+        );
+      } finally {
+        await receiver.close();
+      }
+    });
+
+    it('of a health check are known, and others give nothing', () => {
+      const { provider } = world;
+      const content = { orderNo: '1234567890', orderStatus: 'Test' };
+      expect(provider.hintsOf({ notifyType: 'CHECK_HEALTH', content })).toEqual([{ about: 'health_check' }]);
+      expect(provider.hintsOf({ notifyType: 'ORDER_STATUS', content })).toEqual([]);
+      expect(provider.hintsOf({ notifyType: 'ESIM_STATUS', content: { esimTranNo: "1' OR 1=1" } })).toEqual(
+        [],
+      );
+    });
+  });
+});

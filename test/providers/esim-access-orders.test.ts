@@ -1,0 +1,167 @@
+import type { DataSource } from 'typeorm';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
+import { find, newOrder, place, provision, recoverOrder } from './wholesaler-world.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await openTestDataSource(database.url);
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+describe('orders at eSIM Access', () => {
+  let world: EsimAccessWorld;
+  beforeEach(async () => {
+    world = await makeEsimAccessWorld(dataSource);
+  });
+  afterEach(() => world.close());
+
+  it('are in progress while profiles are allocated, and then provisioned', async () => {
+    const order = newOrder(world, 2);
+    world.simulator.control({ faults: { allocatingLooks: 2 } });
+    expect(await place(world.provider, order)).toMatchObject({ state: 'in_progress' });
+    expect(await find(world.provider, order)).toMatchObject({ state: 'in_progress' });
+    expect(await find(world.provider, order)).toMatchObject({ state: 'provisioned' });
+  });
+
+  it('are in progress, never provisioned, for a new process that sees them while they are allocated', async () => {
+    const order = newOrder(world, 2);
+    world.simulator.control({ faults: { allocatingLooks: 2 } });
+    await place(world.provider, order);
+    const later = world.anotherProvider();
+    expect(await find(later, order)).toMatchObject({ state: 'in_progress' });
+    expect(await find(later, order)).toMatchObject({ state: 'provisioned' });
+  });
+
+  it('are found only at the second look and still bought once', async () => {
+    const order = newOrder(world, 2);
+    world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
+    await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(await find(world.provider, order)).toBeNull();
+    expect((await recoverOrder(world.provider, order)).state).toBe('provisioned');
+    expect(await world.sim.purchasesOf(order.reference)).toBe(2);
+  });
+
+  it('are found behind a page of 500 other eSIMs, hours after they were accepted', async () => {
+    const order = newOrder(world, 2);
+    const early = { ...order, acceptedAt: new Date(Date.now() - 6 * 3_600_000) };
+    await place(world.provider, order);
+    for (let i = 0; i < 26; i++) await place(world.provider, newOrder(world, 20));
+    expect(await find(world.anotherProvider(), order)).toMatchObject({ state: 'provisioned' });
+    expect(await find(world.anotherProvider(), early)).toMatchObject({ state: 'provisioned' });
+  });
+
+  it.each([
+    ['200007', 'provider_unavailable'],
+    ['200011', 'package_unavailable'],
+    ['310241', 'package_unavailable'],
+    ['310243', 'package_unavailable'],
+    ['200005', 'price_changed'],
+    ['200006', 'price_changed'],
+    ['200008', 'provider_rejected'],
+    ['310231', 'provider_rejected'],
+  ])('refused with %s are rejected as %s', async (code, failure) => {
+    world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
+    expect(await place(world.provider, newOrder(world))).toMatchObject({
+      state: 'rejected',
+      failure: { code: failure },
+    });
+  });
+
+  it.each(['000001', '999999', '310999'])('answered with %s are not taken for rejected', async (code) => {
+    world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
+    await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+  });
+
+  it('are rejected as price_changed when the price has risen since they were accepted', async () => {
+    world.simulator.control({ price: { packageCode: 'PDE1D7', price: 6_100 } });
+    const order = newOrder(world);
+    expect(await place(world.provider, order)).toMatchObject({ failure: { code: 'price_changed' } });
+    expect(await world.sim.purchasesOf(order.reference)).toBe(0);
+  });
+
+  it('are refused as a whole when the stock ends in the middle', async () => {
+    world.simulator.control({ faults: { stock: 2 } });
+    const order = newOrder(world, 3);
+    expect(await place(world.provider, order)).toMatchObject({ failure: { code: 'package_unavailable' } });
+    expect(await world.sim.purchasesOf(order.reference)).toBe(0);
+  });
+
+  it('raise an alert when the account at the upstream is empty', async () => {
+    world.simulator.control({ balance: 0 });
+    expect(await place(world.provider, newOrder(world))).toMatchObject({
+      failure: { code: 'provider_unavailable' },
+    });
+    expect(world.logLines).toContainEqual(
+      expect.objectContaining({ event: 'upstream.funds_exhausted', provider: 'esim_access' }),
+    );
+  });
+
+  it('stay provisioned when the look after the purchase meets a busy upstream', async () => {
+    const order = newOrder(world);
+    world.simulator.control({
+      faults: { refuse: { path: 'esim/query', code: '900001', count: 1, after: 0 } },
+    });
+    expect(await place(world.provider, order)).toMatchObject({ state: 'in_progress' });
+    expect((await recoverOrder(world.provider, order)).state).toBe('provisioned');
+    expect(await world.sim.purchasesOf(order.reference)).toBe(1);
+  });
+
+  it('keep an ICCID that is reused or fails its check digit, with a warning for the latter', async () => {
+    world.simulator.control({ faults: { nextIccid: '8985220000000000007F' } });
+    const first = await provision(world.provider, newOrder(world));
+    world.simulator.control({ faults: { nextIccid: '8985220000000000007' } });
+    const second = await provision(world.provider, newOrder(world));
+    expect(first.profiles[0]!.iccid).toBe('8985220000000000007');
+    expect(second.profiles[0]!.iccid).toBe('8985220000000000007');
+    const before = world.logLines.filter((line) => line['event'] === 'upstream.iccid_not_luhn').length;
+    world.simulator.control({ faults: { nonLuhn: true } });
+    await provision(world.provider, newOrder(world));
+    const after = world.logLines.filter((line) => line['event'] === 'upstream.iccid_not_luhn').length;
+    expect(after).toBe(before + 1);
+  });
+
+  it('count as unknown when the answer comes after the deadline, and are bought once', async () => {
+    const slow = await makeEsimAccessWorld(dataSource, { timeoutMs: 400 });
+    try {
+      slow.simulator.control({ faults: { slow: 1, slowMs: 900 } });
+      const order = newOrder(slow);
+      await expect(place(slow.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect((await recoverOrder(slow.provider, order)).state).toBe('provisioned');
+      await eventually('the slow order arrived, too', () => slow.simulator.state().calls['esim/order'] === 2);
+      expect(await slow.sim.purchasesOf(order.reference)).toBe(1);
+    } finally {
+      await slow.close();
+    }
+  });
+
+  it.each(['text', 'not_an_object', 'wrong_types', 'huge', 'bad_utf8', 'cut', 'empty', 'http_500'] as const)(
+    'count as unknown when the answer is %s',
+    async (garbageKind) => {
+      for (const call of [place, find]) {
+        world.simulator.control({ faults: { garbage: 1, garbageKind } });
+        await expect(call(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      }
+    },
+  );
+
+  it('with a wrong signature are unavailable, not rejected, and raise an alert', async () => {
+    const wrong = await makeEsimAccessWorld(dataSource, { secretKey: ['an', 'other'].join('-') });
+    try {
+      const order = newOrder(wrong);
+      await expect(place(wrong.provider, order)).rejects.toBeInstanceOf(ProviderUnavailable);
+      expect(wrong.logLines).toContainEqual(
+        expect.objectContaining({ event: 'upstream.misconfigured', code: '101003' }),
+      );
+    } finally {
+      await wrong.close();
+    }
+  });
+});

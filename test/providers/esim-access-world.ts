@@ -1,0 +1,80 @@
+import { pino } from 'pino';
+import type { DataSource } from 'typeorm';
+import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
+import { UpstreamPace } from '../../src/providers/upstream/index.js';
+import {
+  type EsimAccessSimulator,
+  SIMULATOR_CREDENTIALS,
+  startEsimAccessSimulator,
+} from '../../simulators/esim-access/simulator.js';
+import type { WholesalerSim, WholesalerWorld } from './wholesaler-world.js';
+
+export interface EsimAccessWorld extends WholesalerWorld {
+  readonly provider: EsimAccessProvider;
+  readonly simulator: EsimAccessSimulator;
+  /** Parsed log lines of the providers, oldest first. */
+  readonly logLines: readonly Record<string, unknown>[];
+}
+
+export interface EsimAccessWorldOptions {
+  readonly timeoutMs?: number;
+  readonly secretKey?: string;
+  /** Null: no limit on either side. */
+  readonly requestsPerSecond?: number | null;
+}
+
+export async function openTestDataSource(url: string): Promise<DataSource> {
+  return openDataSource(createDataSource({ url, poolMax: 8, entities: [], applicationName: 'test' }));
+}
+
+/** eSIM Access's simulator in this process, reached over HTTP, and an adapter for it. */
+export async function makeEsimAccessWorld(
+  dataSource: DataSource,
+  options: EsimAccessWorldOptions = {},
+): Promise<EsimAccessWorld> {
+  const requestsPerSecond = options.requestsPerSecond ?? null;
+  const simulator = await startEsimAccessSimulator({ requestsPerSecond });
+  const logLines: Record<string, unknown>[] = [];
+  const logger = pino({}, { write: (line: string) => void logLines.push(JSON.parse(line)) });
+  const opened: EsimAccessProvider[] = [];
+  const newProvider = () => {
+    const settings = {
+      ...SIMULATOR_CREDENTIALS,
+      ...(options.secretKey === undefined ? {} : { secretKey: options.secretKey }),
+      ...{ baseUrl: simulator.url, timeoutMs: options.timeoutMs ?? 5_000, readLagMs: 0 },
+    };
+    const pace = new UpstreamPace(dataSource.manager, requestsPerSecond ?? 5_000);
+    const provider = new EsimAccessProvider(settings, { pace, logger });
+    opened.push(provider);
+    return provider;
+  };
+  return {
+    provider: newProvider(),
+    anotherProvider: newProvider,
+    simulator,
+    logLines,
+    sim: toSim(simulator),
+    basePackage: { upstreamPackageId: 'PDE1D7', unitCost: { micros: 600_000, currency: 'USD' } },
+    topupPackage: { upstreamPackageId: 'TOPUP_PDE1D7', unitCost: { micros: 600_000, currency: 'USD' } },
+    close: async () => {
+      await Promise.all(opened.map((provider) => provider.close()));
+      await simulator.close();
+    },
+  };
+}
+
+function toSim(simulator: EsimAccessSimulator): WholesalerSim {
+  const set = (faults: Parameters<EsimAccessSimulator['control']>[0]['faults'] & object) =>
+    Promise.resolve(simulator.control({ faults }));
+  return {
+    purchasesOf: (reference) => Promise.resolve(simulator.state().purchases[reference] ?? 0),
+    canceledOf: (reference) => Promise.resolve(simulator.state().canceled[reference] ?? 0),
+    topupsOf: (reference) => Promise.resolve(simulator.state().topups[reference] ?? 0),
+    dropAnswersAfterCommit: (n) => set({ dropAfterCommit: n }),
+    dropAnswersBeforeCommit: (n) => set({ dropBeforeCommit: n }),
+    refuseAsBusy: (n) => set({ busy: n }),
+    answerGarbage: (n) => set({ garbage: n, garbageKind: 'html' }),
+    outOfStock: (on) => set({ stock: on ? 0 : null }),
+  };
+}

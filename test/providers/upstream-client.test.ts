@@ -1,0 +1,171 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import type { DataSource } from 'typeorm';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
+import {
+  CircuitBreaker,
+  ProviderHealthRepository,
+  UpstreamClient,
+  UpstreamPace,
+} from '../../src/providers/upstream/index.js';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { freePort } from '../harness/free-port.js';
+import { openTestDataSource } from './esim-access-world.js';
+
+describe('the client of a wholesaler', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  const closers: (() => Promise<unknown>)[] = [];
+  const logLines: Record<string, unknown>[] = [];
+  const logger = pino({}, { write: (line: string) => void logLines.push(JSON.parse(line)) });
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await openTestDataSource(database.url);
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+    logLines.length = 0;
+  });
+
+  async function serve(listener: RequestListener): Promise<string> {
+    const server = createServer(listener).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closers.push(async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  function newClient(baseUrl: string, options: { breaker?: CircuitBreaker; maxAnswerBytes?: number } = {}) {
+    const client = new UpstreamClient({
+      ...{ provider: 'w', baseUrl, timeoutMs: 1_000, logger },
+      pace: new UpstreamPace(dataSource.manager, 5_000),
+      breaker: new CircuitBreaker(),
+      health: new ProviderHealthRepository(dataSource.manager, logger),
+      ...options,
+    });
+    closers.push(() => client.close());
+    return {
+      client,
+      get: (path = '/things', signal = new AbortController().signal) =>
+        client.request({ method: 'GET', path, headers: { 'x-key': 'hush' }, purpose: 'poll', signal }),
+    };
+  }
+
+  it('gives the status and the JSON of an answer, also of a refusal', async () => {
+    const url = await serve(
+      (_request, response) => void response.writeHead(404).end('{"errorCode":"NOT_FOUND"}'),
+    );
+    expect(await newClient(url).get()).toEqual({ status: 404, json: { errorCode: 'NOT_FOUND' } });
+  });
+
+  it('gives the status of a refusal that is no JSON', async () => {
+    const url = await serve((_request, response) => void response.writeHead(403).end('<html>'));
+    expect(await newClient(url).get()).toEqual({ status: 403, json: undefined });
+  });
+
+  it('follows no redirect', async () => {
+    const paths: unknown[] = [];
+    const url = await serve((request, response) => {
+      paths.push(request.url);
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    });
+    expect(await newClient(url).get()).toMatchObject({ status: 302 });
+    expect(paths).toEqual(['/things']);
+  });
+
+  it('calls it unavailable when nothing can have arrived', async () => {
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    await expect(newClient(closed).get()).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(newClient('http://no-such-host.invalid').get()).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+
+  it.each<[string, RequestListener, boolean]>([
+    ['cut before the status', () => undefined, true],
+    ['cut in the middle', (_q, r) => void r.writeHead(200, { 'content-length': 99 }).write('{'), true],
+    ['no JSON', (_q, r) => void r.end('<html>'), false],
+    ['ill-formed UTF-8', (_q, r) => void r.end(Buffer.from([0x22, 0xc3, 0x28, 0x22])), false],
+    ['too large', (_q, r) => void r.end(`"${'x'.repeat(2_000)}"`), false],
+    ['never coming', () => undefined, false],
+  ])('calls the outcome unknown when the answer is %s', async (_what, listener, isCut) => {
+    const url = await serve((request, response) => {
+      listener(request, response);
+      if (isCut) setTimeout(() => response.destroy(), 50);
+    });
+    const { get } = newClient(url, { maxAnswerBytes: 1_000 });
+    await expect(get()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+  });
+
+  it('makes no call while the circuit is open, and one when it half opens', async () => {
+    let nowMs = 0;
+    let calls = 0;
+    let status = 503;
+    const url = await serve((_request, response) => {
+      calls++;
+      response.writeHead(status).end('{}');
+    });
+    const { get } = newClient(url, { breaker: new CircuitBreaker({ nowMs: () => nowMs }) });
+    for (let i = 0; i < 5; i++) expect(await get()).toMatchObject({ status: 503 });
+    await expect(get()).rejects.toMatchObject({ name: 'ProviderUnavailable', retryAfterMs: 10_000 });
+    expect(calls).toBe(5);
+    nowMs += 10_000;
+    status = 200;
+    const [probe, other] = await Promise.allSettled([get(), get()]);
+    expect(probe.status).toBe('fulfilled');
+    expect(other).toMatchObject({ status: 'rejected', reason: { name: 'ProviderUnavailable' } });
+    expect(calls).toBe(6);
+    expect(await get()).toMatchObject({ status: 200 });
+  });
+
+  it('logs each call in one line, without headers and bodies', async () => {
+    const url = await serve((_request, response) => void response.end('{"matchingId":"secret-thing"}'));
+    await newClient(url).get('/things?_limit=1');
+    expect(logLines).toHaveLength(1);
+    expect(logLines[0]).toMatchObject({
+      event: 'upstream.call',
+      provider: 'w',
+      purpose: 'poll',
+      method: 'GET',
+      path: '/things?_limit=1',
+      status: 200,
+      latencyMs: expect.any(Number),
+    });
+    expect(JSON.stringify(logLines)).not.toMatch(/hush|secret-thing/);
+  });
+
+  it('keeps for operators how the last calls ended, the balance and the last sync', async () => {
+    let status = 200;
+    const url = await serve((_request, response) => void response.writeHead(status).end('{}'));
+    const { get } = newClient(url);
+    const health = new ProviderHealthRepository(dataSource.manager, logger);
+    const row = async () => (await health.list()).find((each) => each.provider === 'w');
+    await get();
+    await eventually('the success is kept', async () => (await row())?.state === 'ok');
+    status = 503;
+    await get();
+    await eventually('the failure is kept', async () => (await row())?.state === 'failing');
+    expect(await row()).toMatchObject({
+      lastErrorCode: 'http_503',
+      lastOkAt: expect.any(Date),
+      balance: null,
+    });
+    health.recordBalance('w', { micros: 9_000_000_000_000, currency: 'USD' });
+    health.recordSync('w');
+    await eventually('both are kept', async () => (await row())?.balance && (await row())?.lastSyncAt);
+    expect(await row()).toMatchObject({
+      state: 'failing',
+      balance: { micros: 9_000_000_000_000, currency: 'USD' },
+      balanceAt: expect.any(Date),
+    });
+  });
+});

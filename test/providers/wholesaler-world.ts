@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import {
+  callProvider,
+  type Placement,
+  type ProviderOrderRequest,
+  type ProviderOrderState,
+  ProviderOutcomeUnknown,
+  type ProviderTopupRequest,
+  type ProviderTopupState,
+  ProviderUnavailable,
+  type UpstreamCost,
+  type Wholesaler,
+} from '../../src/providers/index.js';
+import { eventually } from '../harness/index.js';
+
+/** The faults and the books of a wholesaler's simulator, whichever it is. Every count is about the next calls only. */
+export interface WholesalerSim {
+  /** eSIMs bought and paid for under the reference, canceled ones included: three for an order of three. */
+  purchasesOf(reference: string): Promise<number>;
+  /** eSIMs of the reference that were taken back. */
+  canceledOf(reference: string): Promise<number>;
+  /** How often the top-up of the reference was applied. */
+  topupsOf(reference: string): Promise<number>;
+  /** The next `n` orders or top-ups take effect, and their answers are lost. */
+  dropAnswersAfterCommit(n: number): Promise<void>;
+  /** The next `n` orders or top-ups are lost on their way. */
+  dropAnswersBeforeCommit(n: number): Promise<void>;
+  /** The next `n` calls of any kind are refused as busy. */
+  refuseAsBusy(n: number): Promise<void>;
+  /** The next `n` calls of any kind have no effect and are answered with something that is no answer. */
+  answerGarbage(n: number): Promise<void>;
+  outOfStock(on: boolean): Promise<void>;
+}
+
+export interface WholesalerWorld {
+  readonly provider: Wholesaler;
+  /** As a process that was just started has it: knows nothing of earlier calls. */
+  anotherProvider(): Wholesaler;
+  readonly sim: WholesalerSim;
+  readonly basePackage: { readonly upstreamPackageId: string; readonly unitCost: UpstreamCost };
+  /** Fits eSIMs of `basePackage`. */
+  readonly topupPackage: { readonly upstreamPackageId: string; readonly unitCost: UpstreamCost };
+  close(): Promise<void>;
+}
+
+export function newOrder(world: WholesalerWorld, quantity = 1): ProviderOrderRequest {
+  return {
+    reference: `prv_${randomBytes(10).toString('hex')}`,
+    packageId: 'pkg_of_the_test',
+    quantity,
+    acceptedAt: new Date(),
+    ...world.basePackage,
+  };
+}
+
+export function newTopup(world: WholesalerWorld, esim: ProviderTopupRequest['esim']): ProviderTopupRequest {
+  return {
+    reference: `prv_${randomBytes(10).toString('hex')}`,
+    esim,
+    packageId: 'pkg_of_the_test',
+    acceptedAt: new Date(),
+    ...world.topupPackage,
+  };
+}
+
+export function place(
+  provider: Wholesaler,
+  order: ProviderOrderRequest,
+  placement: Placement = 'first',
+): Promise<ProviderOrderState> {
+  return callProvider(provider, (signal) => provider.placeOrder(order, placement, signal));
+}
+
+export function find(provider: Wholesaler, order: ProviderOrderRequest): Promise<ProviderOrderState | null> {
+  return callProvider(provider, (signal) => provider.findOrder(order, signal));
+}
+
+export function placeTopup(
+  provider: Wholesaler,
+  topup: ProviderTopupRequest,
+  placement: Placement = 'first',
+): Promise<ProviderTopupState> {
+  return callProvider(provider, (signal) => provider.placeTopup(topup, placement, signal));
+}
+
+export function findTopup(
+  provider: Wholesaler,
+  topup: ProviderTopupRequest,
+): Promise<ProviderTopupState | null> {
+  return callProvider(provider, (signal) => provider.findTopup(topup, signal));
+}
+
+/** Places and follows, as the worker does when nothing goes wrong. */
+export async function provision(
+  provider: Wholesaler,
+  order: ProviderOrderRequest,
+): Promise<Extract<ProviderOrderState, { state: 'provisioned' }>> {
+  const state = await orderSettled(provider, order, await place(provider, order));
+  if (state.state !== 'provisioned') throw new Error(`the order is ${state.state}: ${JSON.stringify(state)}`);
+  return state;
+}
+
+/** Follows an order that is in progress until it is not. */
+export async function orderSettled(
+  provider: Wholesaler,
+  order: ProviderOrderRequest,
+  first: ProviderOrderState,
+): Promise<ProviderOrderState> {
+  if (first.state !== 'in_progress') return first;
+  return eventually('the order is settled', async () => {
+    const state = await unlessAway(() => find(provider, order));
+    return state && state.state !== 'in_progress' ? state : null;
+  });
+}
+
+export async function topupSettled(
+  provider: Wholesaler,
+  topup: ProviderTopupRequest,
+  first: ProviderTopupState,
+): Promise<ProviderTopupState> {
+  if (first.state !== 'in_progress') return first;
+  return eventually('the top-up is settled', async () => {
+    const state = await unlessAway(() => findTopup(provider, topup));
+    return state && state.state !== 'in_progress' ? state : null;
+  });
+}
+
+/** After a crash or a lost answer, as the worker does it: look; place again only what is not known. */
+export function recoverOrder(provider: Wholesaler, order: ProviderOrderRequest): Promise<ProviderOrderState> {
+  return eventually('the order is recovered', async () => {
+    const state = await unlessAway(
+      async () => (await find(provider, order)) ?? (await place(provider, order, 'again')),
+    );
+    return state && state.state !== 'in_progress' ? state : null;
+  });
+}
+
+export function recoverTopup(provider: Wholesaler, topup: ProviderTopupRequest): Promise<ProviderTopupState> {
+  return eventually('the top-up is recovered', async () => {
+    const state = await unlessAway(
+      async () => (await findTopup(provider, topup)) ?? (await placeTopup(provider, topup, 'again')),
+    );
+    return state && state.state !== 'in_progress' ? state : null;
+  });
+}
+
+/** Null while the upstream is away or silent; every other error passes. */
+async function unlessAway<T>(call: () => Promise<T>): Promise<T | null> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,182 @@
+import * as fc from 'fast-check';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
+import { ProviderUnavailable } from '../../src/providers/index.js';
+import { gigabytesToBytes } from '../../src/providers/zendit/exact-bytes.js';
+import { toUpstreamCost } from '../../src/providers/zendit/zendit-money.js';
+import { eventually, startReceiver } from '../harness/index.js';
+import { NodeChild } from '../harness/child-process.js';
+import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
+
+describe('what zendit lists and calls back', () => {
+  const suite = ZenditSuite.use();
+
+  describe('packages', () => {
+    it('lists every offer of every page, as a base package and as a top-up', async () => {
+      suite.simulator.control({ maxPageSize: 7 });
+      const packages = await suite.provider.listPackages(signal);
+      const ids = (kind: string) => packages.filter((p) => p.kind === kind).map((p) => p.upstreamId);
+      expect(ids('base')).toHaveLength(31);
+      expect(new Set(ids('base')).size).toBe(31);
+      expect(ids('topup')).toEqual(ids('base'));
+      expect(suite.simulator.state().calls['GET /esim/offers']).toBe(5);
+    });
+
+    it('translates a country, a region, an unlimited and a disabled offer', async () => {
+      const packages = await suite.provider.listPackages(signal);
+      const get = (upstreamId: string) =>
+        packages.find((p) => p.upstreamId === upstreamId && p.kind === 'base');
+      expect(get('ESIM-FR-7D-1GB')).toEqual({
+        upstreamId: 'ESIM-FR-7D-1GB',
+        kind: 'base',
+        title: 'France',
+        coverage: ['FR'],
+        regionName: null,
+        dataBytes: 1_000_000_000,
+        unlimited: false,
+        voiceMinutes: null,
+        smsCount: null,
+        validityDays: 7,
+        activationPolicy: 'on_first_use',
+        topupSupported: true,
+        networks: [{ country: 'FR', operator: 'Orange', generations: ['4G', '5G'] }],
+        cost: { micros: 1_200_000, currency: 'USD' },
+        suggestedRetail: { micros: 1_680_000, currency: 'USD' },
+        available: true,
+        fitsUpstreamIds: null,
+      });
+      expect(get('ESIM-ASIA-15D-1.5GB')).toMatchObject({
+        title: 'Asia',
+        regionName: 'Asia',
+        coverage: ['HK', 'ID', 'JP', 'KR', 'MY', 'PH', 'SG', 'TH', 'TW', 'VN'],
+        dataBytes: 1_500_000_000,
+      });
+      expect(get('ESIM-FR-10D-UNLIMITED')).toMatchObject({ dataBytes: null, unlimited: true });
+      expect(get('ESIM-CU-7D-1GB')).toMatchObject({ available: false });
+      expect(get('ESIM-GB-30D-20GB-VOICE')).toMatchObject({ voiceMinutes: 120, smsCount: 50 });
+      expect(get('ESIM-PT-1D-0.1GB')).toMatchObject({
+        dataBytes: 100_000_000,
+        cost: { micros: 455_000, currency: 'USD' },
+      });
+    });
+
+    it('leaves out an offer without a usable price, and lists the others', async () => {
+      suite.simulator.control({ offers: { 'ESIM-FR-7D-1GB': { costFixed: 1.5 } } });
+      const packages = await suite.provider.listPackages(signal);
+      expect(packages).toHaveLength(60);
+      expect(suite.bench.log.events()).toContain('upstream.offers_skipped');
+    });
+
+    it('reads the balance in millionths', async () => {
+      suite.simulator.control({ balance: 123_456 });
+      expect(await suite.provider.getBalance(signal)).toEqual({ micros: 1_234_560_000, currency: 'USD' });
+    });
+  });
+
+  describe('numbers', () => {
+    it('turns GB into the bytes that their digits say', () => {
+      fc.assert(
+        fc.property(fc.integer({ min: 0, max: 9_999_999_999_999 }), (bytes) => {
+          const dataGB = Number(`${bytes}e-9`);
+          expect(gigabytesToBytes(dataGB, 'dataGB')).toBe(bytes);
+        }),
+      );
+      expect(gigabytesToBytes(0.1 + 0.2, 'dataGB')).toBe(300_000_000);
+      for (const wrong of [-1, Infinity, NaN, 1e22])
+        expect(() => gigabytesToBytes(wrong, 'dataGB')).toThrow();
+    });
+
+    it('never understates a cost', () => {
+      expect(toUpstreamCost(1, 3_000_000, 'USD').micros).toBe(1);
+      expect(toUpstreamCost(-1, 100, 'USD').micros).toBe(-10_000);
+      expect(() => toUpstreamCost(1, 0, 'USD')).toThrow();
+    });
+  });
+
+  describe('webhooks', () => {
+    it('gives the order as a hint for every body, early, doubled or late', async () => {
+      const receiver = await startReceiver();
+      try {
+        suite.simulator.control({
+          finishAfterMs: 50,
+          webhookUrl: receiver.url,
+          webhookHeader: { name: 'x-zendit-test', value: 'constant' },
+          webhookCopies: 2,
+          webhookDisordered: true,
+        });
+        const order = newOrder();
+        await suite.provider.placeOrder(order, 'first', signal);
+        const posts = () => receiver.received.filter(({ body }) => body !== '');
+        await eventually('three webhooks', () => posts().length === 3);
+        const bodies = posts().map(({ body }) => JSON.parse(body));
+        expect(bodies.map(({ status }) => status)).toEqual(['DONE', 'DONE', 'IN_PROGRESS']);
+        for (const body of bodies)
+          expect(suite.provider.hintsOf(body)).toEqual([{ about: 'order', reference: order.reference }]);
+        expect(posts()[0]!.headers['x-zendit-test']).toBe('constant');
+      } finally {
+        await receiver.close();
+      }
+    });
+
+    it('gives the reference of a top-up as it is, and no hint for anything else', () => {
+      const hints = (transactionId: unknown) => suite.provider.hintsOf({ transactionId });
+      expect(hints('top_01ABC')).toEqual([{ about: 'order', reference: 'top_01ABC' }]);
+      for (const strange of [7, '', 'a b', 'x'.repeat(129), null]) expect(hints(strange)).toEqual([]);
+      expect(suite.provider.hintsOf(null)).toEqual([]);
+    });
+  });
+
+  describe('around the adapter', () => {
+    it('does not take a 404 of something in between for "not known"', async () => {
+      const gateway = createServer((_request, response) => response.writeHead(404).end('<h1>no route</h1>'));
+      gateway.listen(0, '127.0.0.1');
+      await once(gateway, 'listening');
+      try {
+        const baseUrl = `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/v1`;
+        const provider = suite.bench.provider({ baseUrl, apiKey: SIMULATOR_API_KEY });
+        await expect(provider.findOrder(newOrder(), signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+      } finally {
+        gateway.closeAllConnections();
+        gateway.close();
+      }
+    });
+
+    it('finds its purchases after the simulator, a process of its own, was killed and started again', async () => {
+      const directory = mkdtempSync(path.join(tmpdir(), 'zendit-'));
+      const order = newOrder(2);
+      const ask = async () => {
+        const args = [
+          'simulators/zendit/main.ts',
+          '--port',
+          '0',
+          '--state',
+          path.join(directory, 'state.jsonl'),
+        ];
+        const child = NodeChild.launch({ args, env: {} });
+        const port = await eventually('its port', () => /"port":(\d+)/.exec(child.stdout)?.[1]);
+        const baseUrl = `http://127.0.0.1:${port}/v1`;
+        const provider = suite.bench.provider({ baseUrl, apiKey: SIMULATOR_API_KEY });
+        try {
+          const known = await provider.findOrder(order, signal);
+          if (known === null) await provider.placeOrder(order, 'first', signal);
+          return (await provider.findOrder(order, signal))!;
+        } finally {
+          await child.kill();
+        }
+      };
+      try {
+        const first = await ask();
+        expect(first).toMatchObject({ state: 'provisioned', profiles: { length: 2 } });
+        expect(await ask()).toEqual(first);
+      } finally {
+        rmSync(directory, { recursive: true });
+      }
+    });
+  });
+});

@@ -1,0 +1,234 @@
+import { describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
+import { recoverOrder } from './wholesaler-world.js';
+import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
+import { BASE } from './zendit-world.js';
+
+describe('zendit', () => {
+  const suite = ZenditSuite.use();
+
+  describe('orders', () => {
+    it('follows a purchase through every status, and posts it once', async () => {
+      suite.simulator.control({ looks: 5 });
+      const order = newOrder();
+      expect((await suite.provider.placeOrder(order, 'first', signal)).state).toBe('in_progress');
+      for (let look = 1; look <= 4; look++)
+        expect((await suite.provider.findOrder(order, signal))?.state).toBe('in_progress');
+      expect((await suite.provider.findOrder(order, signal))?.state).toBe('provisioned');
+      expect(suite.simulator.state().calls).toEqual({ 'POST /esim/purchases': 1, 'GET /esim/purchases': 5 });
+    });
+
+    it.each([
+      ['OUT_OF_STOCK', 'package_unavailable'],
+      ['OFFER_DISABLED', 'package_unavailable'],
+      ['PRICE_CHANGED', 'price_changed'],
+      ['SYSTEM_UNAVAILABLE', 'provider_unavailable'],
+      ['SOMETHING_NEW', 'provider_rejected'],
+    ])('rejects an order whose purchase failed late with %s as %s', async (errorCode, code) => {
+      suite.simulator.control({ outcomes: [errorCode], looks: 2 });
+      const order = newOrder();
+      await suite.provider.placeOrder(order, 'first', signal);
+      expect((await suite.provider.findOrder(order, signal))?.state).toBe('in_progress');
+      expect(await suite.provider.findOrder(order, signal)).toMatchObject({
+        state: 'rejected',
+        failure: { code },
+      });
+    });
+
+    it('blames our empty wallet on nobody else, and says so in the log', async () => {
+      suite.simulator.control({ balance: 200 });
+      const order = newOrder(2);
+      await suite.provider.placeOrder(order, 'first', signal);
+      expect(await suite.provider.findOrder(order, signal)).toMatchObject({
+        state: 'provisioned',
+        profiles: [expect.anything()],
+        shortfall: { code: 'provider_unavailable' },
+      });
+      expect(suite.bench.log.events()).toContain('upstream.funds_exhausted');
+    });
+
+    it('provisions the others when one of the batch is out of stock', async () => {
+      suite.simulator.control({ outcomes: [null, 'OUT_OF_STOCK', null] });
+      const order = newOrder(3);
+      await suite.provider.placeOrder(order, 'first', signal);
+      expect(await suite.provider.findOrder(order, signal)).toMatchObject({
+        state: 'provisioned',
+        profiles: { length: 2 },
+        shortfall: { code: 'package_unavailable' },
+      });
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('posts only what is missing when most answers of an order are lost', async () => {
+      suite.simulator.control({ dropAfterCommit: 2, dropBeforeCommit: 1 });
+      const order = newOrder(12);
+      await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
+        ProviderOutcomeUnknown,
+      );
+      const before = Object.keys(suite.simulator.state().purchases).length;
+      expect(before).toBeGreaterThan(0);
+      expect(before).toBeLessThan(12);
+      expect(await suite.provider.findOrder(order, signal)).toBeNull();
+      expect((await suite.provider.placeOrder(order, 'again', signal)).state).toBe('in_progress');
+      suite.expectOnePurchaseEach(order);
+      expect(await suite.provider.findOrder(order, signal)).toMatchObject({
+        profiles: { length: 12 },
+        shortfall: null,
+      });
+    });
+
+    it('does not know an order that a lagging read denies, and finds it afterwards', async () => {
+      suite.simulator.control({ readLagLooks: 2 });
+      const order = newOrder(2);
+      await suite.provider.placeOrder(order, 'first', signal);
+      expect(await suite.provider.findOrder(order, signal)).toBeNull();
+      expect(await suite.provider.findOrder(order, signal)).toBeNull();
+      expect((await suite.provider.placeOrder(order, 'again', signal)).state).toBe('provisioned');
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it.each([true, false])(
+      'takes no refusal of a known purchase for an end (vague: %s)',
+      async (vagueDuplicates) => {
+        const order = newOrder();
+        suite.simulator.control({ readLagLooks: 9, vagueDuplicates });
+        await suite.provider.placeOrder(order, 'first', signal);
+        suite.duplicatesMeant = 1;
+        await expect(suite.provider.placeOrder(order, 'again', signal)).rejects.toBeInstanceOf(
+          ProviderOutcomeUnknown,
+        );
+        suite.expectOnePurchaseEach(order);
+      },
+    );
+
+    it('follows a purchase that a refused post turns out to have made already', async () => {
+      const order = newOrder();
+      suite.simulator.control({ readLagLooks: 1, vagueDuplicates: true });
+      await suite.provider.placeOrder(order, 'first', signal);
+      suite.duplicatesMeant = 1;
+      expect((await suite.provider.placeOrder(order, 'again', signal)).state).toBe('provisioned');
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('buys once when a purchase was made although 503 was answered', async () => {
+      suite.simulator.control({ unavailableAfterCommit: 1 });
+      const order = newOrder();
+      await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
+        ProviderOutcomeUnknown,
+      );
+      expect((await suite.provider.placeOrder(order, 'again', signal)).state).toBe('provisioned');
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('does not take a 503 for "not known"', async () => {
+      const order = newOrder();
+      await suite.provider.placeOrder(order, 'first', signal);
+      suite.simulator.control({ unavailable: 2 });
+      await expect(suite.provider.findOrder(order, signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+      await expect(suite.provider.placeOrder(order, 'again', signal)).rejects.toBeInstanceOf(
+        ProviderUnavailable,
+      );
+      expect((await suite.provider.findOrder(order, signal))?.state).toBe('provisioned');
+    });
+
+    it('calls itself unavailable only when nothing of the order has left', async () => {
+      suite.simulator.control({ busy: 3 });
+      const order = newOrder(3);
+      await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
+        ProviderUnavailable,
+      );
+      expect(suite.simulator.state().purchases).toEqual({});
+      suite.simulator.control({ busy: 1 });
+      expect((await suite.provider.placeOrder(order, 'first', signal)).state).toBe('in_progress');
+      expect(await suite.provider.findOrder(order, signal)).toBeNull();
+      await suite.provider.placeOrder(order, 'again', signal);
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('keeps its pace, so that a limit of little more than 8 a second refuses nothing', async () => {
+      suite.simulator.control({ maxPerSecond: 9 });
+      const paced = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 8 });
+      const order = newOrder(10);
+      await paced.placeOrder(order, 'first', signal);
+      expect(await paced.findOrder(order, signal)).toMatchObject({ profiles: { length: 10 } });
+      expect(suite.simulator.state().refusedForPace).toBe(0);
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('buys once when the limit of the upstream refuses calls', async () => {
+      suite.simulator.control({ maxPerSecond: 4 });
+      const order = newOrder(3);
+      await suite.provider.placeOrder(order, 'first', signal);
+      expect(await recoverOrder(suite.provider, order)).toMatchObject({ profiles: { length: 3 } });
+      expect(suite.simulator.state().refusedForPace).toBeGreaterThan(0);
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('rejects an order for an offer that was disabled after it was listed, and buys nothing', async () => {
+      suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { enabled: false } } });
+      const order = newOrder(2);
+      expect(await suite.provider.placeOrder(order, 'first', signal)).toMatchObject({
+        state: 'rejected',
+        failure: { code: 'package_unavailable' },
+      });
+      expect(suite.simulator.state().purchases).toEqual({});
+    });
+
+    it('ends an order of which only a part was sold before the offer was disabled', async () => {
+      suite.simulator.control({ dropBeforeCommit: 1 });
+      const order = newOrder(2);
+      await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
+        ProviderOutcomeUnknown,
+      );
+      suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { enabled: false } } });
+      expect(await suite.provider.placeOrder(order, 'again', signal)).toMatchObject({
+        state: 'provisioned',
+        profiles: { length: 1 },
+        shortfall: { code: 'package_unavailable' },
+      });
+    });
+
+    it('delivers what was bought at a changed price, and warns about the price', async () => {
+      suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { costFixed: 150 } } });
+      expect(await suite.provision(newOrder())).toHaveLength(1);
+      expect(suite.bench.log.lines.find(({ event }) => event === 'upstream.cost_differs')).toMatchObject({
+        paidMicros: 1_500_000,
+        expectedMicros: 1_200_000,
+      });
+    });
+
+    it.each(['html', 'truncated', 'huge', 'empty', 'wrongShape'] as const)(
+      'buys once when the purchase is answered with %s',
+      async (badAnswer) => {
+        suite.simulator.control({ badAnswer, badAnswers: 1 });
+        const order = newOrder();
+        await expect(suite.provider.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(
+          ProviderOutcomeUnknown,
+        );
+        suite.simulator.control({ badAnswers: 1 });
+        await expect(suite.provider.findOrder(order, signal)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+        expect((await suite.provider.placeOrder(order, 'again', signal)).state).toBe('provisioned');
+        suite.expectOnePurchaseEach(order);
+      },
+    );
+
+    it('buys once when the answer comes later than anybody waits', async () => {
+      suite.simulator.control({ slowMs: 600 });
+      const hasty = suite.bench.provider({ ...suite.simulator, timeoutMs: 200 });
+      const order = newOrder();
+      await expect(hasty.placeOrder(order, 'first', signal)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      suite.simulator.control({ slowMs: 0 });
+      expect((await suite.provider.placeOrder(order, 'again', signal)).state).toBe('provisioned');
+      suite.expectOnePurchaseEach(order);
+    });
+
+    it('posts nothing with a key that is not let in, and says so in the log', async () => {
+      const stranger = suite.bench.provider({ ...suite.simulator, apiKey: 'no'.concat('body') });
+      await expect(stranger.placeOrder(newOrder(), 'first', signal)).rejects.toBeInstanceOf(
+        ProviderUnavailable,
+      );
+      expect(suite.bench.log.events()).toContain('upstream.not_authorized');
+      expect(suite.simulator.state().purchases).toEqual({});
+    });
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { ProviderEsimReading, ProviderEsimRef } from '../../src/providers/index.js';
+import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
+import { TOPUP } from './zendit-world.js';
+
+const DAY_MS = 86_400_000;
+
+describe('what zendit says of eSIMs', () => {
+  const suite = ZenditSuite.use();
+
+  describe('readings', () => {
+    async function issue(offerId = 'ESIM-FR-7D-1GB'): Promise<ProviderEsimRef> {
+      const [profile] = await suite.provision(newOrder(1, { upstreamPackageId: offerId, unitCost: null }));
+      return { providerEsimId: profile!.providerEsimId, iccid: profile!.iccid, issuedAt: new Date() };
+    }
+
+    async function read(esim: ProviderEsimRef): Promise<ProviderEsimReading | undefined> {
+      return (await suite.provider.readEsims([esim], signal))[0];
+    }
+
+    it('reads the use of an active eSIM to the byte, at the time of the call', async () => {
+      const esim = await issue('ESIM-PT-1D-0.1GB');
+      const startAt = new Date(Date.now() - 3_600_000);
+      const plan = {
+        usedGB: 0.033333,
+        startAt: startAt.toISOString(),
+        firstInstalledAt: startAt.toISOString(),
+      };
+      suite.simulator.control({ plans: { [esim.iccid]: plan } });
+      const before = new Date();
+      const reading = await read(esim);
+      expect(reading).toMatchObject({
+        providerEsimId: esim.providerEsimId,
+        status: 'active',
+        profileStatus: 'installed',
+        usedBytes: 33_333_000,
+        totalBytes: 100_000_000,
+        activatedAt: startAt,
+        expiresAt: new Date(startAt.getTime() + DAY_MS),
+      });
+      expect(reading!.asOf.getTime()).toBeGreaterThanOrEqual(before.getTime());
+    });
+
+    it('tells issued, depleted and expired apart', async () => {
+      const esim = await issue();
+      expect(await read(esim)).toMatchObject({ status: 'issued', profileStatus: 'unknown', expiresAt: null });
+      const startAt = new Date(Date.now() - DAY_MS).toISOString();
+      suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 1, startAt } } });
+      expect(await read(esim)).toMatchObject({ status: 'depleted', usedBytes: 1e9, totalBytes: 1e9 });
+      const endAt = new Date(Date.now() - 1_000).toISOString();
+      suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 0.5, startAt, endAt } } });
+      const bought = { ...esim, issuedAt: new Date(Date.now() - 2 * DAY_MS) };
+      expect(await read(bought)).toMatchObject({ status: 'expired', usedBytes: 5e8 });
+      suite.simulator.control({ plans: { [esim.iccid]: { gone: true } } });
+      expect(await read(esim)).toMatchObject({ status: 'issued', usedBytes: null, totalBytes: null });
+    });
+
+    it('counts no bytes for an unlimited plan', async () => {
+      const esim = await issue('ESIM-FR-10D-UNLIMITED');
+      suite.simulator.control({ plans: { [esim.iccid]: { startAt: new Date().toISOString() } } });
+      expect(await read(esim)).toMatchObject({ status: 'active', usedBytes: null, totalBytes: null });
+    });
+
+    it('adds a top-up that waits behind a spent plan, and knows no end until it starts', async () => {
+      const esim = await issue();
+      const topup = {
+        reference: newReference(),
+        esim,
+        packageId: 'pkg_any',
+        acceptedAt: new Date(),
+        ...TOPUP,
+      };
+      await suite.provider.placeTopup(topup, 'first', signal);
+      await suite.provider.findTopup(topup, signal);
+      suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 1, startAt: new Date().toISOString() } } });
+      expect(await read(esim)).toMatchObject({
+        status: 'active',
+        usedBytes: 1e9,
+        totalBytes: 6e9,
+        expiresAt: null,
+      });
+    });
+
+    it('does not take the ended plan of an earlier owner of the ICCID for its own', async () => {
+      const esim = await issue();
+      const plan = { usedGB: 1, startAt: '2026-01-01T00:00:00Z', endAt: '2026-01-08T00:00:00Z' };
+      suite.simulator.control({ plans: { [esim.iccid]: plan } });
+      expect(await read(esim)).toMatchObject({ status: 'issued', usedBytes: null, activatedAt: null });
+    });
+  });
+});

@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { startZenditSimulator, type ZenditSimulator } from '../../simulators/zendit/simulator.js';
+import type { ProviderOrderRequest, ProviderProfile } from '../../src/providers/index.js';
+import type { ZenditProvider } from '../../src/providers/zendit/index.js';
+import { BASE, ZenditBench } from './zendit-world.js';
+
+/** Nobody aborts: the deadlines of the calls are enough. */
+export const { signal } = new AbortController();
+
+let orders = 0;
+
+export function newReference(): string {
+  return `po_test${++orders}`;
+}
+
+export function newOrder(quantity = 1, changes: Partial<ProviderOrderRequest> = {}): ProviderOrderRequest {
+  return {
+    reference: newReference(),
+    packageId: 'pkg_any',
+    quantity,
+    acceptedAt: new Date(),
+    ...BASE,
+    ...changes,
+  };
+}
+
+/** A simulator and an adapter per test; after each, no known purchase or refund was posted again. */
+export class ZenditSuite {
+  bench!: ZenditBench;
+  simulator!: ZenditSimulator;
+  provider!: ZenditProvider;
+  /** Set by tests that post a known purchase on purpose. */
+  duplicatesMeant = 0;
+
+  static use(): ZenditSuite {
+    const suite = new ZenditSuite();
+    beforeAll(async () => {
+      suite.bench = await ZenditBench.open();
+    });
+    beforeEach(async () => {
+      suite.simulator = await startZenditSimulator();
+      suite.provider = suite.bench.provider(suite.simulator);
+      suite.duplicatesMeant = 0;
+    });
+    afterEach(() => suite.endTest());
+    afterAll(() => suite.bench.close());
+    return suite;
+  }
+
+  private async endTest(): Promise<void> {
+    const { duplicatePosts, duplicateRefunds } = this.simulator.state();
+    await this.bench.endTest();
+    await this.simulator.close();
+    const { duplicatesMeant } = this;
+    expect({ duplicatePosts, duplicateRefunds }).toEqual({
+      duplicatePosts: duplicatesMeant,
+      duplicateRefunds: 0,
+    });
+  }
+
+  /** Places the order and looks once, which is enough without faults. */
+  async provision(order: ProviderOrderRequest): Promise<readonly ProviderProfile[]> {
+    await this.provider.placeOrder(order, 'first', signal);
+    const found = await this.provider.findOrder(order, signal);
+    if (found?.state !== 'provisioned') throw new Error(`the order is ${found?.state}`);
+    return found.profiles;
+  }
+
+  expectOnePurchaseEach(order: ProviderOrderRequest): void {
+    const ids = Array.from({ length: order.quantity }, (_, i) => `${order.reference}-${i + 1}`);
+    expect(Object.keys(this.simulator.state().purchases).sort()).toEqual(ids.sort());
+  }
+}

@@ -1,0 +1,94 @@
+import { BullRegistrar } from '@nestjs/bullmq';
+import type { INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { openProcess } from '../../src/apps/process-resources.js';
+import { WorkerModule } from '../../src/apps/worker.app.js';
+import { loadConfig } from '../../src/config/index.js';
+import {
+  type EsimProvider,
+  type Placement,
+  ProviderRegistry,
+  type ProviderTopupRequest,
+  type ProviderTopupState,
+} from '../../src/providers/index.js';
+import { type TestDatabase, testEnvironment } from '../harness/index.js';
+
+export interface UpstreamCall {
+  readonly call: Placement | 'find';
+  readonly reference: string;
+  readonly atMs: number;
+}
+
+type Answer = () => Promise<ProviderTopupState | null>;
+
+/** An upstream that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
+export class ScriptedUpstream implements EsimProvider {
+  readonly name = 'scripted';
+  readonly timeoutMs = 5_000;
+  readonly readLagMs = 800;
+  private readonly scripts = new Map<string, Answer[]>();
+  private readonly calls: UpstreamCall[] = [];
+
+  /** The answers to calls for `reference`, in their order; a call beyond them is an error of the test. */
+  script(reference: string, answers: readonly Answer[]): void {
+    this.scripts.set(reference, [...answers]);
+  }
+
+  callsFor(reference: string): UpstreamCall[] {
+    return this.calls.filter((call) => call.reference === reference);
+  }
+
+  async placeTopup(request: ProviderTopupRequest, placement: Placement): Promise<ProviderTopupState> {
+    return (await this.answer(placement, request))!;
+  }
+
+  findTopup(request: ProviderTopupRequest): Promise<ProviderTopupState | null> {
+    return this.answer('find', request);
+  }
+
+  placeOrder(): Promise<never> {
+    throw new Error('no orders here');
+  }
+
+  findOrder(): Promise<never> {
+    throw new Error('no orders here');
+  }
+
+  cancelOrder(): Promise<never> {
+    throw new Error('no orders here');
+  }
+
+  private async answer(
+    call: UpstreamCall['call'],
+    { reference }: ProviderTopupRequest,
+  ): Promise<ProviderTopupState | null> {
+    this.calls.push({ call, reference, atMs: performance.now() });
+    const next = this.scripts.get(reference)?.shift();
+    if (!next) throw new Error(`no answer is scripted for ${call}`);
+    return next();
+  }
+}
+
+export interface ScriptedWorker {
+  readonly app: INestApplicationContext;
+  stop(): Promise<void>;
+}
+
+/** A real worker in this process that knows `upstream` besides the sandbox. */
+export async function startWorkerWith(
+  upstream: ScriptedUpstream,
+  database: TestDatabase,
+): Promise<ScriptedWorker> {
+  const resources = await openProcess(loadConfig(testEnvironment(database.url)), 'worker');
+  const app = await NestFactory.createApplicationContext(WorkerModule.of(resources), {
+    abortOnError: false,
+    logger: false,
+  });
+  app.get(ProviderRegistry, { strict: false }).register(upstream);
+  app.get(BullRegistrar, { strict: false }).register();
+  const stop = async (): Promise<void> => {
+    await app.close();
+    await resources.close();
+  };
+  return { app, stop };
+}

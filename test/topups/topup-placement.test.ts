@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/common/ids.js';
+import {
+  ProviderOutcomeUnknown,
+  type ProviderTopupState,
+  ProviderUnavailable,
+} from '../../src/providers/index.js';
+import {
+  createTestDatabase,
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+import { EsimDevice } from '../harness/esim-device.js';
+import { type Json, readFeed } from '../harness/order-steps.js';
+import { type ScriptedWorker, ScriptedUpstream, startWorkerWith } from './scripted-upstream.js';
+import { DAY_MS, GB, TOPUP_1GB_7D, topupEnded } from './topup-steps.js';
+
+const upstream = new ScriptedUpstream();
+let database: TestDatabase;
+let office: TestService;
+let front: TestService;
+let worker: ScriptedWorker;
+let api: HttpClient;
+let device: EsimDevice;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  [office, front] = await Promise.all([
+    startTestService({ role: 'admin', database }),
+    startTestService({ role: 'api', database }),
+  ]);
+  worker = await startWorkerWith(upstream, database);
+  api = front.partnerApi((await office.createPartner()).sandboxKey);
+  device = new EsimDevice(api);
+});
+
+afterAll(async () => {
+  await worker.stop();
+  await Promise.all([front.stop(), office.stop()]);
+  await database.drop();
+});
+
+interface Given {
+  readonly id: string;
+  readonly esimId: string;
+  readonly reference: string;
+}
+
+/** An accepted top-up of 1 GB and 7 days for an eSIM in use, to be bought from the scripted upstream. */
+async function givenTopup(dueInMs = 0, esim?: string): Promise<Given> {
+  const esimId = esim ?? (await device.activeEsim());
+  const [id, reference] = [newId('top'), randomUUID()];
+  await database.pool.query(
+    `INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
+       data_added_bytes, validity_added_days, provider, provider_reference, upstream_package_id, accepted_request_id,
+       next_attempt_at)
+     SELECT $1, partner_id, mode, 'pending', id, iccid, $3, 100, 'USD', $4, 7, $5, $6, 'UP-1', 'req_test',
+       now() + $7 * interval '1 millisecond' FROM esims WHERE id = $2`,
+    [id, esimId, TOPUP_1GB_7D, GB, upstream.name, reference, dueInMs],
+  );
+  return { id, esimId, reference };
+}
+
+/** Prepared first, then due: the worker must not be there before its script. */
+async function run(
+  { id, reference }: Given,
+  answers: Parameters<ScriptedUpstream['script']>[1],
+): Promise<Json> {
+  upstream.script(reference, answers);
+  await database.pool.query('UPDATE topups SET next_attempt_at = now() WHERE id = $1', [id]);
+  const topup = await topupEnded(api, id);
+  const events = (await readFeed(api)).filter((event) => event['data'].topup_id === id);
+  expect(events.map((event) => event['type'])).toEqual([`order.topup.${topup['status'] as string}`]);
+  return topup;
+}
+
+const DONE: ProviderTopupState = { state: 'completed', totalBytes: null, expiresAt: null };
+const done = (): Promise<ProviderTopupState> => Promise.resolve(DONE);
+const nothing = (): Promise<null> => Promise.resolve(null);
+const silence = (): Promise<never> => Promise.reject(new ProviderOutcomeUnknown());
+const busy = (): Promise<never> => Promise.reject(new ProviderUnavailable(10));
+const FAR_MS = 3_600_000;
+
+const callsOf = ({ reference }: Given): string[] => upstream.callsFor(reference).map(({ call }) => call);
+
+describe('a placement without an answer', () => {
+  it('is asked for, and placed again only when the upstream still denies it after its read lag', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const denials = Array.from({ length: 20 }, () => nothing);
+    upstream.script(topup.reference, [silence, ...denials]);
+    await database.pool.query('UPDATE topups SET next_attempt_at = now() WHERE id = $1', [topup.id]);
+    await eventually('placed again', () => callsOf(topup).includes('again'), 20_000);
+    const calls = upstream.callsFor(topup.reference);
+    const [first, again] = ['first', 'again'].map((name) => calls.find(({ call }) => call === name)!);
+    expect(again!.atMs - first!.atMs).toBeGreaterThanOrEqual(upstream.readLagMs);
+    expect(calls.slice(1, calls.indexOf(again!)).every(({ call }) => call === 'find')).toBe(true);
+    expect(calls.indexOf(again!)).toBeGreaterThan(1);
+    await run(topup, [done]);
+    expect(callsOf(topup).filter((call) => call === 'first')).toHaveLength(1);
+    expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
+  });
+
+  it('that took effect is found and not placed again; what the upstream says of the eSIM counts', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const expiresAt = new Date(Date.now() + 90 * DAY_MS);
+    const found: ProviderTopupState = { state: 'completed', totalBytes: 3 * GB, expiresAt };
+    await run(topup, [silence, () => Promise.resolve(found)]);
+    expect(callsOf(topup)).toEqual(['first', 'find']);
+    expect(await device.read(topup.esimId)).toMatchObject({
+      expires_at: expiresAt.toISOString(),
+      data: { total_bytes: 3 * GB },
+    });
+  });
+
+  it('is not counted twice when a poll has read the new total before', async () => {
+    const topup = await givenTopup(FAR_MS);
+    await database.pool.query('UPDATE esims SET total_bytes = $2 WHERE id = $1', [topup.esimId, 2 * GB]);
+    await run(topup, [() => Promise.resolve({ ...DONE, totalBytes: 2 * GB })]);
+    expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
+  });
+});
+
+describe('an upstream', () => {
+  it('that refused the call as busy is called again as for the first time', async () => {
+    const topup = await givenTopup(FAR_MS);
+    await run(topup, [busy, busy, done]);
+    expect(callsOf(topup)).toEqual(['first', 'first', 'first']);
+  });
+
+  it('that works on it is asked until it has ended', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const working = (): Promise<ProviderTopupState> =>
+      Promise.resolve({ state: 'in_progress', checkAfterMs: 50 });
+    await run(topup, [working, working, done]);
+    expect(callsOf(topup)).toEqual(['first', 'find', 'find']);
+  });
+
+  it('that refuses ends it as failed, with its code and reason', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const failure = { code: 'provider_unavailable', reason: 'The upstream has no credit.' } as const;
+    const ended = await run(topup, [() => Promise.resolve({ state: 'rejected', failure })]);
+    expect(ended).toMatchObject({ status: 'failed', failure });
+    expect((await device.read(topup.esimId))['data'].total_bytes).toBe(GB);
+  });
+});
+
+describe('a worker whose lease has gone to another', () => {
+  it('writes nothing of what the upstream answers it', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const lateAnswer = async (): Promise<ProviderTopupState> => {
+      await database.pool.query('UPDATE topups SET fence = fence + 1, lease_until = now() WHERE id = $1', [
+        topup.id,
+      ]);
+      return DONE;
+    };
+    await run(topup, [lateAnswer, done]);
+    // The one with the new fence found what the first had bought, and applied it.
+    expect(callsOf(topup)).toEqual(['first', 'find']);
+    expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
+  });
+});
+
+describe('an eSIM that ends between acceptance and completion', () => {
+  it.each([
+    ['expired', 'esim_expired'],
+    ['canceled', 'topup_not_supported'],
+  ])('costs nothing while nothing has left for the upstream: %s', async (status, code) => {
+    const topup = await givenTopup(FAR_MS);
+    await database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [topup.esimId, status]);
+    const ended = await run(topup, []);
+    expect(ended).toMatchObject({ status: 'failed', failure: { code } });
+    expect(callsOf(topup)).toEqual([]);
+    expect((await device.read(topup.esimId))['data'].total_bytes).toBe(GB);
+  });
+
+  it('has what was bought for it once the upstream has applied it, and stays ended', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const expire = async (): Promise<ProviderTopupState> => {
+      await device.played(topup.esimId, 'expire');
+      return DONE;
+    };
+    expect(await run(topup, [expire])).toMatchObject({ status: 'completed' });
+    const esim = await device.read(topup.esimId);
+    expect(esim).toMatchObject({ status: 'expired', data: { total_bytes: 2 * GB } });
+    expect(Date.parse(esim['expires_at'] as string)).toBeLessThanOrEqual(Date.now());
+  });
+});

@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  type HttpClient,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { EsimDevice } from '../harness/esim-device.js';
+import { expectProblem } from '../harness/expect-problem.js';
+import { issueEsim, type Json, placeOrder, readFeed } from '../harness/order-steps.js';
+import {
+  BASE,
+  DAY_MS,
+  GB,
+  placeTopup,
+  topUp,
+  TOPUP_1GB_7D,
+  TOPUP_DAYS,
+  topupEnded,
+  TOPUP_FAIL,
+} from './topup-steps.js';
+
+let service: TestService;
+let partner: TestPartner;
+let api: HttpClient;
+let device: EsimDevice;
+let receiver: TestReceiver;
+
+beforeAll(async () => {
+  service = await startTestService();
+  partner = await service.createPartner();
+  api = partner.sandbox;
+  device = new EsimDevice(api);
+  receiver = await startReceiver();
+  await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, {
+    mode: 'sandbox',
+    url: receiver.url,
+  });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+async function topupEvents(topupId: string): Promise<Json[]> {
+  return (await readFeed(api)).filter((event) => event['data'].topup_id === topupId);
+}
+
+describe('POST /v1/topups', () => {
+  it('accepts a top-up, applies it and announces it with exactly the documented data', async () => {
+    const esimId = await device.activeEsim();
+    const before = await device.read(esimId);
+    const { price } = (await api.get(`/v1/catalog/${TOPUP_1GB_7D}`)).body.data;
+    const answer = await api.post('/v1/topups', {
+      esim_id: esimId,
+      package_id: TOPUP_1GB_7D,
+      reference: 'extension-1',
+      max_price: price,
+      metadata: { traveller: 'A-17' },
+    });
+    expect(answer.status, answer.text).toBe(202);
+    const accepted = answer.body.data as Json;
+    expect(answer.headers.get('location')).toBe(`/v1/topups/${accepted['id']}`);
+    const expected = {
+      id: expect.stringMatching(/^top_[0-9A-HJKMNP-TV-Z]{26}$/) as string,
+      mode: 'sandbox',
+      esim_id: esimId,
+      iccid: before['iccid'],
+      package_id: TOPUP_1GB_7D,
+      price,
+      data_added_bytes: GB,
+      validity_added_days: 7,
+      reference: 'extension-1',
+      metadata: { traveller: 'A-17' },
+      failure: null,
+      created_at: expect.any(String) as string,
+      failed_at: null,
+    };
+    expect(accepted).toEqual({ ...expected, status: 'pending', completed_at: null });
+    const topup = await topupEnded(api, accepted['id'] as string);
+    expect(topup).toEqual({ ...expected, status: 'completed', completed_at: expect.any(String) as string });
+
+    const after = await device.read(esimId);
+    expect(after['data']).toMatchObject({ total_bytes: 2 * GB, used_bytes: 0, remaining_bytes: 2 * GB });
+    const event = await eventually('order.topup.completed arrives', () =>
+      receiver.received
+        .map((item) => JSON.parse(item.body) as Json)
+        .find(({ type, data }) => type === 'order.topup.completed' && data.topup_id === topup['id']),
+    );
+    expect(Object.keys(event).sort()).toEqual(['created_at', 'data', 'id', 'type']);
+    expect(event['data']).toEqual({
+      ...(await device.identity(esimId)),
+      topup_id: topup['id'],
+      package_id: TOPUP_1GB_7D,
+      reference: 'extension-1',
+      data_added_bytes: GB,
+      validity_added_days: 7,
+    });
+    expect(await topupEvents(topup['id'] as string)).toEqual([event]);
+  });
+
+  it('says null where a top-up adds days only', async () => {
+    const esimId = await device.activeEsim();
+    const topup = await topUp(api, esimId, TOPUP_DAYS);
+    expect(topup).toMatchObject({ status: 'completed', data_added_bytes: null, validity_added_days: 7 });
+    const [event] = await topupEvents(topup['id'] as string);
+    expect(event!['data']).toMatchObject({
+      data_added_bytes: null,
+      validity_added_days: 7,
+      reference: null,
+    });
+    expect((await device.read(esimId))['data'].total_bytes).toBe(GB);
+  });
+
+  it.each([BASE, 'pkg_fr_unlimited_7d'])(
+    'fails the magic top-up of %s after the 202, and changes nothing',
+    async (base) => {
+      const esimId = await device.activeEsim(base);
+      const before = await device.read(esimId);
+      const topup = await topUp(api, esimId, TOPUP_FAIL);
+      const failure = { code: 'package_unavailable', reason: expect.stringMatching(/./) as string };
+      expect(topup).toMatchObject({ status: 'failed', failure, completed_at: null });
+      expect(topup['failed_at']).toEqual(expect.any(String));
+      const events = await topupEvents(topup['id'] as string);
+      expect(events.map((event) => [event['type'], event['data']])).toEqual([
+        [
+          'order.topup.failed',
+          {
+            ...(await device.identity(esimId)),
+            topup_id: topup['id'],
+            package_id: TOPUP_FAIL,
+            reference: null,
+            ...failure,
+          },
+        ],
+      ]);
+      expect(await device.read(esimId)).toEqual(before);
+    },
+  );
+
+  it('takes a reference once for ever, apart from those of orders', async () => {
+    await placeOrder(api, { package_id: BASE, reference: 'shared' });
+    const body = { esim_id: await issueEsim(api, BASE), package_id: TOPUP_1GB_7D, reference: 'shared' };
+    await placeTopup(api, body);
+    expectProblem(await api.post('/v1/topups', body), 409, 'reference_taken');
+  });
+
+  it('makes one top-up, applied once, when the same key arrives fifty times at once', async () => {
+    const esimId = await device.activeEsim();
+    const idempotencyKey = randomUUID();
+    const body = { esim_id: esimId, package_id: TOPUP_1GB_7D };
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => api.post('/v1/topups', body, { idempotencyKey })),
+    );
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]));
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
+    expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1);
+    await topupEnded(api, answers[0]!.body.data.id as string);
+    expect((await device.read(esimId))['data'].total_bytes).toBe(2 * GB);
+    expect((await api.get(`/v1/topups?esim_id=${esimId}`)).body.data).toHaveLength(1);
+    expect(await device.eventTypes(esimId)).toEqual(['esim.activated', 'order.topup.completed']);
+  });
+
+  it('applies every one of twenty top-ups of one eSIM that come at once', async () => {
+    const esimId = await device.activeEsim();
+    const { expires_at } = await device.read(esimId);
+    const topups = await Promise.all(Array.from({ length: 20 }, () => topUp(api, esimId)));
+    expect(new Set(topups.map((topup) => topup['status']))).toEqual(new Set(['completed']));
+    const after = await device.read(esimId);
+    expect(after['data'].total_bytes).toBe(21 * GB);
+    expect(Date.parse(after['expires_at'] as string) - Date.parse(expires_at as string)).toBe(
+      20 * 7 * DAY_MS,
+    );
+  });
+});
+
+describe('the packages of GET /v1/esims/{id}/topup-packages', () => {
+  it.each([BASE, 'pkg_fr_unlimited_7d', 'pkg_test_timeout'])(
+    'are those that POST takes, and no others: %s',
+    async (base) => {
+      const esimId = await issueEsim(api, base);
+      const offered = ((await api.get(`/v1/esims/${esimId}/topup-packages?limit=100`)).body.data as Json[])
+        .map((item) => item['id'] as string)
+        .sort();
+      const { rows } = await service.database.pool.query<{ id: string }>(
+        `SELECT id FROM packages WHERE mode = 'sandbox' AND kind = 'topup' AND available AND
+           (coverage && (SELECT coverage FROM packages WHERE mode = 'sandbox' AND id = $1) OR id LIKE 'pkg_test%')`,
+        [base],
+      );
+      const taken: string[] = [];
+      for (const { id } of rows) {
+        const { status } = await api.post('/v1/topups', { esim_id: esimId, package_id: id });
+        if (status === 202) taken.push(id);
+      }
+      expect(taken.sort()).toEqual(offered);
+      expect(offered).toContain(TOPUP_FAIL);
+    },
+  );
+});
+
+describe('reading top-ups', () => {
+  it('filters by eSIM, status and reference, newest first, and shows support both modes', async () => {
+    const [first, second] = [await issueEsim(api, BASE), await issueEsim(api, BASE)];
+    const failed = await topUp(api, first, TOPUP_FAIL);
+    const completed = await topUp(api, first);
+    const other = await placeTopup(api, {
+      esim_id: second,
+      package_id: TOPUP_1GB_7D,
+      reference: 'find-me',
+    });
+    const ids = async (query: string): Promise<string[]> =>
+      ((await api.get(`/v1/topups?${query}`)).body.data as Json[]).map((item) => item['id'] as string);
+    expect(await ids(`esim_id=${first}`)).toEqual([completed['id'], failed['id']]);
+    expect(await ids(`esim_id=${first}&status=failed`)).toEqual([failed['id']]);
+    expect(await ids('reference=find-me')).toEqual([other['id']]);
+    expect((await api.get('/v1/topups?status=done')).status).toBe(400);
+    expectProblem(await api.get('/v1/topups/top_00000000000000000000000000'), 404, 'not_found');
+    expectProblem(await api.get('/v1/topups/nothing'), 404, 'not_found');
+
+    const support = await service.admin.get(`/internal/v1/partners/${partner.id}/topups?esim_id=${first}`);
+    expect(support.body.data).toEqual([completed, failed]);
+    const nobody = await service.admin.get('/internal/v1/partners/ptn_00000000000000000000000000/topups');
+    expectProblem(nobody, 404, 'not_found');
+  });
+});
