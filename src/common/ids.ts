@@ -15,6 +15,7 @@ export type IdPrefix =
   | 'req'
   | 'rpl'
   | 'aud'
+  | 'alr'
   | 'prv';
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

@@ -64,7 +64,8 @@ export class WebhookDeliveriesController {
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
     const delivery = await this.deliveries.find(id);
     if (!delivery) throw new NotFound();
-    return toDeliveryWithAttemptsResponse(delivery, await this.deliveries.attemptsOf(id));
+    const [attempts, body] = await Promise.all([this.deliveries.attemptsOf(id), this.deliveries.bodyOf(id)]);
+    return toDeliveryWithAttemptsResponse(delivery, attempts, body);
   }
 
   @Post('deliveries/:id/resend')

@@ -20,6 +20,8 @@ export interface AttemptPerformerParts {
   readonly logger: Logger;
 }
 
+type MadeAttempt = AttemptResult & Pick<FinishedAttempt, 'requestHeaders'>;
+
 const USER_AGENT = 'partner-esim-service-webhooks/1.0';
 /** After a fault of ours (a signing secret that does not open) the delivery waits and uses up no attempt. */
 const OUR_FAULT_PAUSE_MS = 60_000;
@@ -40,16 +42,19 @@ export class AttemptPerformer {
     const { leases, batcher } = this.parts;
     const control = leases.hold(delivery);
     try {
-      const result = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
-      if (result) await batcher.add(finished(delivery, result));
+      const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
+      if (attempt) await batcher.add(finished(delivery, attempt));
     } finally {
       leases.drop(delivery);
     }
   }
 
-  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptResult | null> {
+  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
     const webhook = this.stopping ? null : this.sign(delivery);
-    if (webhook) return this.parts.sender.send(webhook, control);
+    if (webhook) {
+      const result = await this.parts.sender.send(webhook, control);
+      return { ...result, requestHeaders: withoutSignature(webhook.headers) };
+    }
     await this.parts.claims.release(this.parts.terms, delivery, this.stopping ? 0 : OUR_FAULT_PAUSE_MS);
     return null;
   }
@@ -87,19 +92,28 @@ function headersOf(delivery: ClaimedDelivery, signature: string): Record<string,
   };
 }
 
-function finished(delivery: ClaimedDelivery, result: AttemptResult): FinishedAttempt {
+/** For the log: `t` and how many signatures there were, and not the signatures, which a receiver would accept. */
+function withoutSignature(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { 'X-Service-Signature': signature = '' } = headers;
+  return { ...headers, 'X-Service-Signature': signature.replaceAll(/v1=[0-9a-f]+/g, 'v1=[redacted]') };
+}
+
+function finished(delivery: ClaimedDelivery, attempt: MadeAttempt): FinishedAttempt {
   const { id: deliveryId, endpointId, fence, countedAttempts } = delivery;
-  return { ...result, deliveryId, endpointId, fence, countedAttempts };
+  return { ...attempt, deliveryId, endpointId, fence, countedAttempts };
 }
 
 /** The attempt of a process that died: nobody knows what the receiver answered (D30). */
-function lapsedAttempt({ agoMs, ranMs }: LapsedLease): AttemptResult {
+function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
   return {
     outcome: 'interrupted',
     statusCode: null,
     latencyMs: ranMs,
     error: 'interrupted',
     phases: null,
+    reusedConnection: false,
+    requestHeaders: null,
+    responseHeaders: null,
     responseBody: null,
     endedAt: performance.now() - agoMs,
   };

@@ -44,6 +44,7 @@ export class DeliveryEngine
   private readonly sweeper: Sweeper;
   private readonly performer: AttemptPerformer;
   private readonly turns = new ClaimTurns(CLAIMS_AT_ONCE);
+  private readonly nextLookMs = new Map<string, number>();
   private sweptTo = '';
 
   constructor(
@@ -96,14 +97,21 @@ export class DeliveryEngine
     this.runner.wake(endpointId);
   }
 
-  claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
-    return this.turns.take(() => this.claims.claim(this.terms, endpointId, slots));
+  async claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
+    const { deliveries, nextLookMs } = await this.turns.take(() =>
+      this.claims.claim(this.terms, endpointId, slots),
+    );
+    if (nextLookMs === null) this.nextLookMs.delete(endpointId);
+    else this.nextLookMs.set(endpointId, nextLookMs);
+    return deliveries;
   }
 
-  async nextDueAt(endpointId: string): Promise<Date | null> {
-    const waitMs = await this.turns.take(() => this.claims.msUntilNextDue(endpointId));
+  /** The claim just before this has brought the answer with it. */
+  nextDueAt(endpointId: string): Promise<Date | null> {
+    const waitMs = this.nextLookMs.get(endpointId);
+    this.nextLookMs.delete(endpointId);
     // The wait is the database's; the time is this process's, for whose timers it is meant (D40).
-    return waitMs === null ? null : new Date(Date.now() + waitMs);
+    return Promise.resolve(waitMs === undefined ? null : new Date(Date.now() + waitMs));
   }
 
   perform(delivery: ClaimedDelivery): Promise<void> {
