@@ -4,7 +4,17 @@ import type { EntityManager } from 'typeorm';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import { AlertEntity, type AlertType } from './alert.entity.js';
-import type { NewAlert } from './alerts.js';
+
+export interface NewAlert {
+  readonly type: AlertType;
+  readonly partnerId: string | null;
+  /** The id of what the alert is about. */
+  readonly subjectId: string;
+  /** Never a key or a secret. */
+  readonly details?: Readonly<Record<string, string | number | boolean | null>>;
+  /** The same type, subject and key are reported once, however often they are raised. */
+  readonly onceKey?: string;
+}
 
 /** What a reader of the alerts may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
 export interface AlertFilters {

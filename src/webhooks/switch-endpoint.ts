@@ -34,14 +34,14 @@ export class SwitchEndpoint {
   ): Promise<WebhookEndpointEntity> {
     const before = await this.find.getForChange(tx, key);
     if (before.enabled) return before;
-    const resent = await this.settleBacklog(tx, key.id, choice);
+    const settled = await this.settleBacklog(tx, key.id, choice);
     await this.endpoints.enable(tx, key.id);
     await this.audit.record(tx, {
       ...by,
       action: 'webhook_endpoint.enabled',
       partnerId: key.partnerId,
       subjectId: key.id,
-      details: { ...choice, resent },
+      details: { ...choice, ...settled },
     });
     tx.afterCommit(() => this.wakeUps.request(key.id));
     return this.find.getById(key, tx);
@@ -62,10 +62,10 @@ export class SwitchEndpoint {
     return this.find.getById(key, tx);
   }
 
-  /** Answers how many were resent. */
-  private async settleBacklog(tx: Tx, id: string, choice: BacklogChoice): Promise<number> {
-    if (choice.held === 'discard') await this.endpoints.giveUpBacklog(tx, id);
-    else await this.deliveries.makeDue(tx, id);
-    return choice.failed === 'resend' ? this.deliveries.resendFailed(tx, id) : 0;
+  private async settleBacklog(tx: Tx, id: string, choice: BacklogChoice): Promise<Record<string, number>> {
+    const discarded = choice.held === 'discard' ? await this.endpoints.giveUpBacklog(tx, id) : 0;
+    if (choice.held === 'release') await this.deliveries.makeDue(tx, id);
+    const resent = choice.failed === 'resend' ? await this.deliveries.resendFailed(tx, id) : 0;
+    return { discarded, resent };
   }
 }

@@ -17,13 +17,12 @@ async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> 
 
 /** Kept within the caps, as text that PostgreSQL takes. */
 function expectReadable({ responseBody, responseHeaders, error, phases }: AttemptResult): void {
-  const texts = [responseBody ?? '', error ?? '', JSON.stringify(responseHeaders)];
-  for (const text of texts) {
+  for (const text of [responseBody ?? '', error ?? '', JSON.stringify(responseHeaders)]) {
     expect(text).not.toMatch(/\0|\\u0000/);
     expect(text.isWellFormed()).toBe(true);
   }
   expect((responseBody ?? '').length).toBeLessThanOrEqual(MAX_RESPONSE_BYTES);
-  expect(phases!.totalMs).toBeLessThan(TIMEOUT_MS + 400);
+  expect(phases!.totalMs).toBeLessThan(TIMEOUT_MS + 1_000);
 }
 
 const bytes =
@@ -72,6 +71,15 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
     expect(await attempt(speak)).toMatchObject({ outcome, statusCode });
   });
 
+  it('sends one byte of its body a second, and is cut at the deadline', async () => {
+    const url = await raw((socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b', 1_000));
+    const result = await send(senderWith({ timeoutMs: 2_500 }), url);
+    expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, responseBody: 'bb' });
+    expect(result.phases!.totalMs).toBeGreaterThanOrEqual(2_495);
+    expect(result.phases!.totalMs).toBeLessThan(2_900);
+    expect(result.latencyMs).toBeLessThan(500);
+  });
+
   it('resets the connection in its body', async () => {
     const result = await attempt((socket) => {
       socket.write(`${OK}Content-Length: 100\r\n\r\npart`);
@@ -115,7 +123,7 @@ describe('a receiver that gives no verdict fails with a class', () => {
     ],
     [
       'sends headers without end',
-      (socket: Socket) => void flood((socket.write(OK), socket), 'X-A: b\r\n'.repeat(1_000)),
+      (socket: Socket) => void (socket.write(OK) && flood(socket, 'X-A: b\r\n'.repeat(1_000))),
       /^protocol: HPE_HEADER_OVERFLOW$/,
     ],
     [
@@ -188,7 +196,7 @@ describe('a receiver that sends without end costs little', () => {
         const result = await send(sender, url);
         expect(result).toMatchObject({ outcome: 'failed', statusCode: null, error: 'timeout' });
         expect(result.phases!.totalMs).toBeGreaterThanOrEqual(295);
-        expect(result.phases!.totalMs).toBeLessThan(600);
+        expect(result.phases!.totalMs).toBeLessThan(1_000);
       });
       expect(growth.live).toBeLessThan(50_000_000);
     },

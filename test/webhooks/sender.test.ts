@@ -205,59 +205,6 @@ describe('failures are told apart', () => {
   });
 });
 
-describe('targets', () => {
-  const addresses = (...list: string[]): ResolveAddresses => {
-    return () => Promise.resolve(list.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
-  };
-
-  it.each([
-    ['a private address', ['10.0.0.1']],
-    ['a private address among public ones', ['93.184.215.14', '127.0.0.1']],
-    ['a mapped address', ['::ffff:127.0.0.1']],
-    ['the metadata service', ['169.254.169.254']],
-  ])('refuses a name with %s, and does not connect', async (_what, list) => {
-    const sender = senderWith({ allowPrivateTargets: false, resolve: addresses(...list) });
-    const result = await send(sender, 'https://partner.example/hook');
-    expect(result).toMatchObject({ outcome: 'failed', error: 'target_refused', statusCode: null });
-  });
-
-  it.each([
-    'https://127.0.0.1/',
-    'https://[::1]/',
-    'https://2130706433/',
-    'https://localhost/',
-    'http://partner.example/',
-  ])('refuses %s, which asks no resolver', async (url) => {
-    let asked = 0;
-    const resolve: ResolveAddresses = () => {
-      asked++;
-      return addresses('93.184.215.14')('');
-    };
-    const result = await send(senderWith({ allowPrivateTargets: false, resolve }), url);
-    expect([result.error, asked]).toEqual(['target_refused', 0]);
-  });
-
-  it('connects to the vetted address and resolves once, whatever the name says later', async () => {
-    let requests = 0;
-    const url = await http((_request, response) => {
-      requests++;
-      response.writeHead(200).end();
-    });
-    let asked = 0;
-    const resolve: ResolveAddresses = () => {
-      asked++;
-      return Promise.resolve([{ address: asked === 1 ? '127.0.0.1' : '192.0.2.1', family: 4 }]);
-    };
-    const sender = senderWith({ resolve });
-    const named = url.replace('127.0.0.1', 'partner.example');
-    expect((await send(sender, named)).outcome).toBe('delivered');
-    await new Promise((done) => setTimeout(done, 20));
-    // The same connection: vetted before, still going there.
-    expect((await send(sender, named)).outcome).toBe('delivered');
-    expect([requests, asked]).toEqual([2, 1]);
-  });
-});
-
 describe('an interruption', () => {
   it('cuts the attempt and is its outcome, unless the verdict is there', async () => {
     const hanging = await raw(() => undefined);

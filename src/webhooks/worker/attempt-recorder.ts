@@ -11,6 +11,7 @@ import {
   OutcomesRepository,
   type RecordedAttempt,
 } from './outcomes.repository.js';
+import { WebhookMetrics } from './webhook-metrics.js';
 import { verdictsOf } from './endpoint-verdicts.js';
 
 /** Records finished attempts, many at once, with the blocks and resets that follow from them, in one transaction. */
@@ -21,11 +22,14 @@ export class AttemptRecorder {
     private readonly outcomes: OutcomesRepository,
     private readonly audit: AuditLog,
     private readonly alerts: Alerts,
+    private readonly metrics: WebhookMetrics,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
   async record(owner: string, attempts: readonly FinishedAttempt[]): Promise<void> {
     const { recorded, blocked } = await this.transactions.run((tx) => this.write(tx, owner, attempts));
+    this.metrics.countAttempts(attempts);
+    this.metrics.countBlocks(blocked);
     this.log(attempts, recorded, blocked);
   }
 

@@ -4,9 +4,11 @@ import {
   Inject,
   Injectable,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Clock } from '../../common/clock.js';
+import { endsWithin } from '../../common/ends-within.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
@@ -35,7 +37,7 @@ const ENDPOINTS_PER_SWEEP = 1_000;
 /** Sends what is owed: one lane per endpoint, so that a hanging receiver fills its own slots only (D34). */
 @Injectable()
 export class DeliveryEngine
-  implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, BeforeApplicationShutdown
+  implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
 {
   private readonly terms: LeaseTerms;
   private readonly runner: LaneRunner<ClaimedDelivery>;
@@ -46,6 +48,7 @@ export class DeliveryEngine
   private readonly turns = new ClaimTurns(CLAIMS_AT_ONCE);
   private readonly nextLookMs = new Map<string, number>();
   private sweptTo = '';
+  private drained: Promise<void> = Promise.resolve();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -118,8 +121,19 @@ export class DeliveryEngine
     return this.performer.perform(delivery);
   }
 
-  /** Claims nothing more, lets attempts end for a while, and records the rest as interrupted (D30). */
+  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
+  onModuleDestroy(): void {
+    this.drained = this.drain().catch((error: unknown) => {
+      this.logger.warn({ event: 'webhook.drain_failed', err: error }, 'leases will lapse');
+    });
+  }
+
   async beforeApplicationShutdown(): Promise<void> {
+    await this.drained;
+  }
+
+  /** Claims nothing more, lets attempts end for a while, and records the rest as interrupted (D30). */
+  private async drain(): Promise<void> {
     this.performer.stop();
     this.looks.stop();
     const drained = this.runner.stop();
@@ -141,17 +155,5 @@ export class DeliveryEngine
     const found = await this.claims.endpointsWithDueDeliveries(this.sweptTo, ENDPOINTS_PER_SWEEP);
     this.sweptTo = found.length < ENDPOINTS_PER_SWEEP ? '' : (found.at(-1) ?? '');
     for (const endpointId of found) this.wake(endpointId);
-  }
-}
-
-async function endsWithin(work: Promise<void>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
-  try {
-    return await Promise.race([work.then(() => true as const), limit]);
-  } finally {
-    clearTimeout(timer);
   }
 }

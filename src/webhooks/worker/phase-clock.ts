@@ -40,8 +40,9 @@ export class PhaseClock {
   }
 
   private watchConnecting(socket: Socket, target: URL): void {
-    // Nobody looks up a literal, which is a target in development only.
-    this.enter(isIP(target.hostname.replace(/^\[|\]$/g, '')) === 0 ? 'dns' : 'connect');
+    // Nobody looks up a literal, which is a target in development only. By now the socket has begun.
+    const isLiteral = isIP(target.hostname.replace(/^\[|\]$/g, '')) !== 0;
+    this.enter(isLiteral ? 'connect' : 'dns', this.startedAt);
     socket.once('lookup', (error: Error | null) => this.enter(error ? null : 'connect'));
     socket.once('connect', () => this.enter(target.protocol === 'https:' ? 'tls' : null));
     socket.once('secureConnect', () => this.enter(null));

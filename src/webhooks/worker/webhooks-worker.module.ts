@@ -10,8 +10,10 @@ import { AttemptRecorder } from './attempt-recorder.js';
 import { BacklogRepository } from './backlog.repository.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { DeliveryEngine } from './delivery-engine.js';
+import { DeliveryCountsRepository } from './delivery-counts.repository.js';
 import { OutcomesRepository } from './outcomes.repository.js';
 import { ReplayRunner } from './replay-runner.js';
+import { WebhookMetrics } from './webhook-metrics.js';
 import { WebhookMaintenance } from './webhook-maintenance.js';
 import { WebhookWakeUpsProcessor } from './wake-ups.processor.js';
 import { WebhookSender } from './webhook-sender.js';
@@ -36,6 +38,8 @@ import { WebhookSender } from './webhook-sender.js';
     DeliveryEngine,
     ReplayRunner,
     BacklogRepository,
+    DeliveryCountsRepository,
+    WebhookMetrics,
     DailyPartitions,
     WebhookMaintenance,
     WebhookWakeUpsProcessor,
