@@ -4,6 +4,7 @@ import type { DatabaseServer } from '../service/database-server.js';
 export const STATEMENT_SETTINGS = {
   shared_preload_libraries: 'pg_stat_statements',
   'pg_stat_statements.max': 1_000,
+  'pg_stat_statements.track_planning': 'on',
 };
 
 /** One statement of one role since the last reset; times are of all its calls, inside PostgreSQL. */

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
-import type { SecretBox } from '../../infra/crypto/index.js';
 import { signWebhook } from '../signature.js';
 import type { ClaimedDelivery, LapsedLease } from './claimed-delivery.js';
 import type { ClaimsRepository, LeaseTerms } from './claims.repository.js';
 import type { AttemptResult, FinishedAttempt } from './finished-attempt.js';
 import type { Leases } from './leases.js';
+import type { OpenedSecrets } from './opened-secrets.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
@@ -15,7 +15,7 @@ export interface AttemptPerformerParts {
   readonly claims: ClaimsRepository;
   readonly batcher: OutcomeBatcher;
   readonly sender: WebhookSender;
-  readonly secrets: SecretBox;
+  readonly secrets: OpenedSecrets;
   readonly clock: Clock;
   readonly logger: Logger;
 }

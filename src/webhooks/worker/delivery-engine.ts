@@ -22,6 +22,7 @@ import type { ClaimedDelivery } from './claimed-delivery.js';
 import { ClaimsRepository, type LeaseTerms } from './claims.repository.js';
 import { Leases } from './leases.js';
 import { NextLooks } from './next-looks.js';
+import { OpenedSecrets } from './opened-secrets.js';
 import { OutcomeBatcher } from './outcome-batcher.js';
 import { WebhookSender } from './webhook-sender.js';
 
@@ -57,7 +58,7 @@ export class DeliveryEngine
     private readonly claims: ClaimsRepository,
     private readonly sender: WebhookSender,
     recorder: AttemptRecorder,
-    secrets: SecretBox,
+    box: SecretBox,
     clock: Clock,
   ) {
     const owner = `worker-${process.pid}-${randomUUID()}`;
@@ -76,6 +77,7 @@ export class DeliveryEngine
       logger,
     });
     const { terms, leases } = this;
+    const secrets = new OpenedSecrets(box);
     this.performer = new AttemptPerformer({ terms, leases, claims, batcher, sender, secrets, clock, logger });
     this.runner = new LaneRunner(this, {
       slotsPerLane: config.webhooks.concurrencyPerEndpoint,

@@ -206,17 +206,17 @@ const RECORD = `
         failed_at = CASE WHEN n.exhausted THEN n.ended_at ELSE d.failed_at END
     FROM next n
     WHERE d.id = n.id
-    RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number
+    -- everything of the attempt too: joining it again would cost the square of the batch
+    RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number, n.outcome, n.exhausted, n.ended_at,
+      n.latency_ms, n.status_code, n.error, n.phases, n.response_body, n.request_headers, n.response_headers
   ), logged AS (
     INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, status_code, latency_ms, error,
                                   phases, response_body, request_headers, response_headers)
-    SELECT r.id, r.endpoint_id, r.number, n.ended_at - n.latency_ms * interval '1 millisecond', n.outcome,
-           n.status_code, round(n.latency_ms)::int, n.error, n.phases::jsonb, n.response_body,
-           n.request_headers::jsonb, n.response_headers::jsonb
-    FROM recorded r JOIN next n ON n.id = r.id
+    SELECT id, endpoint_id, number, ended_at - latency_ms * interval '1 millisecond', outcome, status_code,
+           round(latency_ms)::int, error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb
+    FROM recorded
   )
-  SELECT r.id AS delivery_id, r.endpoint_id, r.kind, r.status, n.outcome, r.number, n.exhausted, n.ended_at
-  FROM recorded r JOIN next n ON n.id = r.id`;
+  SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`;
 
 function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
   const now = performance.now();
