@@ -14,6 +14,9 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
       ALTER TABLE webhook_deliveries ADD COLUMN replay_id text;
       CREATE INDEX webhook_deliveries_by_replay ON webhook_deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
       DROP INDEX webhook_deliveries_due_anywhere;
+      -- What is in flight: an index of a few rows, whatever waits or has ended.
+      CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (endpoint_id, lease_until)
+        WHERE lease_until IS NOT NULL;
 
       CREATE TABLE webhook_replays (
         id text PRIMARY KEY,
@@ -54,7 +57,7 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
     await runner.query(`
       DROP FUNCTION claim_webhook_deliveries (text, int, int, text, int);
       DROP TABLE alerts, webhook_replays;
-      DROP INDEX webhook_deliveries_by_replay;
+      DROP INDEX webhook_deliveries_by_replay, webhook_deliveries_leased;
       ALTER TABLE webhook_deliveries DROP COLUMN replay_id;
       CREATE INDEX webhook_deliveries_due_anywhere ON webhook_deliveries (next_attempt_at) WHERE status = 'pending';
       ALTER TABLE webhook_endpoints DROP COLUMN ramp_window, DROP COLUMN ramp_widened_at, DROP COLUMN discard_before;
@@ -65,8 +68,7 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
 /**
  * Leases due deliveries of one endpoint, and says when to look again, in one round trip. A function, because each of
  * its statements sees what was committed before it: claims of one endpoint take turns at the advisory lock, so the
- * number in flight is exact over all workers (D34). What is leased lies at the head of the due index, where it was
- * claimed from: counting there costs the same whatever lies behind it.
+ * number in flight is exact over all workers, attempts of discarded deliveries included (D34).
  */
 const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_webhook_deliveries (
@@ -96,10 +98,8 @@ const CLAIM_FUNCTION = `
       RETURN;
     END IF;
 
-    SELECT coalesce(endpoint.ramp_window, most_in_flight) - count(*) FILTER (WHERE head.lease_until > claim_time) INTO free
-    FROM (SELECT d.lease_until FROM webhook_deliveries d
-          WHERE d.endpoint_id = of_endpoint AND d.status = 'pending' AND d.next_attempt_at <= claim_time
-          ORDER BY d.next_attempt_at, d.id LIMIT most_in_flight * 8) AS head;
+    SELECT coalesce(endpoint.ramp_window, most_in_flight) - count(*) INTO free
+    FROM webhook_deliveries d WHERE d.endpoint_id = of_endpoint AND d.lease_until > claim_time;
     -- Full: whoever's attempt ends looks again, and the sweep finds the leases of the dead.
     IF free <= 0 THEN RETURN; END IF;
 

@@ -25,6 +25,13 @@ export interface DeliveryFilters {
   readonly createdBefore: string | undefined;
 }
 
+export interface DeliveryWithLog {
+  readonly delivery: WebhookDeliveryEntity;
+  readonly attempts: readonly LoggedAttempt[];
+  /** The bytes that are sent (D28). */
+  readonly body: string | null;
+}
+
 interface AttemptRow {
   number: number;
   started_at: Date;
@@ -158,10 +165,20 @@ export class WebhookDeliveriesRepository {
     return this.pages.list(query, options);
   }
 
+  /** The delivery with all that its log shows, of one snapshot: an attempt may be recorded meanwhile. */
+  async findWithLog(id: string): Promise<DeliveryWithLog | null> {
+    return this.manager.transaction('REPEATABLE READ', async (manager) => {
+      const delivery = await manager.findOneBy(WebhookDeliveryEntity, { id });
+      if (!delivery) return null;
+      const attempts = await this.attemptsOf(manager, id);
+      return { delivery, attempts, body: await this.bodyOf(manager, id) };
+    });
+  }
+
   /** The bytes that are sent (D28). */
-  async bodyOf(deliveryId: string): Promise<string | null> {
+  private async bodyOf(manager: EntityManager, deliveryId: string): Promise<string | null> {
     const { rows } = await sql<{ body: string | null }>(
-      this.manager,
+      manager,
       `SELECT coalesce(d.test_body, e.body) AS body
        FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id WHERE d.id = $1`,
       [deliveryId],
@@ -169,9 +186,9 @@ export class WebhookDeliveriesRepository {
     return rows[0]?.body ?? null;
   }
 
-  async attemptsOf(deliveryId: string): Promise<readonly LoggedAttempt[]> {
+  private async attemptsOf(manager: EntityManager, deliveryId: string): Promise<readonly LoggedAttempt[]> {
     const { rows } = await sql<AttemptRow>(
-      this.manager,
+      manager,
       `SELECT number, started_at, outcome, status_code, latency_ms, error, phases, request_headers, response_headers,
               response_body
        FROM webhook_attempts WHERE delivery_id = $1 ORDER BY number`,

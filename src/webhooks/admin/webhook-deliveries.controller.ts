@@ -62,10 +62,9 @@ export class WebhookDeliveriesController {
   @Get('deliveries/:id')
   @Answers(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
-    const delivery = await this.deliveries.find(id);
-    if (!delivery) throw new NotFound();
-    const [attempts, body] = await Promise.all([this.deliveries.attemptsOf(id), this.deliveries.bodyOf(id)]);
-    return toDeliveryWithAttemptsResponse(delivery, attempts, body);
+    const found = await this.deliveries.findWithLog(id);
+    if (!found) throw new NotFound();
+    return toDeliveryWithAttemptsResponse(found);
   }
 
   @Post('deliveries/:id/resend')

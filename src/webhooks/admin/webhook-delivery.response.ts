@@ -10,6 +10,7 @@ import {
   type DeliveryStatus,
   type LoggedAttempt,
 } from '../delivery.js';
+import type { DeliveryWithLog } from '../webhook-deliveries.repository.js';
 import { deliveryStatus, type WebhookDeliveryEntity } from '../webhook-delivery.entity.js';
 
 export class WebhookDeliveryResponse {
@@ -118,11 +119,11 @@ export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeli
   };
 }
 
-export function toDeliveryWithAttemptsResponse(
-  delivery: WebhookDeliveryEntity,
-  attempts: readonly LoggedAttempt[],
-  body: string | null,
-): WebhookDeliveryWithAttemptsResponse {
+export function toDeliveryWithAttemptsResponse({
+  delivery,
+  attempts,
+  body,
+}: DeliveryWithLog): WebhookDeliveryWithAttemptsResponse {
   return { ...toDeliveryResponse(delivery), attempts: attempts.map(toAttemptResponse), request_body: body };
 }
 
