@@ -75,7 +75,7 @@ const CLAIM_FUNCTION = `
     of_endpoint text, slots int, most_in_flight int, owner text, lease_ms int
   ) RETURNS TABLE (
     id text, event_type text, fence bigint, counted_attempts int, url text, secret text, previous_secret text,
-    body text, lapsed_ago_ms float8, lapsed_ran_ms float8, due_at timestamptz, next_look_ms float8
+    body text, lapsed_ago_ms float8, lapsed_ran_ms float8, due_at timestamptz, next_look_ms float8, room int
   ) LANGUAGE plpgsql AS $claim$
   #variable_conflict use_column
   DECLARE
@@ -123,20 +123,19 @@ const CLAIM_FUNCTION = `
       coalesce(d.test_body, (SELECT e.body FROM events e WHERE e.id = d.event_id)),
       (extract(epoch FROM claim_time - due.lease_until) * 1000)::float8,
       (extract(epoch FROM due.lease_until - due.claimed_at) * 1000)::float8,
-      d.next_attempt_at, NULL::float8;
+      d.next_attempt_at, NULL::float8, NULL::int;
     GET DIAGNOSTICS found_count = ROW_COUNT;
 
+    id := NULL;
+    room := free - found_count;
     -- With every slot taken nobody asks for the next due time: the end of an attempt does.
     IF found_count < least(slots, free) THEN
       SELECT d.next_attempt_at INTO look FROM webhook_deliveries d
       WHERE d.endpoint_id = of_endpoint AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= claim_time)
         AND (endpoint.discard_before IS NULL OR d.created_at >= endpoint.discard_before)
       ORDER BY d.next_attempt_at, d.id LIMIT 1;
-      IF FOUND THEN
-        id := NULL;
-        next_look_ms := extract(epoch FROM look - claim_time) * 1000;
-        RETURN NEXT;
-      END IF;
+      next_look_ms := extract(epoch FROM look - claim_time) * 1000;
     END IF;
+    RETURN NEXT;
   END
   $claim$`;

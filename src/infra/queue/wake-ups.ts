@@ -2,7 +2,7 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 
 const SETTLE_LIMIT_MS = 1_000;
-const GATHER_MS = 5;
+const GATHER_MS = 20;
 
 /** A wake-up's data: which lanes to look at. Ids only, never rows (architecture.md). */
 export interface WakeUpJob {
@@ -16,6 +16,7 @@ export interface WakeUpJob {
 export class WakeUps {
   private readonly pending = new Set<string>();
   private armed = false;
+  private lastLeftAt = -Infinity;
   private flushing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -23,14 +24,19 @@ export class WakeUps {
     private readonly logger: Logger,
   ) {}
 
-  /** Wakes the lane now. Requests of a few milliseconds leave as one job: adding and ending one costs PostgreSQL most. */
+  /**
+   * Wakes the lane now. The first request leaves at once, those of the next few milliseconds as one job: adding and
+   * ending jobs is what wake-ups cost PostgreSQL.
+   */
   request(lane: string): void {
     this.pending.add(lane);
     if (this.armed) return;
     this.armed = true;
+    const waitMs = Math.max(0, this.lastLeftAt + GATHER_MS - performance.now());
     setTimeout(() => {
+      this.lastLeftAt = performance.now();
       this.flushing = this.flushing.then(() => this.flush());
-    }, GATHER_MS);
+    }, waitMs);
   }
 
   /** Wakes the lane at `dueAt`. Repeating the same request makes no second job. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
+import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook } from '../signature.js';
 import type { ClaimedDelivery, LapsedLease } from './claimed-delivery.js';
 import type { ClaimsRepository, LeaseTerms } from './claims.repository.js';
@@ -37,13 +38,14 @@ export class AttemptPerformer {
     this.stopping = true;
   }
 
-  /** Resolves when the outcome is committed. */
-  async perform(delivery: ClaimedDelivery): Promise<void> {
+  /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
+  async perform(delivery: ClaimedDelivery): Promise<AttemptOutcome | null> {
     const { leases, batcher } = this.parts;
     const control = leases.hold(delivery);
     try {
       const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
       if (attempt) await batcher.add(finished(delivery, attempt));
+      return attempt?.outcome ?? null;
     } finally {
       leases.drop(delivery);
     }

@@ -23,11 +23,14 @@ export interface Claim {
   readonly deliveries: readonly ClaimedDelivery[];
   /** Milliseconds until the next look is worth it, 0 or less for now; null: somebody else asks, or nothing is owed. */
   readonly nextLookMs: number | null;
+  /** Nothing is due that was not claimed, and the window has room: no end of an attempt needs to look again. */
+  readonly isDrained: boolean;
 }
 
 interface LookRow {
   id: null;
-  next_look_ms: number;
+  next_look_ms: number | null;
+  room: number | null;
 }
 
 interface ClaimRow {
@@ -74,6 +77,7 @@ export class ClaimsRepository {
     return {
       deliveries: claimed.map((row) => toClaimedDelivery(endpointId, row)),
       nextLookMs: look?.next_look_ms ?? null,
+      isDrained: claimed.length < slots && (look?.room ?? 0) > 0,
     };
   }
 

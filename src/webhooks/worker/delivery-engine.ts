@@ -12,7 +12,13 @@ import { endsWithin } from '../../common/ends-within.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { InjectWakeUps, LaneRunner, type LaneWork, WakeUps } from '../../infra/queue/index.js';
+import {
+  InjectWakeUps,
+  LaneRunner,
+  type LaneWork,
+  type LookAfterwards,
+  WakeUps,
+} from '../../infra/queue/index.js';
 import { Sweeper } from '../../infra/sweeping/index.js';
 import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
 import { AttemptPerformer } from './attempt-performer.js';
@@ -48,8 +54,9 @@ export class DeliveryEngine
   private readonly performer: AttemptPerformer;
   private readonly turns = new ClaimTurns(CLAIMS_AT_ONCE);
   private readonly nextLookMs = new Map<string, number>();
+  private readonly drained = new Set<string>();
   private sweptTo = '';
-  private drained: Promise<void> = Promise.resolve();
+  private draining: Promise<void> = Promise.resolve();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -103,11 +110,13 @@ export class DeliveryEngine
   }
 
   async claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
-    const { deliveries, nextLookMs } = await this.turns.take(() =>
+    const { deliveries, nextLookMs, isDrained } = await this.turns.take(() =>
       this.claims.claim(this.terms, endpointId, slots),
     );
     if (nextLookMs === null) this.nextLookMs.delete(endpointId);
     else this.nextLookMs.set(endpointId, nextLookMs);
+    if (isDrained) this.drained.add(endpointId);
+    else this.drained.delete(endpointId);
     return deliveries;
   }
 
@@ -119,19 +128,30 @@ export class DeliveryEngine
     return Promise.resolve(waitMs === undefined ? null : new Date(Date.now() + waitMs));
   }
 
-  perform(delivery: ClaimedDelivery): Promise<void> {
-    return this.performer.perform(delivery);
+  /**
+   * Looks again afterwards, unless the last look left nothing: who took an endpoint's last slot always does, so
+   * whoever found none may rely on it. A failure has made something due later.
+   */
+  async perform(delivery: ClaimedDelivery): Promise<LookAfterwards> {
+    const outcome = await this.performer.perform(delivery);
+    return outcome === 'delivered' && this.drained.has(delivery.endpointId) ? 'enough' : 'look';
+  }
+
+  /** The lane has no work under way. */
+  forget(endpointId: string): void {
+    this.drained.delete(endpointId);
+    this.nextLookMs.delete(endpointId);
   }
 
   /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
   onModuleDestroy(): void {
-    this.drained = this.drain().catch((error: unknown) => {
+    this.draining = this.drain().catch((error: unknown) => {
       this.logger.warn({ event: 'webhook.drain_failed', err: error }, 'leases will lapse');
     });
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.drained;
+    await this.draining;
   }
 
   /** Claims nothing more, lets attempts end for a while, and records the rest as interrupted (D30). */
