@@ -1,24 +1,25 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|audit|call-log|catalog|orders|esims|topups|wallet|providers|wholesale|lifecycle|events|webhooks';
+  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|wholesale|lifecycle|events|webhooks';
 
-/** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling). */
+/** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
   auth: [],
   audit: ['auth'],
+  alerts: ['auth'],
   partners: ['auth', 'audit'],
-  'api-keys': ['auth', 'audit', 'partners'],
+  'api-keys': ['auth', 'audit', 'alerts', 'partners'],
   'call-log': ['auth', 'partners', 'api-keys'],
   catalog: ['auth', 'audit', 'partners'],
   providers: ['catalog'],
   wholesale: ['auth', 'audit', 'catalog', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
-  wallet: ['auth', 'audit', 'partners'],
-  orders: ['auth', 'audit', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
+  wallet: ['auth', 'audit', 'alerts', 'partners'],
+  orders: ['auth', 'audit', 'alerts', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
   topups: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
   lifecycle: ['esims', 'orders', 'topups', 'providers'],
-  webhooks: ['auth', 'audit', 'events', 'partners'],
+  webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };
 
 const featureRules = Object.entries(MAY_USE).map(([feature, allowed]) => ({

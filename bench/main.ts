@@ -8,6 +8,7 @@ import { benchOrders } from './orders.js';
 import { RESULTS } from './places.js';
 import { type MachineFacts, readMachineFacts, renderMachine } from './report/machine.js';
 import { renderSection, type Section } from './report/report.js';
+import { benchWebhooks } from './webhooks.js';
 
 type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Section[]>;
 
@@ -15,6 +16,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   catalog: benchCatalog,
   orders: benchOrders,
   memory: benchMemory,
+  webhooks: benchWebhooks,
 };
 
 const cleanups = new Cleanups();

@@ -1,10 +1,17 @@
 import { parseArgs } from 'node:util';
 
-export const SUBJECTS = ['catalog', 'orders', 'memory'] as const;
+export const SUBJECTS = ['catalog', 'orders', 'memory', 'webhooks'] as const;
 export type Subject = (typeof SUBJECTS)[number];
+
+export const WEBHOOK_PARTS = ['throughput', 'latency', 'hanging', 'backlog', 'history'] as const;
+export type WebhookPartName = (typeof WEBHOOK_PARTS)[number];
 
 export interface BenchOptions {
   readonly subjects: readonly Subject[];
+  /** Of `webhooks`; null for all of them. */
+  readonly part: WebhookPartName | null;
+  /** Less work as well as less time. */
+  readonly quick: boolean;
   readonly rounds: number;
   readonly warmupMs: number;
   readonly roundMs: number;
@@ -13,15 +20,17 @@ export interface BenchOptions {
   readonly profile: boolean;
 }
 
-export const HELP = `npm run bench -- [catalog | orders | memory | all] [options]
+export const HELP = `npm run bench -- [catalog | orders | memory | webhooks | all] [options]
 
   catalog   GET /v1/catalog against a bare Fastify server that answers the same payload
   orders    POST /v1/orders against a loop that repeats its SQL with nothing but pg; order to webhook
   memory    what the processes hold, idle and under load
+  webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; who slows whom
   all       everything (default)
 
   --quick            fewer and shorter rounds: a look, not a result
   --rounds N         rounds of every figure (7; quick 3)
+  --part NAME        of webhooks: throughput, latency, hanging, backlog or history (all of them)
   --connections N    connections of the load generator (64)
   --profile          write a CPU profile of each service process to bench/results
   --help
@@ -42,11 +51,14 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
       help: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       connections: { type: 'string', default: '64' },
+      part: { type: 'string' },
     },
   });
   if (values.help) return null;
   return {
     subjects: toSubjects(positionals),
+    part: toPart(values.part),
+    quick: values.quick,
     rounds: toCount('--rounds', values.rounds ?? (values.quick ? '3' : '7')),
     warmupMs: values.quick ? 500 : 1_000,
     roundMs: values.quick ? 2_000 : 5_000,
@@ -62,6 +74,13 @@ function toSubjects(positionals: readonly string[]): readonly Subject[] {
   const subject = SUBJECTS.find((candidate) => candidate === name);
   if (!subject) throw new Error(`unknown subcommand "${name}"; one of: ${SUBJECTS.join(', ')}, all`);
   return [subject];
+}
+
+function toPart(name: string | undefined): WebhookPartName | null {
+  if (name === undefined) return null;
+  const part = WEBHOOK_PARTS.find((candidate) => candidate === name);
+  if (!part) throw new Error(`unknown part "${name}"; one of: ${WEBHOOK_PARTS.join(', ')}`);
+  return part;
 }
 
 function toCount(option: string, text: string): number {

@@ -3,6 +3,7 @@ import { CreateIdempotencyAndCallLog1763700000002 } from './1763700000002-create
 import { CreateCatalog1763700000003 } from './1763700000003-create-catalog.js';
 import { CreateOrdersAndEsims1763700000004 } from './1763700000004-create-orders-and-esims.js';
 import { CreateEventsAndWebhooks1763700000005 } from './1763700000005-create-events-and-webhooks.js';
+import { PaceWebhooksAndReplay1763700000006 } from './1763700000006-pace-webhooks-and-replay.js';
 import { CreateWallets1763700000007 } from './1763700000007-create-wallets.js';
 import { CreateTopups1763700000008 } from './1763700000008-create-topups.js';
 import { CreateUpstreamPace1763700000009 } from './1763700000009-create-upstream-pace.js';
@@ -16,6 +17,7 @@ export const MIGRATIONS = [
   CreateCatalog1763700000003,
   CreateOrdersAndEsims1763700000004,
   CreateEventsAndWebhooks1763700000005,
+  PaceWebhooksAndReplay1763700000006,
   CreateWallets1763700000007,
   CreateTopups1763700000008,
   CreateUpstreamPace1763700000009,

@@ -2,10 +2,12 @@ import { type Spread, spreadOf } from './statistics.js';
 
 export interface Row extends Spread {
   readonly figure: string;
-  /** `x` for a ratio. */
+  /** `x` for a ratio, empty for a number. */
   readonly unit: string;
   /** The least that a ratio should be. */
   readonly target?: number;
+  /** The most that a figure should be. */
+  readonly limit?: number;
 }
 
 /** The outcome of one subcommand. */
@@ -27,11 +29,10 @@ export function renderSection({ title, notes, rows }: Section): string {
     ...rows
       .filter((one) => one.rounds > 0)
       .map((one) => [
-        `${one.figure}${one.unit === 'x' ? '' : ` (${one.unit})`}`,
+        `${one.figure}${one.unit === 'x' || one.unit === '' ? '' : ` (${one.unit})`}`,
         ...[one.median, one.min, one.max].map(format),
         String(one.rounds),
-        one.target === undefined ? '' : format(one.target),
-        one.target === undefined ? '' : one.median >= one.target ? 'met' : 'MISSED',
+        ...verdictOf(one),
       ]),
   ];
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((line) => line[column]!.length)));
@@ -42,6 +43,13 @@ export function renderSection({ title, notes, rows }: Section): string {
       .trimEnd(),
   );
   return [`\n${title}`, ...table, ...notes.map((note) => `  ${note}`)].join('\n');
+}
+
+/** What was wanted of the median, and whether it is so. */
+function verdictOf({ median, target, limit }: Row): [string, string] {
+  if (target !== undefined) return [`>= ${format(target)}`, median >= target ? 'met' : 'MISSED'];
+  if (limit !== undefined) return [`<= ${format(limit)}`, median <= limit ? 'met' : 'MISSED'];
+  return ['', ''];
 }
 
 function format(value: number): string {

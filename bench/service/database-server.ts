@@ -14,7 +14,8 @@ const STATEMENT_LOG = 'statements';
 export class DatabaseServer {
   private constructor(private readonly postgres: EmbeddedPostgres) {}
 
-  static async start(): Promise<DatabaseServer> {
+  /** @param settings of the server, on top of the service's own */
+  static async start(settings: Readonly<Record<string, string | number>> = {}): Promise<DatabaseServer> {
     mkdirSync(DATA, { recursive: true });
     const postgres = await startEmbeddedPostgres({
       dataDir: path.join(DATA, 'postgres'),
@@ -25,6 +26,7 @@ export class DatabaseServer {
         log_filename: STATEMENT_LOG,
         log_rotation_age: 0,
         log_rotation_size: 0,
+        ...settings,
       },
     });
     return new DatabaseServer(postgres);
@@ -33,6 +35,11 @@ export class DatabaseServer {
   /** The log that `ALTER DATABASE ... SET log_statement = 'all'` writes to. */
   get statementLog(): string {
     return path.join(DATA, 'postgres/log', `${STATEMENT_LOG}.json`);
+  }
+
+  /** As superuser. @param database `postgres` when omitted */
+  url(database?: string): string {
+    return this.postgres.url(database);
   }
 
   /** A migrated database with the Sandbox catalogue; answers its URL. */

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { ApiKeysController } from './admin/api-keys.controller.js';
@@ -8,6 +9,7 @@ import { KeyIssuer } from './key-issuer.js';
 import { KeyUsesRepository } from './key-uses.repository.js';
 import { RevokeKey } from './revoke-key.js';
 import { RotateKey } from './rotate-key.js';
+import { ExpiringKeys } from './worker/expiring-keys.js';
 
 @Module({
   imports: [PartnersModule],
@@ -15,6 +17,10 @@ import { RotateKey } from './rotate-key.js';
   exports: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
 })
 export class ApiKeysModule {}
+
+/** Warnings, in the worker. */
+@Module({ imports: [ApiKeysModule, AlertsModule], providers: [ExpiringKeys] })
+export class ApiKeysWorkerModule {}
 
 /** Administration of keys, on the admin port. */
 @Module({

@@ -57,6 +57,17 @@ export class ApiKeysRepository {
     return rows[0]!.active;
   }
 
+  /** Valid keys after `after`, in id order, that expire within `days`; those in the grace of a rotation do not count. */
+  async listExpiring(tx: Tx, days: number, after: string, limit: number): Promise<ApiKeyEntity[]> {
+    return tx.manager
+      .createQueryBuilder(ApiKeyEntity, 'k')
+      .where('k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at > now()')
+      .andWhere(`k.expires_at <= now() + :days * interval '1 day' AND k.id > :after`, { days, after })
+      .orderBy('k.id')
+      .limit(limit)
+      .getMany();
+  }
+
   async findById(tx: Tx, partnerId: string, id: string): Promise<ApiKeyEntity | null> {
     return tx.manager.findOneBy(ApiKeyEntity, { id, partnerId });
   }

@@ -1,6 +1,6 @@
 import { ApiKeyEntity } from './api-key.entity.js';
 
-export { ApiKeysAdminModule, ApiKeysModule } from './api-keys.module.js';
+export { ApiKeysAdminModule, ApiKeysModule, ApiKeysWorkerModule } from './api-keys.module.js';
 export { ApiKeysRepository, type KeyTerms } from './api-keys.repository.js';
 export { type IssuedKey, KeyIssuer, MAX_ACTIVE_KEYS } from './key-issuer.js';
 export { keyPrefix } from './key-material.js';

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { API_DOCUMENT_PATHS, serveApiDocuments } from './api-documents.js';
+import { AlertsAdminModule } from '../alerts/index.js';
 import { ApiKeysAdminModule } from '../api-keys/index.js';
 import { AuditAdminModule } from '../audit/index.js';
 import { AdminAuthModule, AdminGate } from '../auth/index.js';
@@ -26,6 +27,7 @@ import type { ProcessResources } from './process-resources.js';
     PartnersAdminModule,
     ApiKeysAdminModule,
     AuditAdminModule,
+    AlertsAdminModule,
     CallLogAdminModule,
     OrdersAdminModule,
     TopupsAdminModule,

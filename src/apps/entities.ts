@@ -1,3 +1,4 @@
+import { ALERT_ENTITIES } from '../alerts/index.js';
 import { API_KEY_ENTITIES } from '../api-keys/index.js';
 import { AUDIT_ENTITIES } from '../audit/index.js';
 import { CALL_LOG_ENTITIES } from '../call-log/index.js';
@@ -13,6 +14,7 @@ import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
 
 /** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const ENTITIES = [
+  ...ALERT_ENTITIES,
   ...API_KEY_ENTITIES,
   ...AUDIT_ENTITIES,
   ...CALL_LOG_ENTITIES,

@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics } from 'prom-client';
 import type { ProcessResources } from './process-resources.js';
 import type { RunningApp } from './http-app.js';
 
@@ -17,12 +17,11 @@ interface OpsAnswer {
 
 /** Liveness, readiness and metrics of a process. */
 export class OpsProbe {
-  readonly registry = new Registry();
   private ready = false;
 
   constructor(private readonly process: ProcessResources) {
-    this.registry.setDefaultLabels({ role: process.role });
-    collectDefaultMetrics({ register: this.registry });
+    process.metrics.setDefaultLabels({ role: process.role });
+    collectDefaultMetrics({ register: process.metrics });
   }
 
   /** Until this is called, and again once a stop has begun, `/readyz` answers 503. */
@@ -44,9 +43,18 @@ export class OpsProbe {
     if (path === '/livez') return plain(200, 'ok');
     if (path === '/readyz') return this.readiness();
     if (path === '/metrics') {
-      return { status: 200, contentType: this.registry.contentType, body: await this.registry.metrics() };
+      return this.metrics();
     }
     return plain(404, 'not found');
+  }
+
+  private async metrics(): Promise<OpsAnswer> {
+    const { metrics } = this.process;
+    try {
+      return { status: 200, contentType: metrics.contentType, body: await metrics.metrics() };
+    } catch {
+      return plain(503, 'the database does not answer');
+    }
   }
 
   private async readiness(): Promise<OpsAnswer> {

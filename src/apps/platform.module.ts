@@ -7,6 +7,7 @@ import { DatabaseModule } from '../infra/database/index.js';
 import { EnvelopeInterceptor, StrictInputInterceptor, StrictValidationPipe } from '../infra/http/index.js';
 import { IdempotencyModule } from '../infra/idempotency/index.js';
 import { LoggerModule } from '../infra/logging/index.js';
+import { MetricsModule } from '../infra/metrics/index.js';
 import { QueueModule } from '../infra/queue/index.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -19,6 +20,7 @@ export class PlatformModule {
       imports: [
         ConfigModule.of(process.config),
         LoggerModule.of(process.logger),
+        MetricsModule.of(process.metrics),
         DatabaseModule.of(process.dataSource, process.edgePool),
         QueueModule.of(process.queue),
         CryptoModule,

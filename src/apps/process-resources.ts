@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { Pool } from 'pg';
+import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import type { AppConfig } from '../config/index.js';
@@ -18,6 +19,8 @@ export interface ProcessResources {
   readonly dataSource: DataSource;
   readonly edgePool: Pool;
   readonly queue: QueueConnection;
+  /** What `/metrics` shows. */
+  readonly metrics: Registry;
   /** To be called after every app is closed. */
   close(): Promise<void>;
 }
@@ -65,6 +68,7 @@ export async function openProcess(config: AppConfig, role: Role, logger?: Logger
     dataSource,
     edgePool,
     queue,
+    metrics: new Registry(),
     close: async () => {
       await queue.close();
       await edgePool.end();

@@ -1,6 +1,7 @@
 import { BullRegistrar } from '@nestjs/bullmq';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { ApiKeysWorkerModule } from '../api-keys/index.js';
 import { CallLogWorkerModule } from '../call-log/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
@@ -26,6 +27,7 @@ import type { ProcessResources } from './process-resources.js';
     WebhooksCoreModule,
     WebhooksWorkerModule,
     CallLogWorkerModule,
+    ApiKeysWorkerModule,
     WholesaleWorkerModule,
   ],
 })

@@ -15,6 +15,7 @@ export type IdPrefix =
   | 'req'
   | 'rpl'
   | 'aud'
+  | 'alr'
   | 'syn'
   | 'prv';
 

@@ -39,6 +39,10 @@ export interface WebhookConfig {
   readonly blocksBeforeDisable: number;
   readonly concurrencyPerEndpoint: number;
   readonly allowPrivateTargets: boolean;
+  /** New deliveries a second that one replay makes. */
+  readonly replayPerSecond: number;
+  /** Whole days that attempts are kept, besides today. */
+  readonly attemptRetentionDays: number;
 }
 
 export interface ProvisioningConfig {
@@ -151,6 +155,8 @@ function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig 
     blocksBeforeDisable: read.integer('WEBHOOK_BLOCKS_BEFORE_DISABLE', 5, { min: 1, max: 1_000 }),
     concurrencyPerEndpoint: read.integer('WEBHOOK_CONCURRENCY_PER_ENDPOINT', 16, COUNTS),
     allowPrivateTargets,
+    replayPerSecond: read.integer('WEBHOOK_REPLAY_PER_SECOND', 100, COUNTS),
+    attemptRetentionDays: read.integer('WEBHOOK_ATTEMPT_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),
   };
 }
 

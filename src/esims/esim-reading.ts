@@ -78,6 +78,10 @@ function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderEsimReading): 
   return totalBytes < esim.totalBytes && asOf.getTime() < esim.toppedUpAt.getTime() + TOPUP_LAG_MS;
 }
 
+function saysExpired(esim: EsimEntity, reading: ProviderEsimReading): boolean {
+  return reading.status === 'expired' && !isBehind(esim, reading);
+}
+
 function showsUse({ status, usedBytes, activatedAt }: ProviderEsimReading): boolean {
   if (status === 'active' || status === 'depleted' || (usedBytes ?? 0) > 0) return true;
   return status !== 'issued' && activatedAt !== null;
@@ -130,7 +134,7 @@ function statusAfter(
 ): EsimStatus {
   if (esim.status === 'canceled' || reading.status === 'canceled') return 'canceled';
   if (esim.status === 'expired') return 'expired';
-  if (reading.status === 'expired' && !isBehind(esim, reading)) return 'expired';
+  if (saysExpired(esim, reading)) return 'expired';
   const isSuspended = isNewest ? reading.status === 'suspended' : esim.status === 'suspended';
   if (isSuspended) return 'suspended';
   if (activatedAt === null) return 'issued';
@@ -169,7 +173,7 @@ function endAfter(esim: EsimEntity, { reading, askedAt }: EsimReading, findings:
   const ends = [
     expiryAfter(hadEnded ? { ...esim, expiresAt: null } : esim, reading, findings),
     hadEnded ? esim.expiresAt : null,
-    reading.status === 'expired' ? askedAt : null,
+    saysExpired(esim, reading) ? askedAt : null,
   ].filter((end) => end !== null);
   return ends.length === 0 ? null : ends.reduce((first, end) => earlier(first, end));
 }

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { FindEndpoint } from './find-endpoint.js';
-import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 import {
   type EndpointChange,
@@ -16,7 +15,6 @@ export class ChangeEndpoint {
   constructor(
     private readonly find: FindEndpoint,
     private readonly endpoints: WebhookEndpointsRepository,
-    private readonly deliveries: WebhookDeliveriesRepository,
     private readonly audit: AuditLog,
   ) {}
 
@@ -45,14 +43,12 @@ export class ChangeEndpoint {
   /** Discards what is undelivered; the log stays. @throws NotFound */
   async delete(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<void> {
     await this.find.getForDeletion(tx, key);
-    const discarded = await this.deliveries.discard(tx, key.id);
     await this.endpoints.markDeleted(tx, key.id);
     await this.audit.record(tx, {
       ...by,
       action: 'webhook_endpoint.deleted',
       partnerId: key.partnerId,
       subjectId: key.id,
-      details: { discarded },
     });
   }
 }

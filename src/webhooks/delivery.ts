@@ -28,5 +28,17 @@ export interface LoggedAttempt {
   readonly statusCode: number | null;
   readonly latencyMs: number;
   readonly error: string | null;
+  readonly phases: LoggedPhases | null;
+  readonly requestHeaders: Readonly<Record<string, string>> | null;
+  readonly responseHeaders: Readonly<Record<string, string>> | null;
   readonly responseBody: string | null;
+}
+
+/** Milliseconds of the phases of an attempt, as the log keeps them; see `AttemptPhases` of the worker. */
+export interface LoggedPhases {
+  readonly dns_ms: number | null;
+  readonly connect_ms: number | null;
+  readonly tls_ms: number | null;
+  readonly first_byte_ms: number | null;
+  readonly total_ms: number;
 }

@@ -1,5 +1,6 @@
 import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
+import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 export { WebhooksAdminModule } from './admin/webhooks-admin.module.js';
 export {
@@ -23,4 +24,4 @@ export { WebhooksCoreModule } from './webhooks-core.module.js';
 export { WebhooksWorkerModule } from './worker/webhooks-worker.module.js';
 
 /** For the DataSource: entities are listed by hand. */
-export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity];
+export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity, WebhookReplayEntity];

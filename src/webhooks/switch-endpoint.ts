@@ -34,14 +34,14 @@ export class SwitchEndpoint {
   ): Promise<WebhookEndpointEntity> {
     const before = await this.find.getForChange(tx, key);
     if (before.enabled) return before;
-    const details = await this.settleBacklog(tx, key.id, choice);
+    const settled = await this.settleBacklog(tx, key.id, choice);
     await this.endpoints.enable(tx, key.id);
     await this.audit.record(tx, {
       ...by,
       action: 'webhook_endpoint.enabled',
       partnerId: key.partnerId,
       subjectId: key.id,
-      details: { ...choice, ...details },
+      details: { ...choice, ...settled },
     });
     tx.afterCommit(() => this.wakeUps.request(key.id));
     return this.find.getById(key, tx);
@@ -63,7 +63,7 @@ export class SwitchEndpoint {
   }
 
   private async settleBacklog(tx: Tx, id: string, choice: BacklogChoice): Promise<Record<string, number>> {
-    const discarded = choice.held === 'discard' ? await this.deliveries.discard(tx, id) : 0;
+    const discarded = choice.held === 'discard' ? await this.endpoints.giveUpBacklog(tx, id) : 0;
     if (choice.held === 'release') await this.deliveries.makeDue(tx, id);
     const resent = choice.failed === 'resend' ? await this.deliveries.resendFailed(tx, id) : 0;
     return { discarded, resent };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import type { Page } from '../common/page.js';
 import type { RecordedEvent } from '../events/index.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
@@ -9,8 +9,10 @@ import {
   type DeliveryEventType,
   type DeliveryStatus,
   type LoggedAttempt,
+  type LoggedPhases,
   TEST_EVENT_TYPE,
 } from './delivery.js';
+import { STATUS_CONDITIONS } from './delivery-conditions.js';
 import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
 import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 
@@ -23,6 +25,13 @@ export interface DeliveryFilters {
   readonly createdBefore: string | undefined;
 }
 
+export interface DeliveryWithLog {
+  readonly delivery: WebhookDeliveryEntity;
+  readonly attempts: readonly LoggedAttempt[];
+  /** The bytes that are sent (D28). */
+  readonly body: string | null;
+}
+
 interface AttemptRow {
   number: number;
   started_at: Date;
@@ -30,6 +39,9 @@ interface AttemptRow {
   status_code: number | null;
   latency_ms: number;
   error: string | null;
+  phases: LoggedPhases | null;
+  request_headers: Record<string, string> | null;
+  response_headers: Record<string, string> | null;
   response_body: string | null;
 }
 
@@ -130,21 +142,6 @@ export class WebhookDeliveriesRepository {
     );
   }
 
-  /**
-   * Gives up what is owed; answers how many. The lease of an attempt under way is left, so that its outcome is
-   * still logged, and counted when it is a 2xx.
-   */
-  async discard(tx: Tx, endpointId: string): Promise<number> {
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
-       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
-                             WHERE endpoint_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE))`,
-      [endpointId],
-    );
-    return affected;
-  }
-
   async find(id: string, tx?: Tx): Promise<WebhookDeliveryEntity | null> {
     return (tx?.manager ?? this.manager).findOneBy(WebhookDeliveryEntity, { id });
   }
@@ -157,8 +154,8 @@ export class WebhookDeliveriesRepository {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
       .where('t.endpoint_id = :endpointId', { endpointId });
-    whereStatus(query, filters.status);
-    const { eventType, eventId, createdAfter, createdBefore } = filters;
+    const { status, eventType, eventId, createdAfter, createdBefore } = filters;
+    if (status !== undefined) query.andWhere(STATUS_CONDITIONS[status]);
     if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
     if (eventId !== undefined) query.andWhere('t.event_id = :eventId', { eventId });
     if (createdAfter !== undefined)
@@ -168,10 +165,32 @@ export class WebhookDeliveriesRepository {
     return this.pages.list(query, options);
   }
 
-  async attemptsOf(deliveryId: string): Promise<readonly LoggedAttempt[]> {
+  /** The delivery with all that its log shows, of one snapshot: an attempt may be recorded meanwhile. */
+  async findWithLog(id: string): Promise<DeliveryWithLog | null> {
+    return this.manager.transaction('REPEATABLE READ', async (manager) => {
+      const delivery = await manager.findOneBy(WebhookDeliveryEntity, { id });
+      if (!delivery) return null;
+      const attempts = await this.attemptsOf(manager, id);
+      return { delivery, attempts, body: await this.bodyOf(manager, id) };
+    });
+  }
+
+  /** The bytes that are sent (D28). */
+  private async bodyOf(manager: EntityManager, deliveryId: string): Promise<string | null> {
+    const { rows } = await sql<{ body: string | null }>(
+      manager,
+      `SELECT coalesce(d.test_body, e.body) AS body
+       FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id WHERE d.id = $1`,
+      [deliveryId],
+    );
+    return rows[0]?.body ?? null;
+  }
+
+  private async attemptsOf(manager: EntityManager, deliveryId: string): Promise<readonly LoggedAttempt[]> {
     const { rows } = await sql<AttemptRow>(
-      this.manager,
-      `SELECT number, started_at, outcome, status_code, latency_ms, error, response_body
+      manager,
+      `SELECT number, started_at, outcome, status_code, latency_ms, error, phases, request_headers, response_headers,
+              response_body
        FROM webhook_attempts WHERE delivery_id = $1 ORDER BY number`,
       [deliveryId],
     );
@@ -182,20 +201,10 @@ export class WebhookDeliveriesRepository {
       statusCode: row.status_code,
       latencyMs: row.latency_ms,
       error: row.error,
+      phases: row.phases,
+      requestHeaders: row.request_headers,
+      responseHeaders: row.response_headers,
       responseBody: row.response_body,
     }));
   }
-}
-
-const OF_DISABLED_ENDPOINT =
-  'EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = t.endpoint_id AND NOT w.enabled)';
-
-function whereStatus(
-  query: SelectQueryBuilder<WebhookDeliveryEntity>,
-  status: DeliveryStatus | undefined,
-): void {
-  if (status === undefined) return;
-  query.andWhere('t.status = :status', { status: status === 'held' ? 'pending' : status });
-  if (status === 'held') query.andWhere(OF_DISABLED_ENDPOINT);
-  if (status === 'pending') query.andWhere(`NOT ${OF_DISABLED_ENDPOINT}`);
 }

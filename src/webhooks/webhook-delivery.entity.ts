@@ -29,6 +29,15 @@ export class WebhookDeliveryEntity {
   })
   endpointEnabled!: boolean;
 
+  /** Given up by one row of the endpoint (D32, DELETE); the worker writes it down later. */
+  @VirtualColumn({
+    type: 'boolean',
+    query: (alias) =>
+      `SELECT coalesce(${alias}.created_at < w.discard_before, false)
+       FROM webhook_endpoints w WHERE w.id = ${alias}.endpoint_id`,
+  })
+  givenUp!: boolean;
+
   /** Attempts made, interrupted ones included. */
   @Column({ name: 'attempt_count', type: 'int' })
   attemptCount!: number;
@@ -43,7 +52,9 @@ export class WebhookDeliveryEntity {
   deliveredAt!: Date | null;
 }
 
-/** `held` is derived, so that the switch writes one row and not a backlog (D32). */
+/** `held` and `discarded` are derived, so that a switch writes one row and not a backlog (D32). */
 export function deliveryStatus(delivery: WebhookDeliveryEntity): DeliveryStatus {
-  return delivery.status === 'pending' && !delivery.endpointEnabled ? 'held' : delivery.status;
+  if (delivery.status !== 'pending') return delivery.status;
+  if (delivery.givenUp) return 'discarded';
+  return delivery.endpointEnabled ? 'pending' : 'held';
 }

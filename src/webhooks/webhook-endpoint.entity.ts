@@ -50,6 +50,17 @@ export class WebhookEndpointEntity {
   @Column({ name: 'consecutive_blocks', type: 'int' })
   consecutiveBlocks!: number;
 
+  /** Attempts in flight that a receiver which comes back may get; null: as many as the setting says (D31, D32). */
+  @Column({ name: 'ramp_window', type: 'int', nullable: true })
+  rampWindow!: number | null;
+
+  @Column({ name: 'ramp_widened_at', type: 'timestamptz', nullable: true })
+  rampWidenedAt!: Date | null;
+
+  /** Pending deliveries created before this are discarded. */
+  @Column({ name: 'discard_before', type: 'timestamptz', nullable: true, select: false })
+  discardBefore!: Date | null;
+
   @Column({ name: 'disabled_reason', type: 'text', nullable: true })
   disabledReason!: DisabledReason | null;
 

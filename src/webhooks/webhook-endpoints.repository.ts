@@ -60,7 +60,7 @@ export class WebhookEndpointsRepository {
 
   /**
    * As `findForChange`, and waits for transactions that owe deliveries to the endpoint, while new ones wait for
-   * us: none can slip in between "discard what is owed" and "deleted".
+   * us: none can owe a delivery to an endpoint that is deleted.
    */
   async findForDeletion(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity | null> {
     return tx.manager.findOne(WebhookEndpointEntity, {
@@ -86,9 +86,29 @@ export class WebhookEndpointsRepository {
     await this.set(tx, id, change);
   }
 
-  /** D32: the count starts again; a block that is still running ends. */
+  /** D32: the count starts again, a block that is still running ends, and what is owed goes out slowly at first. */
   async enable(tx: Tx, id: string): Promise<void> {
-    await this.set(tx, id, { enabled: true, consecutiveBlocks: 0, blockedUntil: null, disabledReason: null });
+    await this.set(tx, id, {
+      enabled: true,
+      consecutiveBlocks: 0,
+      blockedUntil: null,
+      disabledReason: null,
+      rampWindow: 1,
+      rampWidenedAt: null,
+    });
+  }
+
+  /** Everything owed until now is discarded, by one row whatever the backlog (D32); answers how many. */
+  async giveUpBacklog(tx: Tx, id: string): Promise<number> {
+    // The transaction's time: what it makes itself is not older than the call.
+    await this.set(tx, id, { discardBefore: () => 'now()' });
+    const { rows } = await sql<{ count: number }>(
+      tx.manager,
+      `SELECT count(*)::int AS count FROM webhook_deliveries
+       WHERE endpoint_id = $1 AND status = 'pending' AND created_at < now()`,
+      [id],
+    );
+    return rows[0]!.count;
   }
 
   async disable(tx: Tx, id: string): Promise<void> {
@@ -112,10 +132,11 @@ export class WebhookEndpointsRepository {
     await this.set(tx, id, { previousSecret: null, previousSecretUntil: null });
   }
 
-  /** The row stays for the log; its secrets do not. */
+  /** The row stays for the log; its secrets do not, and what is undelivered is discarded. */
   async markDeleted(tx: Tx, id: string): Promise<void> {
     await this.set(tx, id, {
       deletedAt: () => 'statement_timestamp()',
+      discardBefore: () => `'infinity'`,
       secret: '',
       previousSecret: null,
       previousSecretUntil: null,

@@ -5,6 +5,7 @@ import { DeliveryFanOut } from './delivery-fan-out.js';
 import { TargetPolicy } from './target-policy.js';
 import { WEBHOOK_WAKE_UPS } from './wake-ups.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
+import { WebhookReplaysRepository } from './webhook-replays.repository.js';
 import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 
 /** What every role needs: whoever records an event also owes its deliveries. */
@@ -15,8 +16,16 @@ import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
     TargetPolicy,
     WebhookDeliveriesRepository,
     WebhookEndpointsRepository,
+    WebhookReplaysRepository,
     { provide: Clock, useClass: SystemClock },
   ],
-  exports: [WEBHOOK_WAKE_UPS, TargetPolicy, WebhookDeliveriesRepository, WebhookEndpointsRepository, Clock],
+  exports: [
+    WEBHOOK_WAKE_UPS,
+    TargetPolicy,
+    WebhookDeliveriesRepository,
+    WebhookEndpointsRepository,
+    WebhookReplaysRepository,
+    Clock,
+  ],
 })
 export class WebhooksCoreModule {}

@@ -7,7 +7,7 @@ import { testEnvironment } from './settings.js';
 
 export interface RoleChildOptions {
   readonly role: Exclude<Role, 'all' | 'admin'>;
-  readonly database: TestDatabase;
+  readonly database: Pick<TestDatabase, 'url'>;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -29,6 +29,11 @@ export class RoleChild {
 
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Of the process that runs now, or that was killed last. */
+  get pid(): number {
+    return this.child?.pid ?? 0;
   }
 
   /** The partner API of this process. */

@@ -5,7 +5,7 @@ import type { EsimEntity } from '../../src/esims/index.js';
 import { observe } from '../../src/esims/esim-lifecycle.js';
 import type { EsimReading } from '../../src/esims/esim-reading.js';
 import type { ProviderEsimReading } from '../../src/providers/index.js';
-import { DAY_MS, GB, ISSUED_AT, minute, newEsim, newReading } from './esim-sample.js';
+import { DAY_MS, GB, minute, newEsim, newReading } from './esim-sample.js';
 
 /** Applies readings in their order; asked for at their `asOf` unless told otherwise. */
 function apply(
@@ -178,38 +178,33 @@ describe('a reading about a top-up', () => {
   });
 });
 
-/** What one upstream may have said over the life of an eSIM, glitches and stale answers included. */
+const step = fc.record({
+  status: fc.constantFrom('issued', 'active', 'active', 'depleted', 'suspended', 'ended'),
+  profileStatus: fc.constantFrom('released', 'downloaded', 'installed', 'enabled', 'disabled', 'deleted'),
+  usedBytes: fc.option(fc.integer({ min: 0, max: 1_100_000_000 })),
+  minutesLater: fc.integer({ min: 1, max: 3_000 }),
+  staleMinutes: fc.integer({ min: 0, max: 500 }),
+});
+
+/** What one upstream may say over the life of an eSIM, glitches and stale counters included. */
 const histories: fc.Arbitrary<EsimReading[]> = fc
   .record({
     namesTimes: fc.boolean(),
-    isUnlimited: fc.boolean(),
-    steps: fc.array(
-      fc.record({
-        status: fc.constantFrom('issued', 'active', 'active', 'depleted', 'suspended', 'expired', 'canceled'),
-        profileStatus: fc.constantFrom(
-          'released',
-          'downloaded',
-          'installed',
-          'enabled',
-          'disabled',
-          'deleted',
-        ),
-        usedBytes: fc.option(fc.integer({ min: 0, max: 1_100_000_000 })),
-        after: fc.integer({ min: 1, max: 3_000 }),
-        staleBy: fc.integer({ min: 0, max: 500 }),
-      }),
-      { minLength: 1, maxLength: 8 },
-    ),
+    end: fc.constantFrom('expired', 'canceled'),
+    steps: fc.array(step, { minLength: 1, maxLength: 8 }),
   })
-  .map(({ namesTimes, steps }) => {
+  .map(({ namesTimes, end, steps }) => {
     let at = 0;
-    const times = { activatedAt: minute(7), expiresAt: minute(7 + 6 * 1440) };
-    return steps.map(({ after, staleBy, ...said }, i) => {
-      at += after;
-      const started = said.status !== 'issued' || (said.usedBytes ?? 0) > 0;
-      // A counter's time of its own for each reading, so that doubled ones are the only ties.
-      const asOf = new Date(Math.max(0, at - staleBy) * 60_000 + ISSUED_AT.getTime() + i);
-      const reading = newReading({ ...(namesTimes && started ? times : {}), ...said, asOf } as never);
+    return steps.map(({ minutesLater, staleMinutes, status, usedBytes, profileStatus }, i) => {
+      at += minutesLater;
+      const isInUse = status !== 'issued' || (usedBytes ?? 0) > 0;
+      const times = { activatedAt: minute(7), expiresAt: minute(7 + 6 * 1440) };
+      const reading = newReading({
+        ...(namesTimes && isInUse ? times : {}),
+        ...{ status: status === 'ended' ? end : status, profileStatus, usedBytes },
+        // A time of its own, so that doubled readings are the only ties.
+        asOf: new Date(minute(Math.max(0, at - staleMinutes)).getTime() + i),
+      } as Partial<ProviderEsimReading>);
       return { reading, source: i % 2 ? 'callback' : 'poll', askedAt: minute(at) };
     });
   });

@@ -1,95 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer as createHttpServer, type RequestListener } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
-import { TargetPolicy } from '../../src/webhooks/target-policy.js';
+import { describe, expect, it } from 'vitest';
 import type { ResolveAddresses } from '../../src/webhooks/worker/address-resolver.js';
-import { systemResolver } from '../../src/webhooks/worker/address-resolver.js';
-import type { AttemptResult } from '../../src/webhooks/worker/finished-attempt.js';
 import { AttemptInterrupted } from '../../src/webhooks/worker/leases.js';
-import { MAX_RESPONSE_BYTES, WebhookSender } from '../../src/webhooks/worker/webhook-sender.js';
-
-const closers: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-interface SenderSettings {
-  timeoutMs?: number;
-  allowPrivateTargets?: boolean;
-  resolve?: ResolveAddresses;
-}
-
-function senderWith({
-  timeoutMs = 2_000,
-  allowPrivateTargets = true,
-  resolve = systemResolver(),
-}: SenderSettings = {}) {
-  const policy = new TargetPolicy({ webhooks: { allowPrivateTargets } });
-  const sender = new WebhookSender({ timeoutMs, policy, resolve });
-  closers.push(() => sender.close());
-  return sender;
-}
-
-async function listen(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => void server.close());
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-}
-
-async function http(listener: RequestListener): Promise<string> {
-  const server = createHttpServer(listener);
-  closers.push(() => server.closeAllConnections());
-  return listen(server);
-}
-
-/** A server that speaks bytes; every connection is destroyed at the end. */
-async function raw(onRequest: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>();
-  closers.push(() => sockets.forEach((socket) => socket.destroy()));
-  return listen(
-    createServer((socket) => {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.once('data', () => onRequest(socket));
-    }),
-  );
-}
-
-/** An HTTPS server with a fresh certificate of its own for `localhost`. */
-async function https(): Promise<{ url: string; certificate: string }> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'esim-tls-'));
-  closers.push(() => rmSync(folder, { recursive: true }));
-  const [keyFile, certificateFile] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', keyFile];
-  execFileSync('openssl', ['req', '-x509', '-days', '1', ...newKey, '-out', certificateFile, ...subject], {
-    stdio: 'pipe',
-  });
-  const certificate = readFileSync(certificateFile, 'utf8');
-  const server = createHttpsServer(
-    { key: readFileSync(keyFile), cert: certificate },
-    (_request, response) => {
-      response.end();
-    },
-  );
-  closers.push(() => server.closeAllConnections());
-  const url = await listen(server);
-  return { certificate, url: url.replace('http://127.0.0.1', 'https://localhost') };
-}
-
-function send(sender: WebhookSender, url: string, control = new AbortController()): Promise<AttemptResult> {
-  const headers = { 'Content-Type': 'application/json', 'X-Service-Event': 'esim.activated' };
-  return sender.send({ url, headers, body: Buffer.from('{"id":"evt_1"}') }, control);
-}
+import { MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
+import { drip, http, raw } from './sending/receivers.js';
+import { send, senderWith } from './sending/sender.js';
 
 describe('the verdict', () => {
   it.each([200, 201, 202, 204, 299])('is success for %i', async (status) => {
@@ -202,12 +118,6 @@ describe('the deadline', () => {
   });
 });
 
-function drip(socket: Socket, head: string, byte: string): void {
-  socket.write(head);
-  const timer = setInterval(() => socket.write(byte), 20);
-  socket.on('close', () => clearInterval(timer));
-}
-
 describe('the response body', () => {
   it('is read up to 16 KB, however much comes', async () => {
     let written = 0;
@@ -285,18 +195,6 @@ describe('failures are told apart', () => {
     expect((await send(senderWith(), url.replace('http:', 'https:'))).error).toMatch(/^tls: /);
   });
 
-  it('tls: a certificate that nobody vouches for, and one for another name', async () => {
-    const { url, certificate } = await https();
-    expect((await send(senderWith(), url)).error).toBe('tls: DEPTH_ZERO_SELF_SIGNED_CERT');
-    const before = getCACertificates('default');
-    setDefaultCACertificates([...before, certificate]);
-    closers.push(() => setDefaultCACertificates(before));
-    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
-    expect((await send(senderWith(), url.replace('localhost', '127.0.0.1'))).error).toBe(
-      'tls: ERR_TLS_CERT_ALTNAME_INVALID',
-    );
-  });
-
   it.each([
     ['noise', 'SSH-2.0-OpenSSH_9.0\r\n'],
     ['a megabyte of headers', `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(1_000_000)}\r\n\r\n`],
@@ -304,59 +202,6 @@ describe('failures are told apart', () => {
   ])('protocol: %s', async (_what, bytes) => {
     const url = await raw((socket) => void socket.write(bytes));
     expect((await send(senderWith(), url)).error).toMatch(/^protocol: /);
-  });
-});
-
-describe('targets', () => {
-  const addresses = (...list: string[]): ResolveAddresses => {
-    return () => Promise.resolve(list.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
-  };
-
-  it.each([
-    ['a private address', ['10.0.0.1']],
-    ['a private address among public ones', ['93.184.215.14', '127.0.0.1']],
-    ['a mapped address', ['::ffff:127.0.0.1']],
-    ['the metadata service', ['169.254.169.254']],
-  ])('refuses a name with %s, and does not connect', async (_what, list) => {
-    const sender = senderWith({ allowPrivateTargets: false, resolve: addresses(...list) });
-    const result = await send(sender, 'https://partner.example/hook');
-    expect(result).toMatchObject({ outcome: 'failed', error: 'target_refused', statusCode: null });
-  });
-
-  it.each([
-    'https://127.0.0.1/',
-    'https://[::1]/',
-    'https://2130706433/',
-    'https://localhost/',
-    'http://partner.example/',
-  ])('refuses %s, which asks no resolver', async (url) => {
-    let asked = 0;
-    const resolve: ResolveAddresses = () => {
-      asked++;
-      return addresses('93.184.215.14')('');
-    };
-    const result = await send(senderWith({ allowPrivateTargets: false, resolve }), url);
-    expect([result.error, asked]).toEqual(['target_refused', 0]);
-  });
-
-  it('connects to the vetted address and resolves once, whatever the name says later', async () => {
-    let requests = 0;
-    const url = await http((_request, response) => {
-      requests++;
-      response.writeHead(200).end();
-    });
-    let asked = 0;
-    const resolve: ResolveAddresses = () => {
-      asked++;
-      return Promise.resolve([{ address: asked === 1 ? '127.0.0.1' : '192.0.2.1', family: 4 }]);
-    };
-    const sender = senderWith({ resolve });
-    const named = url.replace('127.0.0.1', 'partner.example');
-    expect((await send(sender, named)).outcome).toBe('delivered');
-    await new Promise((done) => setTimeout(done, 20));
-    // The same connection: vetted before, still going there.
-    expect((await send(sender, named)).outcome).toBe('delivered');
-    expect([requests, asked]).toEqual([2, 1]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import type { ProcessResources } from '../process-resources.js';
 
 /**
@@ -12,6 +13,7 @@ export function previewProcess(): ProcessResources {
     logger: nothing as ProcessResources['logger'],
     dataSource: nothing as ProcessResources['dataSource'],
     edgePool: nothing as ProcessResources['edgePool'],
+    metrics: new Registry(),
     queue: nothing as ProcessResources['queue'],
     close: () => Promise.resolve(),
   };

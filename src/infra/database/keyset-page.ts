@@ -14,7 +14,10 @@ interface Listed extends ObjectLiteral {
   readonly id: string;
 }
 
-/** Pages through a table by (created_at, id), newest first: stable while rows are inserted, no OFFSET (D11). */
+/** Newest first is the rule (D11); what waits for somebody is listed oldest first. */
+export type ListOrder = 'newest_first' | 'oldest_first';
+
+/** Pages through a table by (created_at, id): stable while rows are inserted, no OFFSET (D11). */
 @Injectable()
 export class KeysetPages {
   constructor(private readonly cursors: CursorCodec) {}
@@ -24,11 +27,16 @@ export class KeysetPages {
    * to partner, mode and filters, wherever they are part of it.
    * @throws AppError `invalid_cursor`
    */
-  async list<T extends Listed>(query: SelectQueryBuilder<T>, options: ListOptions): Promise<Page<T>> {
+  async list<T extends Listed>(
+    query: SelectQueryBuilder<T>,
+    options: ListOptions,
+    order: ListOrder = 'newest_first',
+  ): Promise<Page<T>> {
     const scope = query.getQueryAndParameters();
+    const [direction, beyond] = order === 'newest_first' ? (['DESC', '<'] as const) : (['ASC', '>'] as const);
     if (options.cursor !== undefined) {
       const [at, id] = this.cursors.decode(options.cursor, scope);
-      query.andWhere('(t.created_at, t.id) < (:cursorAt::timestamptz, :cursorId)', {
+      query.andWhere(`(t.created_at, t.id) ${beyond} (:cursorAt::timestamptz, :cursorId)`, {
         cursorAt: at,
         cursorId: id,
       });
@@ -36,8 +44,8 @@ export class KeysetPages {
     // A Date would cut the microseconds, and rows would be skipped or repeated.
     const { entities, raw } = await query
       .addSelect('t.created_at::text', 'cursor_at')
-      .orderBy('t.created_at', 'DESC')
-      .addOrderBy('t.id', 'DESC')
+      .orderBy('t.created_at', direction)
+      .addOrderBy('t.id', direction)
       .limit(options.limit + 1)
       .getRawAndEntities<{ cursor_at: string }>();
     const hasMore = entities.length > options.limit;

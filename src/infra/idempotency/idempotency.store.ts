@@ -46,6 +46,13 @@ export class IdempotencyStore {
     return affected === 1;
   }
 
+  /** How long the rest of the transaction waits for a row that another holds; at least a millisecond. */
+  async limitLockWait(manager: EntityManager, limitMs: number): Promise<void> {
+    await sql(manager, `SELECT set_config('lock_timeout', $1, true)`, [
+      String(Math.max(1, Math.ceil(limitMs))),
+    ]);
+  }
+
   /** Stores the answer in the transaction that claimed the key. */
   async complete(
     manager: EntityManager,

@@ -15,8 +15,8 @@ export class KeyTurns {
 
   constructor(private readonly waitLimitMs: number = WAIT_LIMIT_MS) {}
 
-  /** @throws AppError `idempotency_in_progress` when the turn does not come within the wait limit. */
-  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /** Gives `work` the milliseconds that it waited. @throws AppError `idempotency_in_progress` when the turn does not come within the wait limit. */
+  async take<T>(key: string, work: (waitedMs: number) => Promise<T>): Promise<T> {
     const before = this.tails.get(key);
     let finish!: () => void;
     const own = new Promise<void>((resolve) => (finish = resolve));
@@ -27,8 +27,9 @@ export class KeyTurns {
       if (this.tails.get(key) === tail) this.tails.delete(key);
     });
     try {
+      const since = performance.now();
       if (before) await this.waitFor(before);
-      return await work();
+      return await work(before ? performance.now() - since : 0);
     } finally {
       finish();
     }

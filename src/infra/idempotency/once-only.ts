@@ -3,13 +3,13 @@ import { AppError, type Problem, PROBLEM_CONTENT_TYPE, toProblem } from '../../c
 import { isLockTimeout, Transactions, withSavepoint, type Tx } from '../database/index.js';
 import type { Answer, IdempotentCall, RenderedAnswer } from './idempotent-call.js';
 import { IdempotencyStore, type StoredAnswer } from './idempotency.store.js';
-import { inProgress, KeyTurns } from './key-turns.js';
+import { inProgress, KeyTurns, WAIT_LIMIT_MS } from './key-turns.js';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 const STATUS_NOT_FINAL = new Set([401, 403, 408, 429]);
 
 /** A call whose key is present. */
-type KeyedCall = IdempotentCall & { key: string };
+type KeyedCall = IdempotentCall & { key: string; waitedMs: number };
 
 /**
  * Runs a POST exactly once per key: claim, business rows, events and the stored answer are one transaction, so
@@ -33,9 +33,9 @@ export class OnceOnly {
     if (call.key === null) {
       return this.transactions.run(async (tx) => renderAnswer(await work(tx), call.requestId));
     }
-    const keyed: KeyedCall = { ...call, key: call.key };
-    return this.turns.take(`${call.scope} ${call.key}`, () =>
-      this.transactions.run((tx) => this.claimAndWork(tx, keyed, work)),
+    const keyed = { ...call, key: call.key };
+    return this.turns.take(`${call.scope} ${call.key}`, (waitedMs) =>
+      this.transactions.run((tx) => this.claimAndWork(tx, { ...keyed, waitedMs }, work)),
     );
   }
 
@@ -53,7 +53,12 @@ export class OnceOnly {
   /** Another process may be at the same key: past the lock timeout its caller is told so (D18). */
   private async claim(tx: Tx, call: KeyedCall): Promise<boolean> {
     try {
-      return await this.store.claim(tx.manager, call);
+      // A duplicate waits five seconds in all, here and there: its connection is others' meanwhile.
+      if (call.waitedMs === 0) return await this.store.claim(tx.manager, call);
+      await this.store.limitLockWait(tx.manager, WAIT_LIMIT_MS - call.waitedMs);
+      const claimed = await this.store.claim(tx.manager, call);
+      if (claimed) await this.store.limitLockWait(tx.manager, WAIT_LIMIT_MS);
+      return claimed;
     } catch (error) {
       if (isLockTimeout(error)) throw inProgress();
       throw error;

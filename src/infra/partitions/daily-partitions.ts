@@ -140,6 +140,8 @@ function toOneError({ table }: DailyTable, failures: readonly unknown[]): Aggreg
 
 /** Until the end of the transaction. Two workers at once: the second finds the work done. */
 async function lock(tx: Tx, table: string): Promise<void> {
+  // A process that freezes in here must not keep everybody from inserting: the server ends its session.
+  await sql(tx.manager, `SET LOCAL idle_in_transaction_session_timeout = '2s'`);
   await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, table]);
 }
 

@@ -1,4 +1,4 @@
-export { LaneRunner, type LaneWork } from './lane-runner.js';
+export { LaneRunner, type LaneWork, type LookAfterwards } from './lane-runner.js';
 export { LeasedLanes, type LeasedLanesOptions, type LeaseTable } from './leased-lanes.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';
 export { InjectWakeUps, QueueModule, wakeUpsModule } from './queue.module.js';

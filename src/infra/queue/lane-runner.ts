@@ -6,9 +6,16 @@ export interface LaneWork<Item> {
   claim(lane: string, slots: number): Promise<readonly Item[]>;
   /** When the lane has something due next, as far as the tables know now; null for nothing. */
   nextDueAt(lane: string): Promise<Date | null>;
-  /** Does one item and records its outcome. What it throws is logged; the lease then lapses. */
-  perform(item: Item): Promise<void>;
+  /**
+   * Does one item and records its outcome. What it throws is logged; the lease then lapses.
+   * `enough`: the end of the item frees nothing that the lane waits for, so nobody needs to look.
+   */
+  perform(item: Item): Promise<LookAfterwards | void>;
+  /** The lane has nothing under way: whatever is remembered of it may go. */
+  forget?(lane: string): void;
 }
+
+export type LookAfterwards = 'look' | 'enough';
 
 export interface LaneRunnerOptions {
   /** Items of one lane under way at once in this process: a hanging lane fills its own slots only (D34). */
@@ -116,23 +123,26 @@ export class LaneRunner<Item> {
   private start(lane: string, state: Lane, item: Item): void {
     state.running++;
     this.track(
-      this.perform(lane, item).finally(() => {
+      this.perform(lane, item).then((look) => {
         state.running--;
         this.running--;
-        this.wake(lane);
+        if (look === 'look') this.wake(lane);
+        else this.forgetIfIdle(lane, state);
         this.wakeOneWaiting();
       }),
     );
   }
 
-  private async perform(lane: string, item: Item): Promise<void> {
+  /** Never rejects. */
+  private async perform(lane: string, item: Item): Promise<LookAfterwards> {
     try {
-      await this.work.perform(item);
+      return (await this.work.perform(item)) ?? 'look';
     } catch (error) {
       this.options.logger.error(
         { event: 'lane.perform_failed', lane, err: error },
         'work failed; its lease will lapse',
       );
+      return 'look';
     }
   }
 
@@ -144,7 +154,9 @@ export class LaneRunner<Item> {
   }
 
   private forgetIfIdle(lane: string, state: Lane): void {
-    if (state.running === 0 && !state.claiming && !this.waiting.has(lane)) this.lanes.delete(lane);
+    if (state.running > 0 || state.claiming || this.waiting.has(lane)) return;
+    this.lanes.delete(lane);
+    this.work.forget?.(lane);
   }
 
   private track(task: Promise<void>): void {

@@ -2,10 +2,11 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 
 const SETTLE_LIMIT_MS = 1_000;
+const GATHER_MS = 20;
 
-/** A wake-up's data: which lane to look at. Ids only, never rows (architecture.md). */
+/** A wake-up's data: which lanes to look at. Ids only, never rows (architecture.md). */
 export interface WakeUpJob {
-  readonly lane: string;
+  readonly lanes: readonly string[];
 }
 
 /**
@@ -15,6 +16,7 @@ export interface WakeUpJob {
 export class WakeUps {
   private readonly pending = new Set<string>();
   private armed = false;
+  private lastLeftAt = -Infinity;
   private flushing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -22,14 +24,19 @@ export class WakeUps {
     private readonly logger: Logger,
   ) {}
 
-  /** Wakes the lane now. Requests of one event-loop turn leave as one bulk add. */
+  /**
+   * Wakes the lane now. The first request leaves at once, those of the next few milliseconds as one job: adding and
+   * ending jobs is what wake-ups cost PostgreSQL.
+   */
   request(lane: string): void {
     this.pending.add(lane);
     if (this.armed) return;
     this.armed = true;
-    setImmediate(() => {
+    const waitMs = Math.max(0, this.lastLeftAt + GATHER_MS - performance.now());
+    setTimeout(() => {
+      this.lastLeftAt = performance.now();
       this.flushing = this.flushing.then(() => this.flush());
-    });
+    }, waitMs);
   }
 
   /** Wakes the lane at `dueAt`. Repeating the same request makes no second job. */
@@ -39,13 +46,13 @@ export class WakeUps {
     // Job ids take no colon, and `add` with an id that still exists is ignored in silence: wanted here.
     const jobId = `${lane.replaceAll(':', '-')}_${dueAt.getTime()}`;
     this.queue
-      .add('wake', { lane }, { delay, jobId, ...FORGET })
+      .add('wake', { lanes: [lane] }, { delay, jobId, ...FORGET })
       .catch((error: unknown) => this.report(error));
   }
 
   /** Waits until what was requested has left, or a second has passed; called by a graceful stop. */
   async settle(): Promise<void> {
-    if (this.armed) await new Promise((resolve) => setImmediate(resolve));
+    if (this.armed) await new Promise((resolve) => setTimeout(resolve, GATHER_MS * 2));
     let timer: NodeJS.Timeout | undefined;
     // A queue that is away would hold the stop for ever; the sweep finds what did not leave.
     const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, SETTLE_LIMIT_MS)));
@@ -58,14 +65,7 @@ export class WakeUps {
     const lanes = [...this.pending];
     this.pending.clear();
     try {
-      await this.queue.addBulk(
-        lanes.map((lane) => ({
-          name: 'wake',
-          data: { lane },
-          // A wake-up that arrives while the lane is being looked at must cause one more look.
-          opts: { deduplication: { id: lane, keepLastIfActive: true }, ...FORGET },
-        })),
-      );
+      await this.queue.add('wake', { lanes }, FORGET);
     } catch (error) {
       this.report(error);
     }

@@ -18,7 +18,7 @@ export class OrderWakeUpsProcessor extends WorkerHost implements BeforeApplicati
   }
 
   override process(job: Job<WakeUpJob>): Promise<void> {
-    this.lanes.wake(job.data.lane);
+    for (const lane of job.data.lanes) this.lanes.wake(lane);
     return Promise.resolve();
   }
 

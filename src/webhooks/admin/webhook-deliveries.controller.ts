@@ -62,9 +62,9 @@ export class WebhookDeliveriesController {
   @Get('deliveries/:id')
   @Answers(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
-    const delivery = await this.deliveries.find(id);
-    if (!delivery) throw new NotFound();
-    return toDeliveryWithAttemptsResponse(delivery, await this.deliveries.attemptsOf(id));
+    const found = await this.deliveries.findWithLog(id);
+    if (!found) throw new NotFound();
+    return toDeliveryWithAttemptsResponse(found);
   }
 
   @Post('deliveries/:id/resend')

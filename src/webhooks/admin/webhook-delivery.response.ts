@@ -10,6 +10,7 @@ import {
   type DeliveryStatus,
   type LoggedAttempt,
 } from '../delivery.js';
+import type { DeliveryWithLog } from '../webhook-deliveries.repository.js';
 import { deliveryStatus, type WebhookDeliveryEntity } from '../webhook-delivery.entity.js';
 
 export class WebhookDeliveryResponse {
@@ -44,6 +45,24 @@ export class WebhookDeliveryResponse {
   delivered_at!: string | null;
 }
 
+/** Where the time of an attempt went. */
+export class WebhookAttemptPhasesResponse {
+  @ApiProperty({ type: 'integer', nullable: true, description: 'Null when the connection was open already.' })
+  dns_ms!: number | null;
+
+  @ApiProperty({ type: 'integer', nullable: true })
+  connect_ms!: number | null;
+
+  @ApiProperty({ type: 'integer', nullable: true })
+  tls_ms!: number | null;
+
+  @ApiProperty({ type: 'integer', nullable: true, description: 'From the start of the attempt.' })
+  first_byte_ms!: number | null;
+
+  @ApiProperty({ type: 'integer', description: 'From the start of the attempt.' })
+  total_ms!: number;
+}
+
 export class WebhookAttemptResponse {
   @ApiProperty({ type: 'integer', minimum: 1 })
   number!: number;
@@ -63,6 +82,15 @@ export class WebhookAttemptResponse {
   @ApiProperty({ type: String, nullable: true, example: 'connect: ECONNREFUSED' })
   error!: string | null;
 
+  @ApiProperty({ type: () => WebhookAttemptPhasesResponse, nullable: true })
+  phases!: WebhookAttemptPhasesResponse | null;
+
+  @ApiProperty({ type: Object, nullable: true, description: 'What was sent, without the signatures.' })
+  request_headers!: Readonly<Record<string, string>> | null;
+
+  @ApiProperty({ type: Object, nullable: true, description: 'At most 8 KB.' })
+  response_headers!: Readonly<Record<string, string>> | null;
+
   @ApiProperty({ type: String, nullable: true, description: 'At most 16 KB.' })
   response_body!: string | null;
 }
@@ -70,6 +98,9 @@ export class WebhookAttemptResponse {
 export class WebhookDeliveryWithAttemptsResponse extends WebhookDeliveryResponse {
   @ApiProperty({ type: () => [WebhookAttemptResponse] })
   attempts!: readonly WebhookAttemptResponse[];
+
+  @ApiProperty({ type: String, nullable: true, description: 'The body that is sent: always the same bytes.' })
+  request_body!: string | null;
 }
 
 export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeliveryResponse {
@@ -88,11 +119,12 @@ export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeli
   };
 }
 
-export function toDeliveryWithAttemptsResponse(
-  delivery: WebhookDeliveryEntity,
-  attempts: readonly LoggedAttempt[],
-): WebhookDeliveryWithAttemptsResponse {
-  return { ...toDeliveryResponse(delivery), attempts: attempts.map(toAttemptResponse) };
+export function toDeliveryWithAttemptsResponse({
+  delivery,
+  attempts,
+  body,
+}: DeliveryWithLog): WebhookDeliveryWithAttemptsResponse {
+  return { ...toDeliveryResponse(delivery), attempts: attempts.map(toAttemptResponse), request_body: body };
 }
 
 function toAttemptResponse(attempt: LoggedAttempt): WebhookAttemptResponse {
@@ -103,6 +135,9 @@ function toAttemptResponse(attempt: LoggedAttempt): WebhookAttemptResponse {
     status_code: attempt.statusCode,
     latency_ms: attempt.latencyMs,
     error: attempt.error,
+    phases: attempt.phases,
+    request_headers: attempt.requestHeaders,
+    response_headers: attempt.responseHeaders,
     response_body: attempt.responseBody,
   };
 }

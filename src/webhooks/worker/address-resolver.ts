@@ -10,9 +10,11 @@ const TRIES = 2;
 /**
  * Asks the name servers directly. `dns.lookup` would run on libuv's four threads: a few endpoints whose name servers
  * hang would hold up every other endpoint (D34).
+ * @param servers `address:port`; the operating system's when left out
  */
-export function nameServerResolver(): ResolveAddresses {
+export function nameServerResolver(servers?: readonly string[]): ResolveAddresses {
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: TRIES });
+  if (servers) resolver.setServers(servers);
   return async (hostname) => {
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
     const found = [...addresses(v4, 4), ...addresses(v6, 6)];

@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
-import type { SecretBox } from '../../infra/crypto/index.js';
+import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook } from '../signature.js';
 import type { ClaimedDelivery, LapsedLease } from './claimed-delivery.js';
 import type { ClaimsRepository, LeaseTerms } from './claims.repository.js';
 import type { AttemptResult, FinishedAttempt } from './finished-attempt.js';
 import type { Leases } from './leases.js';
+import type { OpenedSecrets } from './opened-secrets.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
@@ -15,10 +16,12 @@ export interface AttemptPerformerParts {
   readonly claims: ClaimsRepository;
   readonly batcher: OutcomeBatcher;
   readonly sender: WebhookSender;
-  readonly secrets: SecretBox;
+  readonly secrets: OpenedSecrets;
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+type MadeAttempt = AttemptResult & Pick<FinishedAttempt, 'requestHeaders'>;
 
 const USER_AGENT = 'partner-esim-service-webhooks/1.0';
 /** After a fault of ours (a signing secret that does not open) the delivery waits and uses up no attempt. */
@@ -35,21 +38,25 @@ export class AttemptPerformer {
     this.stopping = true;
   }
 
-  /** Resolves when the outcome is committed. */
-  async perform(delivery: ClaimedDelivery): Promise<void> {
+  /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
+  async perform(delivery: ClaimedDelivery): Promise<AttemptOutcome | null> {
     const { leases, batcher } = this.parts;
     const control = leases.hold(delivery);
     try {
-      const result = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
-      if (result) await batcher.add(finished(delivery, result));
+      const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
+      if (attempt) await batcher.add(finished(delivery, attempt));
+      return attempt?.outcome ?? null;
     } finally {
       leases.drop(delivery);
     }
   }
 
-  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptResult | null> {
+  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
     const webhook = this.stopping ? null : this.sign(delivery);
-    if (webhook) return this.parts.sender.send(webhook, control);
+    if (webhook) {
+      const result = await this.parts.sender.send(webhook, control);
+      return { ...result, requestHeaders: withoutSignature(webhook.headers) };
+    }
     await this.parts.claims.release(this.parts.terms, delivery, this.stopping ? 0 : OUR_FAULT_PAUSE_MS);
     return null;
   }
@@ -87,19 +94,28 @@ function headersOf(delivery: ClaimedDelivery, signature: string): Record<string,
   };
 }
 
-function finished(delivery: ClaimedDelivery, result: AttemptResult): FinishedAttempt {
+/** For the log: `t` and how many signatures there were, and not the signatures, which a receiver would accept. */
+function withoutSignature(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { 'X-Service-Signature': signature = '' } = headers;
+  return { ...headers, 'X-Service-Signature': signature.replaceAll(/v1=[0-9a-f]+/g, 'v1=[redacted]') };
+}
+
+function finished(delivery: ClaimedDelivery, attempt: MadeAttempt): FinishedAttempt {
   const { id: deliveryId, endpointId, fence, countedAttempts } = delivery;
-  return { ...result, deliveryId, endpointId, fence, countedAttempts };
+  return { ...attempt, deliveryId, endpointId, fence, countedAttempts };
 }
 
 /** The attempt of a process that died: nobody knows what the receiver answered (D30). */
-function lapsedAttempt({ agoMs, ranMs }: LapsedLease): AttemptResult {
+function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
   return {
     outcome: 'interrupted',
     statusCode: null,
     latencyMs: ranMs,
     error: 'interrupted',
     phases: null,
+    reusedConnection: false,
+    requestHeaders: null,
+    responseHeaders: null,
     responseBody: null,
     endedAt: performance.now() - agoMs,
   };

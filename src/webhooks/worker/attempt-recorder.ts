@@ -1,10 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import type { FinishedAttempt } from './finished-attempt.js';
-import { type BlockedEndpoint, OutcomesRepository, type RecordedAttempt } from './outcomes.repository.js';
+import {
+  type BlockedEndpoint,
+  type EndpointStakes,
+  OutcomesRepository,
+  type RecordedAttempt,
+} from './outcomes.repository.js';
+import { WebhookMetrics } from './webhook-metrics.js';
 import { verdictsOf } from './endpoint-verdicts.js';
 
 /** Records finished attempts, many at once, with the blocks and resets that follow from them, in one transaction. */
@@ -14,11 +21,15 @@ export class AttemptRecorder {
     private readonly transactions: Transactions,
     private readonly outcomes: OutcomesRepository,
     private readonly audit: AuditLog,
+    private readonly alerts: Alerts,
+    private readonly metrics: WebhookMetrics,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
   async record(owner: string, attempts: readonly FinishedAttempt[]): Promise<void> {
     const { recorded, blocked } = await this.transactions.run((tx) => this.write(tx, owner, attempts));
+    this.metrics.countAttempts(attempts);
+    this.metrics.countBlocks(blocked);
     this.log(attempts, recorded, blocked);
   }
 
@@ -27,42 +38,47 @@ export class AttemptRecorder {
     owner: string,
     attempts: readonly FinishedAttempt[],
   ): Promise<{ recorded: readonly RecordedAttempt[]; blocked: readonly BlockedEndpoint[] }> {
-    const { exhausting, succeeding } = this.endpointsAtStake(attempts);
-    const touchesEndpoints =
-      exhausting.length + succeeding.length > 0 &&
-      (await this.outcomes.lockEndpoints(tx, exhausting, succeeding));
+    const stakes = this.endpointsAtStake(attempts);
+    const touchesEndpoints = await this.outcomes.lockEndpoints(tx, stakes);
     const recorded = await this.outcomes.record(tx, owner, attempts);
-    const blocked = touchesEndpoints ? await this.applyVerdicts(tx, recorded) : [];
+    const blocked = touchesEndpoints ? await this.applyVerdicts(tx, recorded, stakes) : [];
     return { recorded, blocked };
   }
 
-  private endpointsAtStake(attempts: readonly FinishedAttempt[]): {
-    exhausting: string[];
-    succeeding: string[];
-  } {
-    const exhausting = attempts.filter(
-      (attempt) =>
-        attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= this.outcomes.maxAttempts,
-    );
-    const succeeding = attempts.filter((attempt) => attempt.outcome === 'delivered');
+  private endpointsAtStake(attempts: readonly FinishedAttempt[]): EndpointStakes {
+    const endpointsOf = (some: readonly FinishedAttempt[]): string[] => [
+      ...new Set(some.map((attempt) => attempt.endpointId)),
+    ];
+    const mayExhaust = (attempt: FinishedAttempt): boolean =>
+      attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= this.outcomes.maxAttempts;
     return {
-      exhausting: [...new Set(exhausting.map((attempt) => attempt.endpointId))],
-      succeeding: [...new Set(succeeding.map((attempt) => attempt.endpointId))],
+      exhausting: endpointsOf(attempts.filter(mayExhaust)),
+      succeeding: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'delivered')),
+      failing: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'failed')),
     };
   }
 
   private async applyVerdicts(
     tx: Tx,
     recorded: readonly RecordedAttempt[],
+    { succeeding, failing }: EndpointStakes,
   ): Promise<readonly BlockedEndpoint[]> {
     const { resetFirst, exhausted, resetLast } = verdictsOf(recorded);
     await this.outcomes.resetBlocks(tx, resetFirst);
     const blocked = await this.outcomes.block(tx, exhausted);
     await this.outcomes.resetBlocks(tx, resetLast);
-    for (const endpoint of blocked) {
-      if (endpoint.disabled) await this.auditDisable(tx, endpoint);
-    }
+    await this.outcomes.moveRamps(tx, succeeding, failing);
+    for (const endpoint of blocked) await this.report(tx, endpoint);
     return blocked;
+  }
+
+  /** A block is an alert; a disable is an alert and an audit entry (D31). */
+  private async report(tx: Tx, endpoint: BlockedEndpoint): Promise<void> {
+    const { id: subjectId, partnerId, disabled, consecutiveBlocks } = endpoint;
+    const details = { consecutive_blocks: consecutiveBlocks };
+    const type = disabled ? 'endpoint.disabled' : 'endpoint.blocked';
+    await this.alerts.raise(tx, { type, partnerId, subjectId, details });
+    if (disabled) await this.auditDisable(tx, endpoint);
   }
 
   private async auditDisable(tx: Tx, endpoint: BlockedEndpoint): Promise<void> {

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { sql } from '../../infra/database/index.js';
 import type { DeliveryEventType } from '../delivery.js';
 import type { ClaimedDelivery } from './claimed-delivery.js';
@@ -17,9 +18,23 @@ export interface LeaseKey {
   readonly fence: string;
 }
 
+/** What one look at an endpoint came to. */
+export interface Claim {
+  readonly deliveries: readonly ClaimedDelivery[];
+  /** Milliseconds until the next look is worth it, 0 or less for now; null: somebody else asks, or nothing is owed. */
+  readonly nextLookMs: number | null;
+  /** Nothing is due that was not claimed, and the window has room: no end of an attempt needs to look again. */
+  readonly isDrained: boolean;
+}
+
+interface LookRow {
+  id: null;
+  next_look_ms: number | null;
+  room: number | null;
+}
+
 interface ClaimRow {
   id: string;
-  endpoint_id: string;
   event_type: DeliveryEventType;
   fence: string;
   counted_attempts: number;
@@ -29,51 +44,41 @@ interface ClaimRow {
   body: string;
   lapsed_ago_ms: number | null;
   lapsed_ran_ms: number | null;
-  due_at: string;
+  due_text: string;
 }
 
 const NOW = 'statement_timestamp()';
 const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
-const msSince = (from: string, to: string): string => `extract(epoch FROM ${to} - ${from})::float8 * 1000`;
 
 /** SQL that leases due deliveries; every time is the database's (D40). */
 @Injectable()
 export class ClaimsRepository {
-  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+  private readonly mostInFlight: number;
+
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    @Inject(APP_CONFIG) config: AppConfig,
+  ) {
+    this.mostInFlight = config.webhooks.concurrencyPerEndpoint;
+  }
 
   /**
-   * Leases up to `slots` due deliveries of the endpoint, oldest first. The endpoint's state is part of the
-   * statement: what is due at a disabled, blocked or deleted endpoint stays where it is (D31, D32).
+   * Leases up to `slots` due deliveries of the endpoint, oldest first, and never more than its window leaves over all
+   * workers (D34). What is due at a disabled, blocked or deleted endpoint stays where it is (D31, D32).
    */
-  async claim(terms: LeaseTerms, endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
-    const { rows } = await sql<ClaimRow>(
+  async claim(terms: LeaseTerms, endpointId: string, slots: number): Promise<Claim> {
+    const { rows } = await sql<ClaimRow | LookRow>(
       this.manager,
-      `WITH due AS (
-         SELECT d.id, d.claimed_at, d.lease_until
-         FROM webhook_deliveries d
-         WHERE d.endpoint_id = $1 AND d.status = 'pending' AND d.next_attempt_at <= ${NOW} AND ${NOT_LEASED}
-           AND EXISTS (SELECT 1 FROM webhook_endpoints w
-                       WHERE w.id = $1 AND w.enabled AND w.deleted_at IS NULL
-                         AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW}))
-         ORDER BY d.next_attempt_at, d.id
-         LIMIT $2
-         FOR UPDATE OF d SKIP LOCKED
-       )
-       UPDATE webhook_deliveries d
-       SET lease_owner = $3, claimed_at = ${NOW}, lease_until = ${NOW} + $4::int * interval '1 millisecond',
-           fence = d.fence + 1
-       FROM due
-       JOIN webhook_endpoints w ON w.id = $1
-       WHERE d.id = due.id
-       RETURNING d.id, d.endpoint_id, d.event_type, d.fence, d.counted_attempts, w.url, w.secret,
-         CASE WHEN w.previous_secret_until > ${NOW} THEN w.previous_secret END AS previous_secret,
-         coalesce(d.test_body, (SELECT e.body FROM events e WHERE e.id = d.event_id)) AS body,
-         ${msSince('due.lease_until', NOW)} AS lapsed_ago_ms,
-         ${msSince('due.claimed_at', 'due.lease_until')} AS lapsed_ran_ms,
-         d.next_attempt_at::text AS due_at`,
-      [endpointId, slots, terms.owner, terms.leaseMs],
+      'SELECT *, due_at::text AS due_text FROM claim_webhook_deliveries($1, $2, $3, $4, $5)',
+      [endpointId, slots, this.mostInFlight, terms.owner, terms.leaseMs],
     );
-    return rows.sort(byDueTime).map(toClaimedDelivery);
+    const look = rows.find((row): row is LookRow => row.id === null);
+    const claimed = rows.filter((row): row is ClaimRow => row.id !== null).sort(byDueTime);
+    return {
+      deliveries: claimed.map((row) => toClaimedDelivery(endpointId, row)),
+      nextLookMs: look?.next_look_ms ?? null,
+      isDrained: claimed.length < slots && (look?.room ?? 0) > 0,
+    };
   }
 
   /** Prolongs the leases that are still this process's; answers those. One statement, locks in id order (D40). */
@@ -106,19 +111,6 @@ export class ClaimsRepository {
     );
   }
 
-  /** Milliseconds until something of the endpoint may be claimed, 0 or less when it is due; null for nothing. */
-  async msUntilNextDue(endpointId: string): Promise<number | null> {
-    const { rows } = await sql<{ wait_ms: number }>(
-      this.manager,
-      `SELECT ${msSince(NOW, 'greatest(d.next_attempt_at, w.blocked_until)')} AS wait_ms
-       FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
-       WHERE d.endpoint_id = $1 AND d.status = 'pending' AND ${NOT_LEASED} AND w.enabled AND w.deleted_at IS NULL
-       ORDER BY d.next_attempt_at, d.id LIMIT 1`,
-      [endpointId],
-    );
-    return rows[0]?.wait_ms ?? null;
-  }
-
   /**
    * Endpoints after `after`, in id order, that have something to claim. Jumps from endpoint to endpoint through the
    * index, so that a disabled endpoint's backlog of a million costs one step.
@@ -138,7 +130,7 @@ export class ClaimsRepository {
        WHERE w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})
          AND EXISTS (SELECT 1 FROM webhook_deliveries d
                      WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
-                       AND ${NOT_LEASED})
+                       AND ${NOT_LEASED} AND (w.discard_before IS NULL OR d.created_at >= w.discard_before))
        LIMIT $2`,
       [after, limit],
     );
@@ -147,14 +139,14 @@ export class ClaimsRepository {
 }
 
 function byDueTime(a: ClaimRow, b: ClaimRow): number {
-  if (a.due_at !== b.due_at) return a.due_at < b.due_at ? -1 : 1;
+  if (a.due_text !== b.due_text) return a.due_text < b.due_text ? -1 : 1;
   return a.id < b.id ? -1 : 1;
 }
 
-function toClaimedDelivery(row: ClaimRow): ClaimedDelivery {
+function toClaimedDelivery(endpointId: string, row: ClaimRow): ClaimedDelivery {
   return {
     id: row.id,
-    endpointId: row.endpoint_id,
+    endpointId,
     eventType: row.event_type,
     fence: row.fence,
     countedAttempts: row.counted_attempts,

@@ -4,13 +4,21 @@ import {
   Inject,
   Injectable,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Clock } from '../../common/clock.js';
+import { endsWithin } from '../../common/ends-within.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { InjectWakeUps, LaneRunner, type LaneWork, WakeUps } from '../../infra/queue/index.js';
+import {
+  InjectWakeUps,
+  LaneRunner,
+  type LaneWork,
+  type LookAfterwards,
+  WakeUps,
+} from '../../infra/queue/index.js';
 import { Sweeper } from '../../infra/sweeping/index.js';
 import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
 import { AttemptPerformer } from './attempt-performer.js';
@@ -20,6 +28,7 @@ import type { ClaimedDelivery } from './claimed-delivery.js';
 import { ClaimsRepository, type LeaseTerms } from './claims.repository.js';
 import { Leases } from './leases.js';
 import { NextLooks } from './next-looks.js';
+import { OpenedSecrets } from './opened-secrets.js';
 import { OutcomeBatcher } from './outcome-batcher.js';
 import { WebhookSender } from './webhook-sender.js';
 
@@ -35,7 +44,7 @@ const ENDPOINTS_PER_SWEEP = 1_000;
 /** Sends what is owed: one lane per endpoint, so that a hanging receiver fills its own slots only (D34). */
 @Injectable()
 export class DeliveryEngine
-  implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, BeforeApplicationShutdown
+  implements LaneWork<ClaimedDelivery>, OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
 {
   private readonly terms: LeaseTerms;
   private readonly runner: LaneRunner<ClaimedDelivery>;
@@ -44,7 +53,10 @@ export class DeliveryEngine
   private readonly sweeper: Sweeper;
   private readonly performer: AttemptPerformer;
   private readonly turns = new ClaimTurns(CLAIMS_AT_ONCE);
+  private readonly nextLookMs = new Map<string, number>();
+  private readonly drained = new Set<string>();
   private sweptTo = '';
+  private draining: Promise<void> = Promise.resolve();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -53,7 +65,7 @@ export class DeliveryEngine
     private readonly claims: ClaimsRepository,
     private readonly sender: WebhookSender,
     recorder: AttemptRecorder,
-    secrets: SecretBox,
+    box: SecretBox,
     clock: Clock,
   ) {
     const owner = `worker-${process.pid}-${randomUUID()}`;
@@ -72,6 +84,7 @@ export class DeliveryEngine
       logger,
     });
     const { terms, leases } = this;
+    const secrets = new OpenedSecrets(box);
     this.performer = new AttemptPerformer({ terms, leases, claims, batcher, sender, secrets, clock, logger });
     this.runner = new LaneRunner(this, {
       slotsPerLane: config.webhooks.concurrencyPerEndpoint,
@@ -96,22 +109,53 @@ export class DeliveryEngine
     this.runner.wake(endpointId);
   }
 
-  claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
-    return this.turns.take(() => this.claims.claim(this.terms, endpointId, slots));
+  async claim(endpointId: string, slots: number): Promise<readonly ClaimedDelivery[]> {
+    const { deliveries, nextLookMs, isDrained } = await this.turns.take(() =>
+      this.claims.claim(this.terms, endpointId, slots),
+    );
+    if (nextLookMs === null) this.nextLookMs.delete(endpointId);
+    else this.nextLookMs.set(endpointId, nextLookMs);
+    if (isDrained) this.drained.add(endpointId);
+    else this.drained.delete(endpointId);
+    return deliveries;
   }
 
-  async nextDueAt(endpointId: string): Promise<Date | null> {
-    const waitMs = await this.turns.take(() => this.claims.msUntilNextDue(endpointId));
+  /** The claim just before this has brought the answer with it. */
+  nextDueAt(endpointId: string): Promise<Date | null> {
+    const waitMs = this.nextLookMs.get(endpointId);
+    this.nextLookMs.delete(endpointId);
     // The wait is the database's; the time is this process's, for whose timers it is meant (D40).
-    return waitMs === null ? null : new Date(Date.now() + waitMs);
+    return Promise.resolve(waitMs === undefined ? null : new Date(Date.now() + waitMs));
   }
 
-  perform(delivery: ClaimedDelivery): Promise<void> {
-    return this.performer.perform(delivery);
+  /**
+   * Looks again afterwards, unless the last look left nothing: who took an endpoint's last slot always does, so
+   * whoever found none may rely on it. A failure has made something due later.
+   */
+  async perform(delivery: ClaimedDelivery): Promise<LookAfterwards> {
+    const outcome = await this.performer.perform(delivery);
+    return outcome === 'delivered' && this.drained.has(delivery.endpointId) ? 'enough' : 'look';
+  }
+
+  /** The lane has no work under way. */
+  forget(endpointId: string): void {
+    this.drained.delete(endpointId);
+    this.nextLookMs.delete(endpointId);
+  }
+
+  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
+  onModuleDestroy(): void {
+    this.draining = this.drain().catch((error: unknown) => {
+      this.logger.warn({ event: 'webhook.drain_failed', err: error }, 'leases will lapse');
+    });
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.draining;
   }
 
   /** Claims nothing more, lets attempts end for a while, and records the rest as interrupted (D30). */
-  async beforeApplicationShutdown(): Promise<void> {
+  private async drain(): Promise<void> {
     this.performer.stop();
     this.looks.stop();
     const drained = this.runner.stop();
@@ -133,17 +177,5 @@ export class DeliveryEngine
     const found = await this.claims.endpointsWithDueDeliveries(this.sweptTo, ENDPOINTS_PER_SWEEP);
     this.sweptTo = found.length < ENDPOINTS_PER_SWEEP ? '' : (found.at(-1) ?? '');
     for (const endpointId of found) this.wake(endpointId);
-  }
-}
-
-async function endsWithin(work: Promise<void>, limitMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), limitMs);
-  });
-  try {
-    return await Promise.race([work.then(() => true as const), limit]);
-  } finally {
-    clearTimeout(timer);
   }
 }

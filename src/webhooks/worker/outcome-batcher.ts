@@ -15,7 +15,7 @@ export interface OutcomeBatcherOptions {
   readonly logger: Logger;
 }
 
-const GATHER_MS = 5;
+const GATHER_MS = 10;
 const MAX_BATCH = 500;
 /** More than one, so that a batch that waits for a row lock does not hold up every other endpoint (D34). */
 const MAX_IN_FLIGHT = 4;

@@ -26,7 +26,16 @@ export interface BlockedEndpoint {
   readonly consecutiveBlocks: number;
 }
 
+/** Endpoints that a batch of attempts may change. */
+export interface EndpointStakes {
+  /** One of their deliveries may be given up. */
+  readonly exhausting: readonly string[];
+  readonly succeeding: readonly string[];
+  readonly failing: readonly string[];
+}
+
 const NOW = 'statement_timestamp()';
+const RAMP_STEP_MS = 1_000;
 
 /** SQL that records attempts and what follows from them; every guard is in the statement (D30, D31, D40). */
 @Injectable()
@@ -44,19 +53,17 @@ export class OutcomesRepository {
 
   /**
    * Locks, in id order, the endpoints that these attempts may change: lock order is endpoint, deliveries, attempts
-   * (D40). A 2xx concerns the endpoint only while its count is above 0. False when there is none to change.
+   * (D40). Answers concern an endpoint only while its count is above 0 or it starts slowly. False when there is none
+   * to change.
    */
-  async lockEndpoints(
-    tx: Tx,
-    exhausting: readonly string[],
-    succeeding: readonly string[],
-  ): Promise<boolean> {
+  async lockEndpoints(tx: Tx, stakes: EndpointStakes): Promise<boolean> {
     const { rows } = await sql(
       tx.manager,
       `SELECT 1 FROM webhook_endpoints
-       WHERE id = ANY ($1) OR (id = ANY ($2) AND consecutive_blocks > 0)
+       WHERE id = ANY ($1) OR (id = ANY ($2) AND (consecutive_blocks > 0 OR ramp_window IS NOT NULL))
+         OR (id = ANY ($3) AND ramp_window > 1)
        ORDER BY id FOR NO KEY UPDATE`,
-      [exhausting, succeeding],
+      [stakes.exhausting, stakes.succeeding, stakes.failing],
     );
     return rows.length > 0;
   }
@@ -75,6 +82,8 @@ export class OutcomesRepository {
       owner,
       this.settings.retryDelaysMs,
       this.maxAttempts,
+      attempts.map(({ requestHeaders }) => jsonOrNull(requestHeaders)),
+      attempts.map(({ responseHeaders }) => jsonOrNull(responseHeaders)),
     ]);
     return rows.map(({ delivery_id, endpoint_id, ended_at, ...row }) => ({
       ...row,
@@ -96,6 +105,25 @@ export class OutcomesRepository {
     );
   }
 
+  /**
+   * Slow start (D31, D32: paced): the window of an endpoint that came back doubles while it answers 2xx, at most once
+   * in RAMP_STEP_MS, until it is as wide as the setting; a failure takes it back to one.
+   */
+  async moveRamps(tx: Tx, answering: readonly string[], failing: readonly string[]): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE webhook_endpoints
+       SET ramp_window = CASE WHEN id = ANY ($2) THEN 1 WHEN ramp_window * 2 < $3::int THEN ramp_window * 2 END,
+           ramp_widened_at = ${NOW}
+       WHERE ramp_window IS NOT NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
+         AND (id = ANY ($2) AND ramp_window > 1
+              OR id = ANY ($1) AND NOT id = ANY ($2)
+                 AND (ramp_widened_at IS NULL
+                      OR ramp_widened_at <= ${NOW} - ${RAMP_STEP_MS} * interval '1 millisecond'))`,
+      [answering, failing, this.settings.concurrencyPerEndpoint],
+    );
+  }
+
   /** Blocks endpoints that are enabled and not blocked, counts the block, and disables at the last one (D31). */
   async block(tx: Tx, endpointIds: readonly string[]): Promise<readonly BlockedEndpoint[]> {
     if (endpointIds.length === 0) return [];
@@ -107,6 +135,7 @@ export class OutcomesRepository {
            disabled_reason = CASE WHEN consecutive_blocks + 1 >= $2::int THEN 'consecutive_blocks' END,
            blocked_until = CASE WHEN consecutive_blocks + 1 < $2::int
              THEN ${NOW} + $3::int * interval '1 millisecond' END,
+           ramp_window = 1, ramp_widened_at = NULL,
            updated_at = ${NOW}
        WHERE id = ANY ($1) AND enabled AND deleted_at IS NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
        RETURNING id, partner_id, NOT enabled AS disabled, consecutive_blocks`,
@@ -146,10 +175,12 @@ const RECORD = `
   WITH attempt AS (
     SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[], $8::text[],
-                $9::text[])
-      AS a (id, fence, outcome, status_code, latency_ms, ended_ago_ms, error, phases, response_body)
+                $9::text[], $13::text[], $14::text[])
+      AS a (id, fence, outcome, status_code, latency_ms, ended_ago_ms, error, phases, response_body, request_headers,
+            response_headers)
   ), next AS (
     SELECT d.id, a.outcome, a.status_code, a.latency_ms, a.ended_at, a.error, a.phases, a.response_body,
+           a.request_headers, a.response_headers,
            d.status = 'pending' AS was_pending, c.counts, d.counted_attempts + c.counts::int AS counted,
            c.counts AND a.outcome <> 'delivered' AND d.status = 'pending'
              AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
@@ -175,16 +206,17 @@ const RECORD = `
         failed_at = CASE WHEN n.exhausted THEN n.ended_at ELSE d.failed_at END
     FROM next n
     WHERE d.id = n.id
-    RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number
+    -- everything of the attempt too: joining it again would cost the square of the batch
+    RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number, n.outcome, n.exhausted, n.ended_at,
+      n.latency_ms, n.status_code, n.error, n.phases, n.response_body, n.request_headers, n.response_headers
   ), logged AS (
     INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, status_code, latency_ms, error,
-                                  phases, response_body)
-    SELECT r.id, r.endpoint_id, r.number, n.ended_at - n.latency_ms * interval '1 millisecond', n.outcome,
-           n.status_code, round(n.latency_ms)::int, n.error, n.phases::jsonb, n.response_body
-    FROM recorded r JOIN next n ON n.id = r.id
+                                  phases, response_body, request_headers, response_headers)
+    SELECT id, endpoint_id, number, ended_at - latency_ms * interval '1 millisecond', outcome, status_code,
+           round(latency_ms)::int, error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb
+    FROM recorded
   )
-  SELECT r.id AS delivery_id, r.endpoint_id, r.kind, r.status, n.outcome, r.number, n.exhausted, n.ended_at
-  FROM recorded r JOIN next n ON n.id = r.id`;
+  SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`;
 
 function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
   const now = performance.now();
@@ -204,7 +236,18 @@ function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
 function phasesJson({ phases }: FinishedAttempt): string | null {
   if (!phases) return null;
   return JSON.stringify({
-    first_byte_ms: Math.round(phases.firstByteMs),
-    total_ms: Math.round(phases.totalMs),
+    dns_ms: rounded(phases.dnsMs),
+    connect_ms: rounded(phases.connectMs),
+    tls_ms: rounded(phases.tlsMs),
+    first_byte_ms: rounded(phases.firstByteMs),
+    total_ms: rounded(phases.totalMs),
   });
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms);
+}
+
+function jsonOrNull(headers: Readonly<Record<string, string>> | null): string | null {
+  return headers === null ? null : JSON.stringify(headers);
 }

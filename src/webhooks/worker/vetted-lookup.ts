@@ -26,10 +26,11 @@ export function vettedLookup(policy: TargetPolicy, resolve: ResolveAddresses): L
     vet(policy, resolve, hostname).then(
       (addresses) => {
         // Node asks for all of them when it may try families in turn, else for one.
-        if (options.all) callback(null, addresses);
-        else callback(null, addresses[0]!.address, addresses[0]!.family);
+        // Not at once: a resolver that knows the answer already must not be faster than the listeners of the socket.
+        if (options.all) process.nextTick(callback, null, addresses);
+        else process.nextTick(callback, null, addresses[0]!.address, addresses[0]!.family);
       },
-      (error: Error) => callback(error, []),
+      (error: Error) => process.nextTick(callback, error, []),
     );
   };
 }

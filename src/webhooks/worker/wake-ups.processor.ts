@@ -20,7 +20,7 @@ export class WebhookWakeUpsProcessor extends WorkerHost implements BeforeApplica
   }
 
   override process(job: Job<WakeUpJob>): Promise<void> {
-    this.engine.wake(job.data.lane);
+    for (const lane of job.data.lanes) this.engine.wake(lane);
     return Promise.resolve();
   }
 

@@ -6,6 +6,8 @@ import type { ResolveAddresses } from './address-resolver.js';
 import { describeFailure } from './failure-class.js';
 import type { AttemptResult } from './finished-attempt.js';
 import { AttemptInterrupted } from './leases.js';
+import { PhaseClock } from './phase-clock.js';
+import { keptHeaders } from './response-headers.js';
 import { TargetRefused, vettedLookup } from './vetted-lookup.js';
 
 /** One signed POST, ready to leave. */
@@ -27,7 +29,14 @@ export const MAX_RESPONSE_BYTES = 16 * 1_024;
 const IDLE_SOCKET_MS = 4_000;
 const IDLE_SOCKETS_PER_ORIGIN = 256;
 
+/** They do not count (D30), but one receiver that sends them without end must not use up a worker (D34). */
+export const MAX_INFORMATIONAL_ANSWERS = 100_000;
+
 class DeadlineReached extends Error {}
+
+class InformationalFlood extends Error {
+  readonly code = 'INFORMATIONAL_FLOOD';
+}
 
 /** 101 is no final answer, and we never asked to switch (D30). */
 class ProtocolSwitched extends Error {
@@ -52,19 +61,20 @@ export class WebhookSender {
       lookup: vettedLookup(options.policy, options.resolve),
     };
     this.http = new HttpAgent(settings);
-    this.https = new HttpsAgent(settings);
+    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off.
+    this.https = new HttpsAgent({ ...settings, rejectUnauthorized: true });
   }
 
   /** Never rejects. Aborting `control` with `AttemptInterrupted` cuts the attempt and says so in the outcome. */
   async send(webhook: OutgoingWebhook, control: AbortController): Promise<AttemptResult> {
-    const startedAt = performance.now();
+    const clock = new PhaseClock();
     const timer = setTimeout(() => control.abort(new DeadlineReached()), this.options.timeoutMs);
     try {
       if (this.options.policy.refuseUrl(webhook.url)) throw new TargetRefused();
-      const response = await untilAborted(this.post(webhook, control.signal), control.signal);
-      return await readAnswer(response, startedAt);
+      const response = await untilAborted(this.post(webhook, control.signal, clock), control.signal);
+      return await readAnswer(response, clock);
     } catch (error) {
-      return failedBy(control.signal.aborted ? control.signal.reason : error, startedAt);
+      return failedBy(control.signal.aborted ? control.signal.reason : error, clock);
     } finally {
       clearTimeout(timer);
     }
@@ -77,7 +87,11 @@ export class WebhookSender {
   }
 
   /** Resolves with the final status and headers. */
-  private post({ url, headers, body }: OutgoingWebhook, signal: AbortSignal): Promise<IncomingMessage> {
+  private post(
+    { url, headers, body }: OutgoingWebhook,
+    signal: AbortSignal,
+    clock: PhaseClock,
+  ): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const target = new URL(url);
       const options = { method: 'POST', headers, signal };
@@ -85,6 +99,11 @@ export class WebhookSender {
         target.protocol === 'https:'
           ? httpsRequest(target, { ...options, agent: this.https })
           : httpRequest(target, { ...options, agent: this.http });
+      clock.watch(request, target);
+      let informational = 0;
+      request.on('information', () => {
+        if (++informational > MAX_INFORMATIONAL_ANSWERS) request.destroy(new InformationalFlood());
+      });
       request.on('response', resolve);
       request.on('upgrade', (_response, socket) => {
         socket.destroy();
@@ -113,8 +132,8 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 /** The status line is the verdict; whatever happens to the body does not change it (D30). */
-async function readAnswer(response: IncomingMessage, startedAt: number): Promise<AttemptResult> {
-  const firstByteMs = performance.now() - startedAt;
+async function readAnswer(response: IncomingMessage, clock: PhaseClock): Promise<AttemptResult> {
+  const latencyMs = performance.now() - clock.startedAt;
   const { bytes, wasCut } = await readCapped(response);
   const endedAt = performance.now();
   const statusCode = response.statusCode ?? 0;
@@ -122,9 +141,11 @@ async function readAnswer(response: IncomingMessage, startedAt: number): Promise
   return {
     outcome: success ? 'delivered' : 'failed',
     statusCode,
-    latencyMs: firstByteMs,
+    latencyMs,
     error: success ? null : 'http_status',
-    phases: { firstByteMs, totalMs: endedAt - startedAt },
+    phases: clock.stop(endedAt),
+    reusedConnection: clock.reusedConnection,
+    responseHeaders: keptHeaders(response.rawHeaders),
     responseBody: bytes.length === 0 ? null : toSafeText(bytes, wasCut),
     endedAt,
   };
@@ -147,19 +168,21 @@ async function readCapped(body: IncomingMessage): Promise<{ bytes: Buffer; wasCu
   return { bytes: Buffer.concat(chunks).subarray(0, MAX_RESPONSE_BYTES), wasCut };
 }
 
-function failedBy(error: unknown, startedAt: number): AttemptResult {
+function failedBy(error: unknown, clock: PhaseClock): AttemptResult {
   const endedAt = performance.now();
   const interrupted = error instanceof AttemptInterrupted;
   return {
     outcome: interrupted ? 'interrupted' : 'failed',
     statusCode: null,
-    latencyMs: endedAt - startedAt,
+    latencyMs: endedAt - clock.startedAt,
     error: interrupted
       ? 'interrupted'
       : error instanceof DeadlineReached
         ? 'timeout'
         : describeFailure(error),
-    phases: null,
+    phases: clock.stop(endedAt),
+    reusedConnection: clock.reusedConnection,
+    responseHeaders: null,
     responseBody: null,
     endedAt,
   };

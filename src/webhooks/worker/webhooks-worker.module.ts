@@ -1,19 +1,26 @@
 import { Module } from '@nestjs/common';
+import { AlertsModule } from '../../alerts/index.js';
 import { AuditModule } from '../../audit/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { DailyPartitions } from '../../infra/partitions/index.js';
 import { TargetPolicy } from '../target-policy.js';
 import { WebhooksCoreModule } from '../webhooks-core.module.js';
 import { nameServerResolver, systemResolver } from './address-resolver.js';
 import { AttemptRecorder } from './attempt-recorder.js';
+import { BacklogRepository } from './backlog.repository.js';
 import { ClaimsRepository } from './claims.repository.js';
 import { DeliveryEngine } from './delivery-engine.js';
+import { DeliveryCountsRepository } from './delivery-counts.repository.js';
 import { OutcomesRepository } from './outcomes.repository.js';
+import { ReplayRunner } from './replay-runner.js';
+import { WebhookMetrics } from './webhook-metrics.js';
+import { WebhookMaintenance } from './webhook-maintenance.js';
 import { WebhookWakeUpsProcessor } from './wake-ups.processor.js';
 import { WebhookSender } from './webhook-sender.js';
 
 /** Sends what is owed; only the worker role imports it. */
 @Module({
-  imports: [WebhooksCoreModule, AuditModule],
+  imports: [WebhooksCoreModule, AuditModule, AlertsModule],
   providers: [
     ClaimsRepository,
     OutcomesRepository,
@@ -29,6 +36,12 @@ import { WebhookSender } from './webhook-sender.js';
         }),
     },
     DeliveryEngine,
+    ReplayRunner,
+    BacklogRepository,
+    DeliveryCountsRepository,
+    WebhookMetrics,
+    DailyPartitions,
+    WebhookMaintenance,
     WebhookWakeUpsProcessor,
   ],
 })

@@ -126,8 +126,18 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
       const deliveries = await listed(`${base}/webhook-endpoints/${endpoints[0]}/deliveries`);
       return deliveries.length > 0 && deliveries;
     }),
+    replays: await startReplays(admin, `${base}/webhook-endpoints/${endpoints[0]}`),
     requests: [requestId],
   };
+}
+
+async function startReplays(admin: HttpClient, endpoint: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const started = await expectOk(admin.post(`${endpoint}/replay`, { since: '2026-01-01T00:00:00Z' }));
+    ids.push(started.body.data.id as string);
+  }
+  return ids;
 }
 
 async function issuedOrder(api: HttpClient, quantity: number): Promise<{ id: string; esims: string[] }> {

@@ -1,0 +1,141 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Slow start, exact lanes, backlogs that are given up by one row, replays, alerts (D31 to D34). */
+export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      ALTER TABLE webhook_endpoints
+        -- attempts in flight that a receiver which comes back may get; null: as many as the setting says
+        ADD COLUMN ramp_window int CHECK (ramp_window > 0),
+        ADD COLUMN ramp_widened_at timestamptz,
+        -- pending deliveries created before this are discarded; the worker writes it down row by row
+        ADD COLUMN discard_before timestamptz;
+
+      ALTER TABLE webhook_deliveries ADD COLUMN replay_id text;
+      CREATE INDEX webhook_deliveries_by_replay ON webhook_deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
+      DROP INDEX webhook_deliveries_due_anywhere;
+      -- What is in flight: an index of a few rows, whatever waits or has ended.
+      CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (endpoint_id, lease_until)
+        WHERE lease_until IS NOT NULL;
+
+      CREATE TABLE webhook_replays (
+        id text PRIMARY KEY,
+        endpoint_id text NOT NULL REFERENCES webhook_endpoints (id),
+        partner_id text NOT NULL,
+        status text NOT NULL CHECK (status IN ('running', 'completed', 'canceled')),
+        since timestamptz NOT NULL,
+        until timestamptz NOT NULL,
+        event_types text[],
+        statuses text[] NOT NULL,
+        total int NOT NULL,
+        created int NOT NULL DEFAULT 0,
+        -- the last delivery that was repeated: the job goes on behind it
+        reached_at timestamptz,
+        reached_id text,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        ended_at timestamptz
+      );
+      CREATE INDEX webhook_replays_running ON webhook_replays (id) WHERE status = 'running';
+
+      CREATE TABLE alerts (
+        id text PRIMARY KEY,
+        type text NOT NULL,
+        partner_id text,
+        subject_id text NOT NULL,
+        details jsonb NOT NULL DEFAULT '{}',
+        -- the same thing is reported once; null: every time
+        once_key text,
+        created_at timestamptz NOT NULL DEFAULT now()
+      );
+      CREATE INDEX alerts_list ON alerts (created_at, id);
+      CREATE UNIQUE INDEX alerts_once ON alerts (type, subject_id, once_key) WHERE once_key IS NOT NULL;
+    `);
+    await runner.query(CLAIM_FUNCTION);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      DROP FUNCTION claim_webhook_deliveries (text, int, int, text, int);
+      DROP TABLE alerts, webhook_replays;
+      DROP INDEX webhook_deliveries_by_replay, webhook_deliveries_leased;
+      ALTER TABLE webhook_deliveries DROP COLUMN replay_id;
+      CREATE INDEX webhook_deliveries_due_anywhere ON webhook_deliveries (next_attempt_at) WHERE status = 'pending';
+      ALTER TABLE webhook_endpoints DROP COLUMN ramp_window, DROP COLUMN ramp_widened_at, DROP COLUMN discard_before;
+    `);
+  }
+}
+
+/**
+ * Leases due deliveries of one endpoint, and says when to look again, in one round trip. A function, because each of
+ * its statements sees what was committed before it: claims of one endpoint take turns at the advisory lock, so the
+ * number in flight is exact over all workers, attempts of discarded deliveries included (D34).
+ */
+const CLAIM_FUNCTION = `
+  CREATE FUNCTION claim_webhook_deliveries (
+    of_endpoint text, slots int, most_in_flight int, owner text, lease_ms int
+  ) RETURNS TABLE (
+    id text, event_type text, fence bigint, counted_attempts int, url text, secret text, previous_secret text,
+    body text, lapsed_ago_ms float8, lapsed_ran_ms float8, due_at timestamptz, next_look_ms float8, room int
+  ) LANGUAGE plpgsql AS $claim$
+  #variable_conflict use_column
+  DECLARE
+    -- the caller's statement began before the lock was waited for
+    claim_time timestamptz;
+    endpoint webhook_endpoints%ROWTYPE;
+    free int;
+    found_count int;
+    look timestamptz;
+  BEGIN
+    PERFORM pg_advisory_xact_lock(7302116, hashtext(of_endpoint));
+    claim_time := clock_timestamp();
+    SELECT * INTO endpoint FROM webhook_endpoints w WHERE w.id = of_endpoint AND w.enabled AND w.deleted_at IS NULL;
+    IF NOT FOUND THEN RETURN; END IF;
+    IF endpoint.blocked_until > claim_time THEN
+      IF EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = of_endpoint AND d.status = 'pending') THEN
+        next_look_ms := extract(epoch FROM endpoint.blocked_until - claim_time) * 1000;
+        RETURN NEXT;
+      END IF;
+      RETURN;
+    END IF;
+
+    SELECT coalesce(endpoint.ramp_window, most_in_flight) - count(*) INTO free
+    FROM webhook_deliveries d WHERE d.endpoint_id = of_endpoint AND d.lease_until > claim_time;
+    -- Full: whoever's attempt ends looks again, and the sweep finds the leases of the dead.
+    IF free <= 0 THEN RETURN; END IF;
+
+    RETURN QUERY
+    WITH due AS (
+      SELECT d.id, d.claimed_at, d.lease_until
+      FROM webhook_deliveries d
+      WHERE d.endpoint_id = of_endpoint AND d.status = 'pending' AND d.next_attempt_at <= claim_time
+        AND (d.lease_until IS NULL OR d.lease_until <= claim_time)
+        AND (endpoint.discard_before IS NULL OR d.created_at >= endpoint.discard_before)
+      ORDER BY d.next_attempt_at, d.id
+      LIMIT least(slots, free)
+      FOR UPDATE OF d SKIP LOCKED
+    )
+    UPDATE webhook_deliveries d
+    SET lease_owner = owner, claimed_at = claim_time, lease_until = claim_time + lease_ms * interval '1 millisecond', fence = d.fence + 1
+    FROM due
+    WHERE d.id = due.id
+    RETURNING d.id, d.event_type, d.fence, d.counted_attempts, endpoint.url, endpoint.secret,
+      CASE WHEN endpoint.previous_secret_until > claim_time THEN endpoint.previous_secret END,
+      coalesce(d.test_body, (SELECT e.body FROM events e WHERE e.id = d.event_id)),
+      (extract(epoch FROM claim_time - due.lease_until) * 1000)::float8,
+      (extract(epoch FROM due.lease_until - due.claimed_at) * 1000)::float8,
+      d.next_attempt_at, NULL::float8, NULL::int;
+    GET DIAGNOSTICS found_count = ROW_COUNT;
+
+    id := NULL;
+    room := free - found_count;
+    -- With every slot taken nobody asks for the next due time: the end of an attempt does.
+    IF found_count < least(slots, free) THEN
+      SELECT d.next_attempt_at INTO look FROM webhook_deliveries d
+      WHERE d.endpoint_id = of_endpoint AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= claim_time)
+        AND (endpoint.discard_before IS NULL OR d.created_at >= endpoint.discard_before)
+      ORDER BY d.next_attempt_at, d.id LIMIT 1;
+      next_look_ms := extract(epoch FROM look - claim_time) * 1000;
+    END IF;
+    RETURN NEXT;
+  END
+  $claim$`;

@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { AlertEntity, type AlertType } from './alert.entity.js';
+
+export interface NewAlert {
+  readonly type: AlertType;
+  readonly partnerId: string | null;
+  /** The id of what the alert is about. */
+  readonly subjectId: string;
+  /** Never a key or a secret. */
+  readonly details?: Readonly<Record<string, string | number | boolean | null>>;
+  /** The same type, subject and key are reported once, however often they are raised. */
+  readonly onceKey?: string;
+}
+
+/** What a reader of the alerts may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
+export interface AlertFilters {
+  readonly type: AlertType | undefined;
+  readonly partnerId: string | undefined;
+  readonly subjectId: string | undefined;
+  readonly createdAfter: Date | undefined;
+  readonly createdBefore: Date | undefined;
+}
+
+const CONDITIONS: Readonly<Record<keyof AlertFilters, string>> = {
+  type: 't.type = :type',
+  partnerId: 't.partnerId = :partnerId',
+  subjectId: 't.subjectId = :subjectId',
+  createdAfter: 't.createdAt >= :createdAfter',
+  createdBefore: 't.createdAt < :createdBefore',
+};
+
+/** SQL of `alerts`. Alerts are never changed. */
+@Injectable()
+export class AlertsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async insert(tx: Tx, id: string, alert: NewAlert): Promise<void> {
+    await sql(
+      tx.manager,
+      `INSERT INTO alerts (id, type, partner_id, subject_id, details, once_key) VALUES ($1, $2, $3, $4, $5::jsonb, $6)
+       ON CONFLICT (type, subject_id, once_key) WHERE once_key IS NOT NULL DO NOTHING`,
+      [
+        id,
+        alert.type,
+        alert.partnerId,
+        alert.subjectId,
+        JSON.stringify(alert.details ?? {}),
+        alert.onceKey ?? null,
+      ],
+    );
+  }
+
+  /** Oldest first: who reads on with the cursor misses none (api.md). */
+  async list(filters: AlertFilters, options: ListOptions): Promise<Page<AlertEntity>> {
+    const query = this.manager.createQueryBuilder(AlertEntity, 't');
+    for (const name of Object.keys(CONDITIONS) as (keyof AlertFilters)[]) {
+      if (filters[name] !== undefined) query.andWhere(CONDITIONS[name], { [name]: filters[name] });
+    }
+    return this.pages.list(query, options, 'oldest_first');
+  }
+}

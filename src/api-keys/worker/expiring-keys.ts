@@ -1,0 +1,67 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Alerts } from '../../alerts/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { Transactions } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+import { ApiKeysRepository } from '../api-keys.repository.js';
+
+const WARN_BEFORE_DAYS = 7;
+const KEYS_PER_SWEEP = 500;
+/** A week ahead, so nobody waits for the minute; never more often than the sweeps of due work. */
+const SWEEPS_BETWEEN = 30;
+
+/** Raises `key.expiring` once for each key a week before it stops working (api.md, `GET /alerts`). */
+@Injectable()
+export class ExpiringKeys implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly sweeper: Sweeper;
+  private after = '';
+
+  constructor(
+    private readonly keys: ApiKeysRepository,
+    private readonly alerts: Alerts,
+    private readonly transactions: Transactions,
+    @Inject(APP_CONFIG) { sweepIntervalMs }: AppConfig,
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    this.sweeper = new Sweeper({
+      name: 'api_keys.expiring',
+      intervalMs: sweepIntervalMs * SWEEPS_BETWEEN,
+      logger,
+      run: () => this.warn(),
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.sweeper.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.sweeper.stop();
+  }
+
+  /** Goes round the keys in id order; what was raised before is raised again without effect. */
+  private async warn(): Promise<void> {
+    await this.transactions.run(async (tx) => {
+      const keys = await this.keys.listExpiring(tx, WARN_BEFORE_DAYS, this.after, KEYS_PER_SWEEP);
+      for (const { id, partnerId, mode, expiresAt } of keys) {
+        const expires_at = expiresAt!.toISOString();
+        const details = { mode, expires_at };
+        await this.alerts.raise(tx, {
+          type: 'key.expiring',
+          partnerId,
+          subjectId: id,
+          details,
+          onceKey: expires_at,
+        });
+      }
+      this.after = keys.length < KEYS_PER_SWEEP ? '' : keys.at(-1)!.id;
+    });
+  }
+}

@@ -1,0 +1,1 @@
+export { METRICS, MetricsModule } from './metrics.module.js';

@@ -1,0 +1,68 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ArrayNotEmpty, ArrayUnique, IsArray, IsBoolean, IsIn } from 'class-validator';
+import { ValidationFailed } from '../../common/errors/index.js';
+import { EVENT_TYPES, type EventType } from '../../events/index.js';
+import { Optional, Rfc3339 } from '../../infra/http/index.js';
+import type { ReplayCommand } from '../replay-events.js';
+import { REPLAYABLE_STATUSES, type ReplayableStatus } from '../webhook-replay.entity.js';
+
+export class ReplayEventsDto {
+  @ApiProperty({ type: String, format: 'date-time', description: 'Inclusive.' })
+  @Rfc3339()
+  since!: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'Exclusive; now if absent.',
+  })
+  @Optional()
+  @Rfc3339()
+  until?: string | null;
+
+  @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
+  @Optional()
+  @IsArray({ message: 'must be a list of event types' })
+  @ArrayNotEmpty({ message: 'must not be empty; leave it out for every type' })
+  @ArrayUnique({ message: 'must not repeat a type' })
+  @IsIn(EVENT_TYPES, { each: true, message: 'must hold known event types' })
+  event_types?: EventType[] | null;
+
+  @ApiPropertyOptional({
+    enum: REPLAYABLE_STATUSES,
+    isArray: true,
+    nullable: true,
+    minItems: 1,
+    uniqueItems: true,
+    description: 'Of the first deliveries; all of these if absent. What is pending or held is sent anyway.',
+  })
+  @Optional()
+  @IsArray({ message: 'must be a list of statuses' })
+  @ArrayNotEmpty({ message: 'must not be empty; leave it out for every status' })
+  @ArrayUnique({ message: 'must not repeat a status' })
+  @IsIn(REPLAYABLE_STATUSES, { each: true, message: `must hold only ${REPLAYABLE_STATUSES.join(', ')}` })
+  statuses?: ReplayableStatus[] | null;
+
+  @ApiPropertyOptional({ type: Boolean, nullable: true, default: false, description: 'Only counts.' })
+  @Optional()
+  @IsBoolean({ message: 'must be true or false' })
+  dry_run?: boolean | null;
+}
+
+/** @throws ValidationFailed when `until` is not later than `since` */
+export function toReplayCommand(body: ReplayEventsDto): ReplayCommand {
+  const since = new Date(body.since);
+  const until = body.until == null ? null : new Date(body.until);
+  if (until !== null && until <= since) {
+    throw new ValidationFailed([
+      { pointer: '/until', code: 'out_of_range', message: 'must be later than since' },
+    ]);
+  }
+  return {
+    since,
+    until,
+    eventTypes: body.event_types ?? null,
+    statuses: body.statuses ?? [...REPLAYABLE_STATUSES],
+  };
+}

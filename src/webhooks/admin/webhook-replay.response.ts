@@ -1,0 +1,108 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { EVENT_TYPES, type EventType } from '../../events/index.js';
+import type { ReplayPreview, TrackedReplay } from '../replay-events.js';
+import {
+  REPLAY_STATUSES,
+  type ReplayStatus,
+  REPLAYABLE_STATUSES,
+  type ReplayableStatus,
+} from '../webhook-replay.entity.js';
+import type { ReplaySelection } from '../webhook-replays.repository.js';
+
+export class WebhookReplayResponse {
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'rpl_01KAEXAMPLE000000000000000',
+    description: 'Null for a dry run.',
+  })
+  id!: string | null;
+
+  @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
+  endpoint_id!: string;
+
+  @ApiProperty({ type: Boolean })
+  dry_run!: boolean;
+
+  @ApiProperty({ enum: REPLAY_STATUSES, nullable: true, description: 'Null for a dry run.' })
+  status!: ReplayStatus | null;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  since!: string;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  until!: string;
+
+  @ApiProperty({ enum: EVENT_TYPES, isArray: true, nullable: true })
+  event_types!: readonly EventType[] | null;
+
+  @ApiProperty({ enum: REPLAYABLE_STATUSES, isArray: true })
+  statuses!: readonly ReplayableStatus[];
+
+  @ApiProperty({ type: 'integer', description: 'Deliveries that matched.' })
+  total!: number;
+
+  @ApiProperty({ type: 'integer', description: 'New deliveries made so far.' })
+  created!: number;
+
+  @ApiProperty({ type: 'integer' })
+  delivered!: number;
+
+  @ApiProperty({ type: 'integer' })
+  failed!: number;
+
+  @ApiProperty({ type: 'integer', description: 'Made and not sent yet, held ones included.' })
+  pending!: number;
+
+  @ApiProperty({ type: 'integer' })
+  discarded!: number;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  created_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  ended_at!: string | null;
+}
+
+export function toReplayResponse({ replay, progress }: TrackedReplay): WebhookReplayResponse {
+  return {
+    id: replay.id,
+    ...toSelection(replay),
+    dry_run: false,
+    status: replay.status,
+    total: replay.total,
+    created: replay.created,
+    ...progress,
+    created_at: replay.createdAt.toISOString(),
+    ended_at: replay.endedAt?.toISOString() ?? null,
+  };
+}
+
+export function toPreviewResponse(preview: ReplayPreview): WebhookReplayResponse {
+  return {
+    id: null,
+    ...toSelection(preview),
+    dry_run: true,
+    status: null,
+    total: preview.total,
+    created: 0,
+    delivered: 0,
+    failed: 0,
+    pending: 0,
+    discarded: 0,
+    created_at: null,
+    ended_at: null,
+  };
+}
+
+function toSelection(
+  selection: ReplaySelection,
+): Pick<WebhookReplayResponse, 'endpoint_id' | 'since' | 'until' | 'event_types' | 'statuses'> {
+  return {
+    endpoint_id: selection.endpointId,
+    since: selection.since.toISOString(),
+    until: selection.until.toISOString(),
+    event_types: selection.eventTypes,
+    statuses: selection.statuses,
+  };
+}

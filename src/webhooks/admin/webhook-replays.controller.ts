@@ -1,0 +1,76 @@
+import { Body, Controller, Get, HttpCode, Param, Post, UseGuards, UseInterceptors } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { PathId } from '../../infra/http/index.js';
+import { Answers, ApiRefusals } from '../../infra/http/openapi/index.js';
+import {
+  Idempotent,
+  type IdempotentCall,
+  IdempotencyInterceptor,
+  OnceOnly,
+  type RenderedAnswer,
+} from '../../infra/idempotency/index.js';
+import { ReplayEvents } from '../replay-events.js';
+import { ReplayEventsDto, toReplayCommand } from './webhook-replay-requests.dto.js';
+import { toPreviewResponse, toReplayResponse, WebhookReplayResponse } from './webhook-replay.response.js';
+
+/** Replays: many events sent again as one tracked job (api.md, D33). */
+@ApiTags('Webhook replays')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1')
+export class WebhookReplaysController {
+  constructor(
+    private readonly replays: ReplayEvents,
+    private readonly onceOnly: OnceOnly,
+  ) {}
+
+  @Post('partners/:pid/webhook-endpoints/:id/replay')
+  @Answers(WebhookReplayResponse, {
+    status: 202,
+    summary: 'Send the events of a time again, or count them (`dry_run`)',
+    location: true,
+  })
+  @HttpCode(202)
+  @UseInterceptors(IdempotencyInterceptor)
+  async startReplay(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body: ReplayEventsDto,
+  ): Promise<RenderedAnswer> {
+    const key = { partnerId, id };
+    const command = toReplayCommand(body);
+    return this.onceOnly.run(call, async (tx) => {
+      if (body.dry_run === true) {
+        return { status: 202, data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
+      }
+      const started = await this.replays.start(tx, by, key, command);
+      const location = `/internal/v1/replays/${started.replay.id}`;
+      return { status: 202, data: toReplayResponse(started), location };
+    });
+  }
+
+  @Get('replays/:id')
+  @Answers(WebhookReplayResponse, { summary: 'Get a replay and how far it is' })
+  async getReplay(@Param('id', PathId('rpl')) id: string): Promise<WebhookReplayResponse> {
+    return toReplayResponse(await this.replays.get(id));
+  }
+
+  @Post('replays/:id/cancel')
+  @Answers(WebhookReplayResponse, { summary: 'Stop a replay; what it has not sent is discarded' })
+  @ApiRefusals('conflict')
+  @HttpCode(200)
+  @UseInterceptors(IdempotencyInterceptor)
+  async cancelReplay(
+    @Author() by: ChangeAuthor,
+    @Idempotent() call: IdempotentCall,
+    @Param('id', PathId('rpl')) id: string,
+  ): Promise<RenderedAnswer> {
+    return this.onceOnly.run(call, async (tx) => ({
+      status: 200,
+      data: toReplayResponse(await this.replays.cancel(tx, by, id)),
+    }));
+  }
+}

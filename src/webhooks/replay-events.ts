@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { AuditLog, type ChangeAuthor } from '../audit/index.js';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { newId } from '../common/ids.js';
+import { databaseNow, type Tx } from '../infra/database/index.js';
+import { FindEndpoint } from './find-endpoint.js';
+import type { EndpointKey } from './webhook-endpoints.repository.js';
+import type { WebhookReplayEntity } from './webhook-replay.entity.js';
+import {
+  type ReplayProgress,
+  type ReplaySelection,
+  WebhookReplaysRepository,
+} from './webhook-replays.repository.js';
+
+export interface ReplayCommand {
+  readonly since: Date;
+  /** Null: until now. */
+  readonly until: Date | null;
+  readonly eventTypes: ReplaySelection['eventTypes'];
+  readonly statuses: ReplaySelection['statuses'];
+}
+
+/** A replay and what became of its deliveries so far. */
+export interface TrackedReplay {
+  readonly replay: WebhookReplayEntity;
+  readonly progress: ReplayProgress;
+}
+
+/** What a dry run finds: nothing is sent and nothing is stored. */
+export interface ReplayPreview extends ReplaySelection {
+  readonly total: number;
+}
+
+/** Starts, shows and cancels replays (D33; api.md). The worker makes their deliveries, at its pace. */
+@Injectable()
+export class ReplayEvents {
+  constructor(
+    private readonly find: FindEndpoint,
+    private readonly replays: WebhookReplaysRepository,
+    private readonly audit: AuditLog,
+  ) {}
+
+  /** @throws NotFound */
+  async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
+    await this.find.getById(key, tx);
+    const selection = await this.select(tx, key.id, command);
+    return { ...selection, total: await this.replays.count(tx, selection) };
+  }
+
+  /** @throws NotFound */
+  async start(tx: Tx, by: ChangeAuthor, key: EndpointKey, command: ReplayCommand): Promise<TrackedReplay> {
+    const preview = await this.preview(tx, key, command);
+    const id = newId('rpl');
+    const { partnerId } = key;
+    await this.replays.insert(tx, { ...preview, id, partnerId, status: 'running' });
+    await this.audit.record(tx, {
+      ...by,
+      action: 'webhook_replay.started',
+      partnerId,
+      subjectId: id,
+      details: { endpoint_id: key.id, total: preview.total },
+    });
+    return this.get(id, tx);
+  }
+
+  /** @throws NotFound */
+  async get(id: string, tx?: Tx): Promise<TrackedReplay> {
+    const replay = await this.replays.find(id, tx);
+    if (!replay) throw new NotFound();
+    return { replay, progress: await this.replays.progressOf(id, tx) };
+  }
+
+  /**
+   * Makes no further deliveries and gives up those that are not sent; canceling twice is the same as once.
+   * @throws NotFound; AppError `conflict` when the replay is completed
+   */
+  async cancel(tx: Tx, by: ChangeAuthor, id: string): Promise<TrackedReplay> {
+    const replay = await this.replays.findForChange(tx, id);
+    if (!replay) throw new NotFound();
+    if (replay.status === 'completed') throw new AppError('conflict', { detail: 'The replay is completed.' });
+    if (replay.status === 'running') {
+      await this.replays.end(tx, id, 'canceled');
+      await this.replays.discardPending(tx, id);
+      const { partnerId } = replay;
+      await this.audit.record(tx, { ...by, action: 'webhook_replay.canceled', partnerId, subjectId: id });
+    }
+    return this.get(id, tx);
+  }
+
+  private async select(tx: Tx, endpointId: string, command: ReplayCommand): Promise<ReplaySelection> {
+    const until = command.until ?? (await databaseNow(tx));
+    return {
+      endpointId,
+      since: command.since,
+      until,
+      eventTypes: command.eventTypes,
+      statuses: command.statuses,
+    };
+  }
+}

@@ -1,0 +1,143 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
+import { STATUS_CONDITIONS } from './delivery-conditions.js';
+import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
+import { WebhookReplayEntity } from './webhook-replay.entity.js';
+
+/** Which deliveries a replay repeats: those of events, made in [since, until) (D33). */
+export type ReplaySelection = Pick<
+  WebhookReplayEntity,
+  'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses'
+>;
+
+/** What became of the deliveries that a replay has made. */
+export interface ReplayProgress {
+  readonly delivered: number;
+  readonly failed: number;
+  readonly pending: number;
+  readonly discarded: number;
+}
+
+/** SQL of `webhook_replays` and of the deliveries that they make. */
+@Injectable()
+export class WebhookReplaysRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  async insert(
+    tx: Tx,
+    replay: Omit<WebhookReplayEntity, 'created' | 'createdAt' | 'endedAt'>,
+  ): Promise<void> {
+    await tx.manager.insert(WebhookReplayEntity, replay);
+  }
+
+  async find(id: string, tx?: Tx): Promise<WebhookReplayEntity | null> {
+    return (tx?.manager ?? this.manager).findOneBy(WebhookReplayEntity, { id });
+  }
+
+  /** Locks the replay: the worker that makes its deliveries waits. */
+  async findForChange(tx: Tx, id: string): Promise<WebhookReplayEntity | null> {
+    return tx.manager.findOne(WebhookReplayEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
+  }
+
+  async count(tx: Tx, selection: ReplaySelection): Promise<number> {
+    const { rows } = await sql<{ total: number }>(
+      tx.manager,
+      `SELECT count(*)::int AS total FROM webhook_deliveries t WHERE ${matching(selection)}`,
+      parametersOf(selection),
+    );
+    return rows[0]!.total;
+  }
+
+  async progressOf(id: string, tx?: Tx): Promise<ReplayProgress> {
+    const { rows } = await sql<{ delivered: number; failed: number; pending: number; discarded: number }>(
+      tx?.manager ?? this.manager,
+      `SELECT count(*) FILTER (WHERE t.status = 'delivered')::int AS delivered,
+              count(*) FILTER (WHERE t.status = 'failed')::int AS failed,
+              count(*) FILTER (WHERE ${STATUS_CONDITIONS.pending} OR ${STATUS_CONDITIONS.held})::int AS pending,
+              count(*) FILTER (WHERE ${STATUS_CONDITIONS.discarded})::int AS discarded
+       FROM webhook_deliveries t WHERE t.replay_id = $1`,
+      [id],
+    );
+    return rows[0]!;
+  }
+
+  /** Replays that have deliveries to make, for endpoints that can take them; those of disabled ones wait. */
+  async listRunning(limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `SELECT r.id FROM webhook_replays r JOIN webhook_endpoints w ON w.id = r.endpoint_id
+       WHERE r.status = 'running' AND (w.enabled OR w.deleted_at IS NOT NULL) ORDER BY r.id LIMIT $1`,
+      [limit],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** Locks a running replay, unless another worker is at it. */
+  async lockRunning(tx: Tx, id: string): Promise<WebhookReplayEntity | null> {
+    return tx.manager.findOne(WebhookReplayEntity, {
+      where: { id, status: 'running' },
+      lock: { mode: 'pessimistic_write', onLocked: 'skip_locked' },
+    });
+  }
+
+  /** Makes up to `limit` further deliveries, oldest first; answers how many. The replay is locked. */
+  async makeDeliveries(tx: Tx, replay: WebhookReplayEntity, limit: number): Promise<number> {
+    const own = parametersOf(replay).length;
+    const { rows } = await sql<{ made: number }>(
+      tx.manager,
+      `WITH source AS (
+         SELECT t.id, t.created_at, t.endpoint_id, t.event_id, t.event_type,
+                row_number() OVER (ORDER BY t.created_at, t.id) AS place
+         FROM webhook_deliveries t, webhook_replays r
+         WHERE r.id = $${own + 1} AND ${matching(replay)}
+           AND (r.reached_id IS NULL OR (t.created_at, t.id) > (r.reached_at, r.reached_id))
+         ORDER BY t.created_at, t.id LIMIT $${own + 2}
+       ), made AS (
+         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, replay_id, next_attempt_at)
+         SELECT ${deliveryIdSql(`$${own + 3}`)}, endpoint_id, event_id, event_type, 'replay', 'pending', $${own + 1},
+                now() + place * interval '1 microsecond'
+         FROM source
+       )
+       UPDATE webhook_replays r
+       SET created = r.created + (SELECT count(*) FROM source),
+           reached_at = coalesce((SELECT max(created_at) FROM source), r.reached_at),
+           reached_id = coalesce((SELECT id FROM source ORDER BY place DESC LIMIT 1), r.reached_id)
+       WHERE r.id = $${own + 1}
+       RETURNING (SELECT count(*)::int FROM source) AS made`,
+      [...parametersOf(replay), replay.id, limit, deliveryIdStem()],
+    );
+    return rows[0]!.made;
+  }
+
+  async end(tx: Tx, id: string, status: 'completed' | 'canceled'): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE webhook_replays SET status = $2, ended_at = statement_timestamp() WHERE id = $1 AND status = 'running'`,
+      [id, status],
+    );
+  }
+
+  /** Gives up what the replay has made and is not sent yet. */
+  async discardPending(tx: Tx, id: string): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
+       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
+                             WHERE replay_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE))`,
+      [id],
+    );
+  }
+}
+
+/** Conditions over a delivery `t`; its parameters come first in the statement. */
+function matching({ statuses }: ReplaySelection): string {
+  return `t.endpoint_id = $1 AND t.kind = 'event' AND t.created_at >= $2 AND t.created_at < $3
+    AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
+    AND (${statuses.map((status) => STATUS_CONDITIONS[status]).join(' OR ')})`;
+}
+
+function parametersOf({ endpointId, since, until, eventTypes }: ReplaySelection): SqlParameter[] {
+  return [endpointId, since, until, eventTypes];
+}

@@ -1,0 +1,78 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { InjectWakeUps, WakeUps } from '../../infra/queue/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
+import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
+import type { WebhookReplayEntity } from '../webhook-replay.entity.js';
+import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
+
+const TICK_MS = 500;
+const REPLAYS_PER_TICK = 100;
+
+/**
+ * Makes the deliveries of running replays, so many a second, and never has more than a second's worth waiting: what
+ * happens now does not queue behind what is repeated (D34). Every step is one transaction and may be cut anywhere.
+ */
+@Injectable()
+export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly sweeper: Sweeper;
+  private readonly perSecond: number;
+
+  constructor(
+    private readonly replays: WebhookReplaysRepository,
+    private readonly endpoints: WebhookEndpointsRepository,
+    private readonly transactions: Transactions,
+    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
+    @Inject(APP_CONFIG) config: AppConfig,
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    this.perSecond = config.webhooks.replayPerSecond;
+    this.sweeper = new Sweeper({
+      name: 'webhooks.replays',
+      intervalMs: TICK_MS,
+      logger,
+      run: () => this.advanceAll(),
+    });
+  }
+
+  onApplicationBootstrap(): void {
+    this.sweeper.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.sweeper.stop();
+  }
+
+  private async advanceAll(): Promise<void> {
+    for (const id of await this.replays.listRunning(REPLAYS_PER_TICK)) {
+      await this.transactions.run((tx) => this.advance(tx, id));
+    }
+  }
+
+  private async advance(tx: Tx, id: string): Promise<void> {
+    const replay = await this.replays.lockRunning(tx, id);
+    if (!replay) return;
+    const { endpointId, partnerId } = replay;
+    const endpoint = await this.endpoints.find({ partnerId, id: endpointId }, tx);
+    if (!endpoint) return this.replays.end(tx, id, 'canceled');
+    await this.makeSome(tx, replay);
+  }
+
+  private async makeSome(tx: Tx, replay: WebhookReplayEntity): Promise<void> {
+    const { pending } = await this.replays.progressOf(replay.id, tx);
+    const wanted = Math.min(Math.ceil((this.perSecond * TICK_MS) / 1_000), this.perSecond - pending);
+    if (wanted <= 0) return;
+    const made = await this.replays.makeDeliveries(tx, replay, wanted);
+    if (made > 0) tx.afterCommit(() => this.wakeUps.request(replay.endpointId));
+    if (made === 0 && pending === 0) await this.replays.end(tx, replay.id, 'completed');
+  }
+}

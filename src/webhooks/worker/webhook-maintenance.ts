@@ -1,0 +1,79 @@
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { DailyPartitions } from '../../infra/partitions/index.js';
+import { Sweeper } from '../../infra/sweeping/index.js';
+import { BacklogRepository } from './backlog.repository.js';
+
+const PARTITIONS_EVERY_MS = 600_000;
+const DISCARD_BATCH = 1_000;
+const MAX_DISCARD_BATCHES = 50;
+
+/** Keeps the attempts to their retention, by dropping days, and writes down what endpoints have given up (D32). */
+@Injectable()
+export class WebhookMaintenance implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly sweepers: readonly Sweeper[];
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly partitions: DailyPartitions,
+    private readonly backlog: BacklogRepository,
+  ) {
+    const { sweepIntervalMs } = config;
+    this.sweepers = [
+      new Sweeper({
+        name: 'webhooks.attempt_partitions',
+        intervalMs: PARTITIONS_EVERY_MS,
+        logger,
+        run: () => this.maintainPartitions(),
+      }),
+      new Sweeper({
+        name: 'webhooks.discards',
+        intervalMs: sweepIntervalMs,
+        logger,
+        run: () => this.discard(),
+      }),
+    ];
+  }
+
+  onApplicationBootstrap(): void {
+    for (const sweeper of this.sweepers) sweeper.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+  }
+
+  /** Makes and drops the partitions of `webhook_attempts`. */
+  async maintainPartitions(): Promise<void> {
+    const changes = await this.partitions.maintain({
+      table: 'webhook_attempts',
+      column: 'started_at',
+      retentionDays: this.config.webhooks.attemptRetentionDays,
+    });
+    const { created, dropped, deletedRows } = changes;
+    if (created.length + dropped.length + deletedRows === 0) return;
+    this.logger.info(
+      { event: 'webhook.attempt_partitions', ...changes },
+      'attempt partitions are maintained',
+    );
+  }
+
+  private async discard(): Promise<void> {
+    let discarded = 0;
+    for (let batch = 0; batch < MAX_DISCARD_BATCHES; batch++) {
+      const count = await this.backlog.writeDiscards(DISCARD_BATCH);
+      discarded += count;
+      if (count < DISCARD_BATCH) break;
+    }
+    if (discarded > 0) this.logger.info({ event: 'webhook.discarded', count: discarded });
+    await this.backlog.forgetOldDiscards();
+  }
+}

@@ -1,0 +1,100 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Counter, Gauge, Registry } from 'prom-client';
+import { METRICS } from '../../infra/metrics/index.js';
+import type { FinishedAttempt } from './finished-attempt.js';
+import { type DeliveryCounts, DeliveryCountsRepository } from './delivery-counts.repository.js';
+import type { BlockedEndpoint } from './outcomes.repository.js';
+
+/** Counting reads every delivery: a scraper that asks more often gets the last answer. */
+const COUNTS_KEPT_MS = 5_000;
+
+/**
+ * What operators watch. `webhook_deliveries` are the counters of D33: for the kind `event`, its statuses add up to events x endpoints.
+ * The gauges are of the whole database, so every worker shows the same; the counters are of this process.
+ */
+@Injectable()
+export class WebhookMetrics {
+  private readonly attempts: Counter<'outcome' | 'error_class'>;
+  private readonly blocks: Counter;
+  private readonly disables: Counter;
+  private counts: Promise<DeliveryCounts> | null = null;
+  private countedAt = 0;
+
+  constructor(
+    @Inject(METRICS) registry: Registry,
+    private readonly repository: DeliveryCountsRepository,
+  ) {
+    const registers = [registry];
+    this.attempts = new Counter({
+      name: 'webhook_attempts_total',
+      help: 'Attempts recorded by this process, by outcome and class of error.',
+      labelNames: ['outcome', 'error_class'],
+      registers,
+    });
+    this.blocks = new Counter({
+      name: 'webhook_endpoint_blocks_total',
+      help: 'Blocks of endpoints, those that disabled it included.',
+      registers,
+    });
+    this.disables = new Counter({
+      name: 'webhook_endpoint_disables_total',
+      help: 'Endpoints disabled after too many consecutive blocks.',
+      registers,
+    });
+    this.registerGauges(registers);
+  }
+
+  countAttempts(attempts: readonly FinishedAttempt[]): void {
+    for (const { outcome, error } of attempts) {
+      const error_class = error === null ? 'none' : error.split(':', 1)[0]!;
+      this.attempts.inc({ outcome, error_class });
+    }
+  }
+
+  countBlocks(blocked: readonly BlockedEndpoint[]): void {
+    this.blocks.inc(blocked.length);
+    this.disables.inc(blocked.filter(({ disabled }) => disabled).length);
+  }
+
+  private registerGauges(registers: Registry[]): void {
+    const current = (): Promise<DeliveryCounts> => this.currentCounts();
+    new Gauge({
+      name: 'webhook_deliveries',
+      help: 'Deliveries by kind and status; the kind `event` adds up to events x endpoints (D33).',
+      labelNames: ['kind', 'status'],
+      registers,
+      async collect() {
+        this.reset();
+        for (const { kind, status, count } of (await current()).deliveries) this.set({ kind, status }, count);
+      },
+    });
+    new Gauge({
+      name: 'webhook_endpoints',
+      help: 'Endpoints by status.',
+      labelNames: ['status'],
+      registers,
+      async collect() {
+        this.reset();
+        for (const { status, count } of (await current()).endpoints) this.set({ status }, count);
+      },
+    });
+    new Gauge({
+      name: 'webhook_oldest_due_seconds',
+      help: 'Age of the oldest delivery that is due and could be sent; 0 when there is none.',
+      registers,
+      async collect() {
+        this.set((await current()).oldestDueSeconds);
+      },
+    });
+  }
+
+  private async currentCounts(): Promise<DeliveryCounts> {
+    if (this.counts === null || Date.now() - this.countedAt > COUNTS_KEPT_MS) {
+      this.countedAt = Date.now();
+      this.counts = this.repository.count();
+      // A scrape while PostgreSQL is away must not be remembered.
+      this.counts.catch(() => (this.counts = null));
+    }
+    return this.counts;
+  }
+}

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually, startTestService, type TestService } from '../harness/index.js';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ env: { SWEEP_INTERVAL_MS: '50' } });
+});
+afterAll(async () => {
+  await service.stop();
+});
+
+it('warns once of a key that expires within a week, and of no other', async () => {
+  const partner = await service.createPartner('Careful');
+  const make = async (days: number | null): Promise<string> => {
+    const expires_at = days === null ? null : new Date(Date.now() + days * DAY_MS).toISOString();
+    const path = `/internal/v1/partners/${partner.id}/api-keys`;
+    return (await service.admin.post(path, { mode: 'live', expires_at })).body.data.id as string;
+  };
+  const soon = await make(3);
+  await make(30);
+  await make(null);
+  const revoked = await make(2);
+  await service.admin.post(`/internal/v1/partners/${partner.id}/api-keys/${revoked}/revoke`);
+  const alerts = async (): Promise<{ subject_id: string }[]> =>
+    (await service.admin.get(`/internal/v1/alerts?type=key.expiring&partner_id=${partner.id}`)).body.data;
+  await eventually('the alert is there', async () =>
+    (await alerts()).some(({ subject_id }) => subject_id === soon),
+  );
+  const swept = async (): Promise<number> =>
+    Number(
+      (await service.database.pool.query('SELECT extract(epoch FROM clock_timestamp()) AS now')).rows[0].now,
+    );
+  const start = await swept();
+  await eventually('two more sweeps pass', async () => (await swept()) > start + 3.2);
+  expect(
+    (await alerts()).filter(({ subject_id }) => subject_id !== revoked).map(({ subject_id }) => subject_id),
+  ).toEqual([soon]);
+});

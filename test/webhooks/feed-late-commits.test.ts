@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { expectWholeFeed, type FeedParts, Poller } from './feed-late-commits-poller.js';
+import { writeOutOfOrder } from './feed-late-commits-writers.js';
+import { recordEvents, registerEndpoint } from './support.js';
+
+let service: TestService;
+let partner: TestPartner;
+let receiver: TestReceiver;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+  receiver = await startReceiver();
+  await registerEndpoint(service, partner.id, { url: receiver.url });
+});
+afterEach(() => receiver.close());
+afterAll(() => service.stop());
+
+const parts = (): FeedParts => ({
+  database: service.database,
+  partnerId: partner.id,
+  api: partner.sandbox,
+  receiver,
+});
+
+/** Runs `work` while a transaction that recorded two events before it is open. */
+async function whileTwoAreUncommitted(work: () => Promise<void>): Promise<void> {
+  let commit = (): void => undefined;
+  const gate = new Promise<void>((resolve) => (commit = resolve));
+  const events = [{ partnerId: partner.id }, { partnerId: partner.id }];
+  const recorded = Promise.withResolvers<void>();
+  const writing = recordEvents(service, events, () => {
+    recorded.resolve();
+    return gate;
+  });
+  await recorded.promise;
+  await work();
+  commit();
+  await writing;
+}
+
+describe('a poller of the feed', () => {
+  it('sees an event that was recorded first and committed last, after those that overtook it', async () => {
+    const poller = new Poller(partner.sandbox);
+    await whileTwoAreUncommitted(async () => {
+      for (let i = 0; i < 10; i++) await recordEvents(service, [{ partnerId: partner.id }]);
+      await poller.catchUp();
+      expect(poller.seen).toHaveLength(10);
+    });
+    await poller.catchUp();
+    expect(poller.seen).toHaveLength(12);
+    // Ids are in the order of recording: the late ones are the smallest and come last.
+    expect(poller.ids.toSorted().slice(0, 2)).toEqual(poller.ids.slice(10));
+    await expectWholeFeed(poller, parts());
+  });
+
+  it('that keeps the id of its last event instead of a cursor loses nothing to a late commit either', async () => {
+    let last = '';
+    await whileTwoAreUncommitted(async () => {
+      await recordEvents(service, [{ partnerId: partner.id }]);
+      const page = await eventually('the first event', async () => {
+        const { body } = await partner.sandbox.get('/v1/events');
+        return body.data.length === 1 ? body : null;
+      });
+      last = page.data[0].id as string;
+    });
+    const { body } = await partner.sandbox.get(`/v1/events?after=${last}`);
+    const late = body.data.map((event: { id: string }) => event.id) as string[];
+    expect(late).toHaveLength(2);
+    expect(late.every((id) => id < last)).toBe(true);
+  });
+
+  it('misses and repeats nothing of many slow transactions that commit in any order', async () => {
+    const poller = new Poller(partner.sandbox);
+    await poller.readDuring(writeOutOfOrder(service, partner.id));
+    expect(poller.ids, 'commits were out of order').not.toEqual(poller.ids.toSorted());
+    expect(poller.pages).toBeGreaterThan(20);
+    await expectWholeFeed(poller, parts());
+  });
+});

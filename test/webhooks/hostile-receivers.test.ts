@@ -1,0 +1,250 @@
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { AttemptResult } from '../../src/webhooks/worker/finished-attempt.js';
+import { MAX_INFORMATIONAL_ANSWERS, MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
+import { connections, drip, flood, raw } from './sending/receivers.js';
+import { send, senderWith } from './sending/sender.js';
+
+const TIMEOUT_MS = 500;
+const OK = 'HTTP/1.1 200 OK\r\n';
+
+async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> {
+  const result = await send(senderWith({ timeoutMs: TIMEOUT_MS }), await raw(speak));
+  expectReadable(result);
+  return result;
+}
+
+/** Kept within the caps, as text that PostgreSQL takes. */
+function expectReadable({ responseBody, responseHeaders, error, phases }: AttemptResult): void {
+  for (const text of [responseBody ?? '', error ?? '', JSON.stringify(responseHeaders)]) {
+    expect(text).not.toMatch(/\0|\\u0000/);
+    expect(text.isWellFormed()).toBe(true);
+  }
+  expect((responseBody ?? '').length).toBeLessThanOrEqual(MAX_RESPONSE_BYTES);
+  expect(phases!.totalMs).toBeLessThan(TIMEOUT_MS + 1_000);
+}
+
+const bytes =
+  (...parts: (string | Buffer)[]) =>
+  (socket: Socket): void =>
+    parts.forEach((part) => socket.write(part));
+
+const bytesThenEnd = (text: string) => (socket: Socket) => void socket.end(text);
+
+describe('a receiver that gives a verdict and then misbehaves keeps its verdict', () => {
+  it.each([
+    [
+      'drips its body to the deadline',
+      (socket: Socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b'),
+    ],
+    ['never sends the body it announced', bytes(`${OK}Content-Length: 10000000000\r\n\r\n`)],
+    ['closes before the body is complete', bytesThenEnd(`${OK}Content-Length: 100\r\n\r\nbbb`)],
+    ['sends more than it announced', bytes(`${OK}Content-Length: 2\r\n\r\nbbccccccc`)],
+    [
+      'announces less than a second answer',
+      bytes(`${OK}Content-Length: 0\r\n\r\n${OK}Content-Length: 0\r\n\r\n`),
+    ],
+    ['sends chunks without a size', bytes(`${OK}Transfer-Encoding: chunked\r\n\r\nzz\r\nbb\r\n`)],
+    ['sends a chunk of 2^64 bytes', bytes(`${OK}Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nb`)],
+    ['sends a chunk that is too short', bytesThenEnd(`${OK}Transfer-Encoding: chunked\r\n\r\n5\r\nb`)],
+    ['never sends the last chunk', bytes(`${OK}Transfer-Encoding: chunked\r\n\r\n1\r\nb\r\n`)],
+    [
+      'offers another protocol in a final answer',
+      bytes(`${OK}Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 0\r\n\r\n`),
+    ],
+    ['says gzip and sends none', bytes(`${OK}Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone`)],
+    [
+      'has a header called __proto__',
+      bytes(`${OK}__proto__: x\r\nconstructor: y\r\nContent-Length: 0\r\n\r\n`),
+    ],
+  ])('%s', async (_what, speak) => {
+    expect(await attempt(speak)).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null });
+  });
+
+  it.each([
+    ['a 204 with a body', bytes('HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nbbb'), 'delivered', 204],
+    ['a 500 that hangs in its body', bytes('HTTP/1.1 500 Oops\r\nContent-Length: 9\r\n\r\nb'), 'failed', 500],
+    ['a status beyond 599', bytes('HTTP/1.1 999 Hm\r\nContent-Length: 0\r\n\r\n'), 'failed', 999],
+    ['101 without an upgrade', bytes('HTTP/1.1 101 Go\r\n\r\n'), 'failed', 101],
+  ])('%s', async (_what, speak, outcome, statusCode) => {
+    expect(await attempt(speak)).toMatchObject({ outcome, statusCode });
+  });
+
+  it('sends one byte of its body a second, and is cut at the deadline', async () => {
+    const url = await raw((socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b', 1_000));
+    const result = await send(senderWith({ timeoutMs: 2_500 }), url);
+    expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, responseBody: 'bb' });
+    expect(result.phases!.totalMs).toBeGreaterThanOrEqual(2_495);
+    expect(result.phases!.totalMs).toBeLessThan(2_900);
+    expect(result.latencyMs).toBeLessThan(500);
+  });
+
+  it('resets the connection in its body', async () => {
+    const result = await attempt((socket) => {
+      socket.write(`${OK}Content-Length: 100\r\n\r\npart`);
+      setTimeout(() => socket.resetAndDestroy(), 30);
+    });
+    expect(result).toMatchObject({ outcome: 'delivered', responseBody: 'part' });
+  });
+});
+
+describe('a receiver that gives no verdict fails with a class', () => {
+  it.each([
+    ['closes before it answers', (socket: Socket) => void socket.end(), /^connect: ECONNRESET$/],
+    ['resets before it answers', (socket: Socket) => void socket.resetAndDestroy(), /^connect: ECONNRESET$/],
+    ['closes in the status line', bytesThenEnd('HTTP/1.1 20'), /^(protocol|connect): /],
+    ['closes in the headers', bytesThenEnd(`${OK}X-A: b`), /^(protocol|connect): /],
+    ['stops in the status line', bytes('HTTP/1.1 20'), /^timeout$/],
+    ['drips headers', (socket: Socket) => drip(socket, `${OK}X-A: `, 'a'), /^timeout$/],
+    ['speaks HTTP/0.9', bytesThenEnd('<html>hello</html>'), /^protocol: HPE_/],
+    ['speaks HTTP/2', bytes(Buffer.from('000000040000000000', 'hex')), /^protocol: HPE_/],
+    ['sends the preface of HTTP/2', bytes('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), /^protocol: HPE_/],
+    [
+      'says goodbye as HTTP/2 does',
+      bytes(Buffer.from('0000080700000000000000000000000001', 'hex')),
+      /^protocol: HPE_/,
+    ],
+    ['has a status of four digits', bytes('HTTP/1.1 2000 OK\r\n\r\n'), /^protocol: HPE_/],
+    ['has a status of no digits', bytes('HTTP/1.1 abc OK\r\n\r\n'), /^protocol: HPE_/],
+    ['has a NUL in a header', bytes(`${OK}X-A: a\0b\r\n\r\n`), /^protocol: HPE_/],
+    ['folds a header into a new line', bytes(`${OK}X-A: a\r\n b\r\n\r\n`), /^protocol: HPE_/],
+    [
+      'has a length and chunks',
+      bytes(`${OK}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`),
+      /^protocol: HPE_/,
+    ],
+    ['has a negative length', bytes(`${OK}Content-Length: -1\r\n\r\n`), /^protocol: HPE_/],
+    ['has a length of 2^64', bytes(`${OK}Content-Length: 18446744073709551616\r\n\r\n`), /^protocol: HPE_/],
+    [
+      'sends a megabyte in one header',
+      bytes(`${OK}X-A: ${'a'.repeat(1_000_000)}\r\n\r\n`),
+      /^protocol: HPE_HEADER_OVERFLOW$/,
+    ],
+    [
+      'sends headers without end',
+      (socket: Socket) => void (socket.write(OK) && flood(socket, 'X-A: b\r\n'.repeat(1_000))),
+      /^protocol: HPE_HEADER_OVERFLOW$/,
+    ],
+    [
+      'switches protocols',
+      bytes('HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+      /^protocol: SWITCHING_PROTOCOLS$/,
+    ],
+  ])('%s', async (_what, speak, error) => {
+    const result = await attempt(speak);
+    expect(result).toMatchObject({ outcome: 'failed', statusCode: null, responseBody: null });
+    expect(result.error).toMatch(error);
+  });
+});
+
+describe('a receiver that sends without end costs little', () => {
+  /** Bytes by which heap, buffers and all of the process have grown, after some attempts that warm it up. */
+  async function growthOver(
+    attempts: number,
+    once: () => Promise<void>,
+  ): Promise<{ rss: number; live: number }> {
+    for (let i = 0; i < 5; i++) await once();
+    const used = () => {
+      const { rss, heapUsed, external } = process.memoryUsage();
+      return { rss, live: heapUsed + external };
+    };
+    const before = used();
+    for (let i = 0; i < attempts; i++) await once();
+    const after = used();
+    return { rss: after.rss - before.rss, live: after.live - before.live };
+  }
+
+  it('a body of 10 GB is cut after 16 KB, a hundred times over, in flat memory', async () => {
+    const written: { bytes: number }[] = [];
+    const url = await raw((socket) => {
+      socket.write(`${OK}Content-Length: 10000000000\r\n\r\n`);
+      written.push(flood(socket, Buffer.alloc(64 * 1_024, 'x')));
+    });
+    const sender = senderWith();
+    const growth = await growthOver(100, async () => {
+      const result = await send(sender, url);
+      expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+      expect(result.responseBody).toBe('x'.repeat(MAX_RESPONSE_BYTES));
+    });
+    for (const { bytes: each } of written) expect(each).toBeLessThan(50_000_000);
+    expect(growth.rss).toBeLessThan(100_000_000);
+    expect(growth.live).toBeLessThan(50_000_000);
+  });
+
+  it('a gzip bomb is never unpacked: the log has its first bytes as text', async () => {
+    const bomb = gzipSync(Buffer.alloc(100_000_000));
+    const head = `${OK}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`;
+    const url = await raw(bytes(head, bomb));
+    const sender = senderWith();
+    const growth = await growthOver(50, async () => {
+      const result = await send(sender, url);
+      expectReadable(result);
+      expect(result).toMatchObject({ outcome: 'delivered' });
+      expect(result.responseBody).toMatch(/^\x1f\ufffd/);
+      expect(result.responseHeaders).toMatchObject({ 'content-encoding': 'gzip' });
+    });
+    expect(growth.rss).toBeLessThan(100_000_000);
+  });
+
+  it.each(['100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>; rel=preload'])(
+    'ten thousand times %s are no answer, and cost no memory',
+    async (line) => {
+      const url = await raw((socket) => void socket.write(`HTTP/1.1 ${line}\r\n\r\n`.repeat(10_000)));
+      const sender = senderWith({ timeoutMs: 300 });
+      const growth = await growthOver(5, async () => {
+        const result = await send(sender, url);
+        expect(result).toMatchObject({ outcome: 'failed', statusCode: null, error: 'timeout' });
+        expect(result.phases!.totalMs).toBeGreaterThanOrEqual(295);
+        expect(result.phases!.totalMs).toBeLessThan(1_000);
+      });
+      expect(growth.live).toBeLessThan(50_000_000);
+    },
+  );
+
+  it('ten thousand times 1xx, then 200, is a success', async () => {
+    const url = await raw(
+      bytes('HTTP/1.1 102 Processing\r\n\r\n'.repeat(10_000), `${OK}Content-Length: 0\r\n\r\n`),
+    );
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+  });
+
+  it('1xx at full speed are cut long before the deadline', async () => {
+    const line = 'HTTP/1.1 100 Continue\r\n\r\n';
+    let written = { bytes: 0 };
+    const url = await raw((socket) => (written = flood(socket, line.repeat(1_000))));
+    const result = await send(senderWith({ timeoutMs: 20_000 }), url);
+    expect(result).toMatchObject({ outcome: 'failed', error: 'protocol: INFORMATIONAL_FLOOD' });
+    expect(result.latencyMs).toBeLessThan(10_000);
+    expect(written.bytes / line.length).toBeGreaterThan(MAX_INFORMATIONAL_ANSWERS);
+  });
+});
+
+describe('an answer that nobody has asked for', () => {
+  const answer = (status: number) => `HTTP/1.1 ${status} Hm\r\nContent-Length: 0\r\n\r\n`;
+
+  it('that is there before the request is taken for its answer', async () => {
+    const port = await connections((socket) => void socket.write(answer(503)));
+    const result = await send(senderWith(), `http://127.0.0.1:${port}/hook`);
+    expect(result).toMatchObject({ outcome: 'failed', statusCode: 503 });
+  });
+
+  it('on an idle connection is not taken for the answer of the next webhook', async () => {
+    let requests = 0;
+    let told = (): void => undefined;
+    const surplus = new Promise<void>((resolve) => (told = resolve));
+    const port = await connections((socket) =>
+      socket.on('data', () => {
+        requests++;
+        if (requests > 1) return void socket.write(answer(500));
+        socket.write(answer(200));
+        setTimeout(() => socket.write(answer(201), () => setTimeout(told, 50)), 50);
+      }),
+    );
+    const sender = senderWith();
+    const url = `http://127.0.0.1:${port}/hook`;
+    expect(await send(sender, url)).toMatchObject({ statusCode: 200 });
+    await surplus;
+    expect(await send(sender, url)).toMatchObject({ statusCode: 500, reusedConnection: false });
+  });
+});

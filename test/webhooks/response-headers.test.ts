@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import {
+  keptHeaders,
+  MAX_HEADER_VALUE_BYTES,
+  MAX_KEPT_HEADERS,
+  MAX_KEPT_HEADERS_BYTES,
+  REDACTED,
+} from '../../src/webhooks/worker/response-headers.js';
+import { raw } from './sending/receivers.js';
+import { send, senderWith } from './sending/sender.js';
+
+const many = (count: number, value: string): string[] =>
+  Array.from({ length: count }, (_, i) => [`X-${i}`, value]).flat();
+
+describe('the headers that the log keeps', () => {
+  it('have lower-case names, and repeated ones are joined', () => {
+    expect(keptHeaders(['Content-Type', 'text/plain', 'Via', 'a', 'VIA', 'b'])).toEqual({
+      'content-type': 'text/plain',
+      via: 'a, b',
+    });
+  });
+
+  it.each([
+    'Set-Cookie',
+    'Set-Cookie2',
+    'Cookie',
+    'Authorization',
+    'Proxy-Authorization',
+    'Authentication-Info',
+    'X-Auth-Token',
+    'X-CSRF-Token',
+    'X-Api-Key',
+    'X-Session-Id',
+    'Client-Secret',
+  ])('%s is there without its value', (name) => {
+    expect(keptHeaders([name, 'abc', name, 'def'])).toEqual({ [name.toLowerCase()]: REDACTED });
+  });
+
+  it('are safe text: UTF-8 is read as such, anything else replaced', () => {
+    const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+    expect(keptHeaders(['A', latin1('Zoë 🦊'), 'B', 'a\xffb', 'C', 'a\0b'])).toEqual({
+      a: 'Zoë 🦊',
+      b: 'a\ufffdb',
+      c: 'ab',
+    });
+    const cut = keptHeaders(['A', 'x'.repeat(MAX_HEADER_VALUE_BYTES - 1) + latin1('🦊')]);
+    expect(cut).toEqual({ a: 'x'.repeat(MAX_HEADER_VALUE_BYTES - 1) });
+  });
+
+  it('are capped: how many, how long each, how long together', () => {
+    expect(Object.keys(keptHeaders(many(MAX_KEPT_HEADERS + 20, 'v')))).toHaveLength(MAX_KEPT_HEADERS);
+    expect(keptHeaders(['A', 'x'.repeat(5_000)]).a).toHaveLength(MAX_HEADER_VALUE_BYTES);
+    const long = keptHeaders([...many(30, '\xff'.repeat(900)), 'Last', 'short']);
+    const size = Object.entries(long).flat().join('');
+    expect(Buffer.byteLength(size)).toBeLessThanOrEqual(MAX_KEPT_HEADERS_BYTES);
+    expect(long).toMatchObject({ 'x-0': '\ufffd'.repeat(900), last: 'short' });
+  });
+
+  it('may be called as every object is', () => {
+    const kept = keptHeaders(['__proto__', 'a', 'constructor', 'b']);
+    expect(JSON.stringify(kept)).toBe('{"__proto__":"a","constructor":"b"}');
+    expect(Object.getPrototypeOf(kept)).toBe(Object.prototype);
+  });
+
+  it('come from the final answer, not from 1xx or from trailers', async () => {
+    const url = await raw((socket) => {
+      socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n');
+      socket.write('HTTP/1.1 200 OK\r\nX-A: b\r\nSet-Cookie: c=d\r\nTransfer-Encoding: chunked\r\n\r\n');
+      socket.write('1\r\nb\r\n0\r\nX-Late: e\r\n\r\n');
+    });
+    const { responseHeaders } = await send(senderWith(), url);
+    expect(responseHeaders).toEqual({ 'x-a': 'b', 'set-cookie': REDACTED, 'transfer-encoding': 'chunked' });
+  });
+});

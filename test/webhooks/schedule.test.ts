@@ -1,0 +1,205 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  type ReceivedWebhook,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { arrivedAt, readSignature, signersOf } from './rotation-signatures.js';
+import { EndpointClock } from './schedule-clock.js';
+import {
+  deliveryThat,
+  endpointState,
+  getDelivery,
+  listDeliveries,
+  recordEvent,
+  registerEndpoint,
+  type RegisteredEndpoint,
+} from './support.js';
+
+/** The document's numbers (spec section 6, D30, D31), on purpose not read from the code. */
+const RETRIES_MS = [30_000, 60_000, 180_000, 300_000, 900_000];
+const BLOCK_MS = 60_000;
+const TOLERANCE_MS = 1_000;
+/** More than the tolerance, so that a due time counted from the start is seen. */
+const ANSWER_TAKES_MS = 1_500;
+/** How late an attempt may be on a busy machine. */
+const LATE_MS = 3_000;
+
+let service: TestService;
+let partner: TestPartner;
+let receiver: TestReceiver;
+let endpoint: RegisteredEndpoint;
+let clock: EndpointClock;
+
+beforeAll(async () => {
+  // One slot, so that the order in which things are sent can be seen; every other setting is the default.
+  service = await startTestService({ env: { WEBHOOK_CONCURRENCY_PER_ENDPOINT: '1' } });
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+  receiver = await startReceiver();
+  endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+  clock = new EndpointClock(service.database, endpoint.id);
+});
+afterEach(() => receiver.close());
+afterAll(() => service.stop());
+
+const answerWith = (status: number, afterMs = 0): void => {
+  receiver.answer = (_nth, _webhook, response) =>
+    void setTimeout(() => response.writeHead(status).end(), afterMs);
+};
+const iccids = (webhooks: readonly ReceivedWebhook[]): string[] =>
+  webhooks.map(({ body }) => (JSON.parse(body) as { data: { iccid: string } }).data.iccid);
+
+/** When the last attempt of the log ended, in milliseconds since the epoch. */
+function lastEnd(attempts: readonly { started_at: string; latency_ms: number }[]): number {
+  const { started_at, latency_ms } = attempts.at(-1)!;
+  return Date.parse(started_at) + latency_ms;
+}
+
+/** The delivery is read before its log, in two statements: both must be as far. */
+const attempted = (count: number) =>
+  deliveryThat(
+    service,
+    endpoint,
+    `has ${count} attempts`,
+    (d) => d.attempt_count === count && d.attempts.length === count,
+  );
+
+/** Lets the clock run from attempt to attempt until the only pending delivery is given up. */
+async function runOut(id: string): Promise<void> {
+  await eventually(`${id} failed`, async () => {
+    const delivery = await getDelivery(service, id);
+    if (delivery.status === 'failed') return true;
+    const due = Date.parse(String(delivery.next_attempt_at));
+    if (due > Date.now()) await clock.advanceTo(due);
+    return false;
+  });
+}
+
+async function failOne(iccid: string): Promise<void> {
+  await recordEvent(service, { partnerId: partner.id, iccid });
+  const [newest] = await listDeliveries(service, endpoint);
+  await runOut(newest!.id);
+}
+
+describe('the schedule of the document, with its own numbers', () => {
+  it('is six attempts, each +30 s, +60 s, +3 min, +5 min, +15 min from the end of the one before', async () => {
+    answerWith(500, ANSWER_TAKES_MS);
+    await recordEvent(service, { partnerId: partner.id });
+    for (const [index, delayMs] of RETRIES_MS.entries()) {
+      const { next_attempt_at: due, attempts } = await attempted(index + 1);
+      expect(attempts.at(-1)!.latency_ms).toBeGreaterThanOrEqual(ANSWER_TAKES_MS - 5);
+      const gap = Date.parse(String(due)) - lastEnd(attempts);
+      expect(Math.abs(gap - delayMs), `gap ${index + 1}`).toBeLessThan(TOLERANCE_MS);
+
+      await clock.advanceTo(String(due), 1_000);
+      const [{ next_attempt_at: movedDue } = { next_attempt_at: '' }] = await listDeliveries(
+        service,
+        endpoint,
+      );
+      expect(receiver.received).toHaveLength(index + 1);
+      await eventually('the next attempt', () => receiver.received.length === index + 2);
+      const lateMs = arrivedAt(receiver.received[index + 1]!) - Date.parse(String(movedDue));
+      expect(lateMs).toBeGreaterThan(-50);
+      expect(lateMs).toBeLessThan(LATE_MS);
+    }
+    const delivery = await deliveryThat(service, endpoint, 'failed', (d) => d.status === 'failed');
+    expect(delivery).toMatchObject({ attempt_count: 6, next_attempt_at: null });
+    expect(delivery.attempts.map(({ number, outcome }) => [number, outcome])).toEqual(
+      [1, 2, 3, 4, 5, 6].map((number) => [number, 'failed']),
+    );
+    expectSixOfOneDelivery(delivery.id);
+
+    const state = await endpointState(service, endpoint);
+    expect(state).toMatchObject({ status: 'blocked', consecutive_blocks: 1, disabled_reason: null });
+    const blockMs = Date.parse(String(state.blocked_until)) - lastEnd(delivery.attempts);
+    expect(Math.abs(blockMs - BLOCK_MS)).toBeLessThan(TOLERANCE_MS);
+  }, 60_000);
+
+  /** One id, the same bytes, the document's headers, and each time a `t` of its own that a receiver accepts. */
+  function expectSixOfOneDelivery(id: string): void {
+    expect(receiver.received).toHaveLength(6);
+    expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
+    for (const webhook of receiver.received) {
+      const ours = Object.keys(webhook.headers).filter((name) => name.startsWith('x-'));
+      expect(ours.sort()).toEqual(['x-service-delivery', 'x-service-event', 'x-service-signature']);
+      expect(webhook.headers['x-service-delivery']).toBe(id);
+      expect(signersOf(webhook, { secret: endpoint.secret })).toEqual(['secret']);
+      // Seconds apart here are minutes apart by the moved clock: an older `t` would be past the 300 s there.
+      const ageMs = arrivedAt(webhook) - readSignature(webhook).t * 1_000;
+      expect(ageMs).toBeGreaterThan(-50);
+      expect(ageMs).toBeLessThan(2_000);
+    }
+    const times = receiver.received.map((webhook) => readSignature(webhook).t);
+    expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));
+  }
+});
+
+describe('a block', () => {
+  it('sends nothing for its 60 seconds and uses up no attempt; then what waits goes out, oldest first', async () => {
+    answerWith(500);
+    await failOne('gives up');
+    expect((await endpointState(service, endpoint)).status).toBe('blocked');
+    for (const iccid of ['1', '2', '3', '4']) await recordEvent(service, { partnerId: partner.id, iccid });
+    const { blocked_until } = await endpointState(service, endpoint);
+    await clock.advanceTo(blocked_until, 1_500);
+    const { blocked_until: endsAt } = await endpointState(service, endpoint);
+    const waiting = (await listDeliveries(service, endpoint, '&status=pending')).map((d) => d.attempt_count);
+    expect(waiting).toEqual([0, 0, 0, 0]);
+    expect(receiver.received).toHaveLength(6);
+
+    answerWith(200);
+    await eventually('the four', () => receiver.received.length === 10);
+    expect(arrivedAt(receiver.received[6]!)).toBeGreaterThan(Date.parse(String(endsAt)) - 50);
+    expect(iccids(receiver.received.slice(6))).toEqual(['1', '2', '3', '4']);
+    await eventually('recorded', async () =>
+      (await listDeliveries(service, endpoint, '&status=delivered')).length === 4 ? true : null,
+    );
+    expect(await endpointState(service, endpoint)).toMatchObject({
+      status: 'enabled',
+      consecutive_blocks: 0,
+    });
+  });
+
+  it('is the fifth in a row: the endpoint is disabled, events are held, and the switch releases them', async () => {
+    answerWith(500);
+    for (let block = 1; block <= 4; block++) {
+      await failOne(`block ${block}`);
+      const state = await endpointState(service, endpoint);
+      expect(state).toMatchObject({ status: 'blocked', consecutive_blocks: block, disabled_reason: null });
+      await clock.advanceTo(state.blocked_until);
+    }
+    await failOne('the fifth');
+    expect(await endpointState(service, endpoint)).toMatchObject({
+      status: 'disabled',
+      consecutive_blocks: 5,
+      disabled_reason: 'consecutive_blocks',
+      blocked_until: null,
+    });
+    expect(receiver.received).toHaveLength(30);
+    const audit = await service.admin.get(
+      `/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.disabled`,
+    );
+    expect(audit.body.data).toMatchObject([
+      { actor: 'system', details: { reason: 'consecutive_blocks', consecutive_blocks: 5 } },
+    ]);
+
+    answerWith(200);
+    for (const iccid of ['a', 'b', 'c']) await recordEvent(service, { partnerId: partner.id, iccid });
+    await clock.advance(3_600_000);
+    // A second is four sweeps and every wake-up: enough for a fault to be seen.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect(receiver.received).toHaveLength(30);
+    expect(await listDeliveries(service, endpoint, '&status=held')).toHaveLength(3);
+    const enabled = await service.admin.post(`${endpoint.path}/enable`);
+    expect(enabled.body.data).toMatchObject({ status: 'enabled', consecutive_blocks: 0 });
+    await eventually('the three', () => receiver.received.length === 33);
+    expect(iccids(receiver.received.slice(30))).toEqual(['a', 'b', 'c']);
+    expect(await listDeliveries(service, endpoint, '&status=failed')).toHaveLength(5);
+  }, 60_000);
+});

@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import type { ResolveAddresses } from '../../src/webhooks/worker/address-resolver.js';
+import type { AttemptPhases } from '../../src/webhooks/worker/finished-attempt.js';
+import { TestAuthority } from './sending/certificates.js';
+import { connections, http, https, raw } from './sending/receivers.js';
+import { afterThisTest, send, senderWith } from './sending/sender.js';
+
+const NOTHING = { dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null };
+
+/** Resolves to loopback after a while. */
+const slowNames =
+  (ms: number): ResolveAddresses =>
+  async () => {
+    await sleep(ms);
+    return [{ address: '127.0.0.1', family: 4 }];
+  };
+
+function expectBetween(value: number | null, least: number, most: number): void {
+  expect(value).toBeGreaterThanOrEqual(least);
+  expect(value).toBeLessThan(most);
+}
+
+/** A busy machine makes a phase longer, never shorter, and not every time. */
+function expectSome(
+  attempts: readonly AttemptPhases[],
+  of: (phases: AttemptPhases) => number,
+  least: number,
+  most: number,
+): void {
+  expectBetween(Math.min(...attempts.map(of)), least, most);
+}
+
+describe('the phases of an attempt', () => {
+  it('are measured apart: name, connection, TLS, first byte, all', async () => {
+    const authority = new TestAuthority();
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, authority.certificate]);
+    afterThisTest(() => {
+      setDefaultCACertificates(before);
+      authority.remove();
+    });
+    const identity = authority.issue({ names: ['partner.test'] });
+    const port = await https(identity, (_request, response) => {
+      setTimeout(() => response.write('a'), 100);
+      setTimeout(() => response.end('b'), 250);
+    });
+    const attempts: AttemptPhases[] = [];
+    for (let i = 0; i < 4; i++) {
+      const sender = senderWith({ resolve: slowNames(150) });
+      const result = await send(sender, `https://partner.test:${port}/`);
+      expect(result).toMatchObject({ outcome: 'delivered', reusedConnection: false, responseBody: 'ab' });
+      attempts.push(result.phases!);
+      if (i < 3) continue;
+      await sleep(20);
+      const again = await send(sender, `https://partner.test:${port}/`);
+      expect(again).toMatchObject({ outcome: 'delivered', reusedConnection: true });
+      expect(again.phases).toMatchObject({ dnsMs: null, connectMs: null, tlsMs: null });
+      expect(again.phases!.firstByteMs).toBeGreaterThan(95);
+    }
+    expectSome(attempts, ({ dnsMs }) => dnsMs!, 148, 200);
+    expectSome(attempts, ({ connectMs }) => connectMs!, 0, 50);
+    expectSome(attempts, ({ tlsMs }) => tlsMs!, 0.1, 80);
+    expectSome(attempts, (its) => its.firstByteMs! - its.dnsMs! - its.connectMs! - its.tlsMs!, 95, 160);
+    expectSome(attempts, ({ firstByteMs, totalMs }) => totalMs - firstByteMs!, 140, 200);
+  });
+
+  it('have no name for a literal and no TLS for plain HTTP; a resolver that knows at once is measured too', async () => {
+    const url = await http((_request, response) => void response.end());
+    const literal = (await send(senderWith(), url)).phases!;
+    expect(literal).toMatchObject({ dnsMs: null, tlsMs: null });
+    expectBetween(literal.connectMs, 0, 100);
+    const known: ResolveAddresses = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+    const named = await send(senderWith({ resolve: known }), url.replace('127.0.0.1', 'partner.test'));
+    expectBetween(named.phases!.dnsMs, 0, 100);
+    expectBetween(named.phases!.connectMs, 0, 100);
+  });
+
+  it('say how far a failed attempt came, and how long its last phase took', async () => {
+    const refusedUrl = await send(senderWith({ allowPrivateTargets: false }), 'https://127.0.0.1/');
+    expect(refusedUrl.phases).toMatchObject(NOTHING);
+
+    const hanging = senderWith({ timeoutMs: 200, resolve: () => new Promise(() => undefined) });
+    const inName = await send(hanging, 'http://partner.test/');
+    expect(inName).toMatchObject({ error: 'timeout', phases: { ...NOTHING, dnsMs: expect.any(Number) } });
+    expectBetween(inName.phases!.dnsMs, 190, 600);
+
+    const failing: ResolveAddresses = () =>
+      Promise.reject(Object.assign(new Error('x'), { code: 'ESERVFAIL' }));
+    const noName = await send(senderWith({ resolve: failing }), 'http://partner.test/');
+    expect(noName).toMatchObject({
+      error: 'dns: ESERVFAIL',
+      phases: { ...NOTHING, dnsMs: expect.any(Number) },
+    });
+
+    const noConnection = await send(senderWith({ resolve: slowNames(50) }), 'http://partner.test:1/');
+    expect(noConnection.error).toBe('connect: ECONNREFUSED');
+    const connected = { dnsMs: expect.any(Number), connectMs: expect.any(Number) };
+    expect(noConnection.phases).toMatchObject({ ...NOTHING, ...connected });
+
+    const port = await connections((socket) => void socket.resume());
+    const inTls = await send(
+      senderWith({ timeoutMs: 200, resolve: slowNames(50) }),
+      `https://partner.test:${port}/`,
+    );
+    expect(inTls).toMatchObject({ error: 'timeout', phases: { ...connected, firstByteMs: null } });
+    expectBetween(inTls.phases!.tlsMs, 1, 400);
+
+    const half = await send(
+      senderWith({ timeoutMs: 200 }),
+      await raw((socket) => void socket.write('HTTP/1.1 2')),
+    );
+    expect(half).toMatchObject({ error: 'timeout', phases: { firstByteMs: expect.any(Number) } });
+    expectBetween(half.phases!.firstByteMs, 0, 200);
+    for (const { latencyMs, phases } of [inName, noName, noConnection, inTls, half]) {
+      expect(phases!.totalMs).toBeCloseTo(latencyMs, 6);
+    }
+  });
+});
+
+describe('the latency', () => {
+  it.each([0, 40, 120, 300])('is what the receiver measured, within 20 ms: %i ms', async (thinkingMs) => {
+    const measured: number[] = [];
+    const url = await http((request, response) => {
+      const startedAt = performance.now();
+      request.resume().on('end', () => {
+        setTimeout(() => {
+          measured.push(performance.now() - startedAt);
+          response.writeHead(200).end();
+        }, thinkingMs);
+      });
+    });
+    const sender = senderWith();
+    await send(sender, url); // connects, and warms the code up
+    await sleep(20);
+    const differences: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const { latencyMs } = await send(sender, url);
+      differences.push(latencyMs - measured.at(-1)!);
+      await sleep(20);
+    }
+    // The wire time is inside the attempt; a busy machine may be late, not every time.
+    for (const difference of differences) expect(difference).toBeGreaterThan(-1);
+    expect(differences.toSorted((a, b) => a - b)[1]).toBeLessThan(20);
+  });
+});

@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+export interface ServerIdentity {
+  readonly key: string;
+  readonly cert: string;
+}
+
+export interface LeafOptions {
+  readonly names?: readonly string[];
+  /** Negative: it has expired. */
+  readonly days?: number;
+}
+
+/** A certificate authority that lives as long as its test; `openssl` makes the keys at run time. */
+export class TestAuthority {
+  /** PEM. */
+  readonly certificate: string;
+  private readonly folder = mkdtempSync(path.join(tmpdir(), 'esim-tls-'));
+  private issued = 0;
+
+  constructor() {
+    const root = ['-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=Test Authority', '-days', '1'];
+    this.openssl('req', '-x509', ...NEW_KEY, ...root);
+    this.certificate = this.read('ca.pem');
+  }
+
+  /** A key with a certificate of this authority. */
+  issue({ names = ['localhost'], days = 1 }: LeafOptions = {}): ServerIdentity {
+    const leaf = `leaf${++this.issued}`;
+    this.openssl('req', ...NEW_KEY, '-keyout', `${leaf}.key`, '-out', `${leaf}.csr`, '-subj', '/CN=leaf');
+    const extensions = `subjectAltName=${names.map((name) => `DNS:${name}`).join()}\n`;
+    writeFileSync(path.join(this.folder, `${leaf}.ext`), extensions);
+    const authority = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial'];
+    const output = ['-days', String(days), '-extfile', `${leaf}.ext`, '-out', `${leaf}.pem`];
+    this.openssl('x509', '-req', '-in', `${leaf}.csr`, ...authority, ...output);
+    return { key: this.read(`${leaf}.key`), cert: this.read(`${leaf}.pem`) };
+  }
+
+  /** A key with a certificate that it has signed itself. */
+  selfSigned(): ServerIdentity {
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '1'];
+    this.openssl('req', '-x509', ...NEW_KEY, '-keyout', 'self.key', '-out', 'self.pem', ...subject);
+    return { key: this.read('self.key'), cert: this.read('self.pem') };
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private openssl(...args: string[]): void {
+    execFileSync('openssl', args, { cwd: this.folder, stdio: 'pipe' });
+  }
+
+  private read(file: string): string {
+    return readFileSync(path.join(this.folder, file), 'utf8');
+  }
+}
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

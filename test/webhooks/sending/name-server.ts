@@ -1,0 +1,100 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { afterThisTest } from './sender.js';
+
+/** What the server knows about a name; `cname` is sent before the addresses, which are then its. */
+export interface NameRecords {
+  readonly a?: readonly string[];
+  readonly aaaa?: readonly string[];
+  readonly cname?: string;
+}
+
+/** Records, or a function of how often the type was asked before. */
+export type Zone = Record<string, NameRecords | ((asked: number) => NameRecords)>;
+
+const TYPE = { A: 1, CNAME: 5, AAAA: 28 } as const;
+const NAME_ERROR = 3;
+
+/** A real name server on loopback UDP: TTL 0 always, NXDOMAIN for what is not in its zone. */
+export class NameServer {
+  /** Questions as `A name`, in order. */
+  readonly questions: string[] = [];
+
+  private constructor(
+    private readonly socket: Socket,
+    private readonly zone: Zone,
+  ) {}
+
+  static async start(zone: Zone): Promise<NameServer> {
+    const socket = createSocket('udp4');
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    afterThisTest(() => socket.close());
+    const server = new NameServer(socket, zone);
+    socket.on('message', (query, from) => server.answer(query, from));
+    return server;
+  }
+
+  /** As `setServers` takes it. */
+  get address(): string {
+    return `127.0.0.1:${this.socket.address().port}`;
+  }
+
+  private answer(query: Buffer, from: RemoteInfo): void {
+    const { name, type, end } = readQuestion(query);
+    const question = `${type === TYPE.AAAA ? 'AAAA' : 'A'} ${name}`;
+    const entry = this.zone[name];
+    const asked = this.questions.filter((before) => before === question).length;
+    this.questions.push(question);
+    const records = typeof entry === 'function' ? entry(asked) : entry;
+    const answers = records ? answersTo(records, type) : [];
+    const head = Buffer.alloc(12);
+    query.copy(head, 0, 0, 2);
+    head.writeUInt16BE(0x8580 | (records ? 0 : NAME_ERROR), 2); // an authoritative answer, recursion available
+    head.writeUInt16BE(1, 4);
+    head.writeUInt16BE(answers.length, 6);
+    this.socket.send(Buffer.concat([head, query.subarray(12, end), ...answers]), from.port, from.address);
+  }
+}
+
+function readQuestion(query: Buffer): { name: string; type: number; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query[at]!; length > 0; length = query[at]!) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length).toLowerCase());
+    at += 1 + length;
+  }
+  return { name: labels.join('.'), type: query.readUInt16BE(at + 1), end: at + 5 };
+}
+
+function answersTo({ a = [], aaaa = [], cname }: NameRecords, type: number): Buffer[] {
+  const owner = cname ? encodeName(cname) : Buffer.from([0xc0, 12]); // a pointer to the question
+  const alias = cname ? [record(Buffer.from([0xc0, 12]), TYPE.CNAME, encodeName(cname))] : [];
+  const addresses = type === TYPE.AAAA ? aaaa.map(ipv6Bytes) : a.map(ipv4Bytes);
+  return [...alias, ...addresses.map((bytes) => record(owner, type, bytes))];
+}
+
+function record(owner: Buffer, type: number, data: Buffer): Buffer {
+  const fixed = Buffer.alloc(10);
+  fixed.writeUInt16BE(type, 0);
+  fixed.writeUInt16BE(1, 2); // IN; the TTL stays 0
+  fixed.writeUInt16BE(data.length, 8);
+  return Buffer.concat([owner, fixed, data]);
+}
+
+function encodeName(name: string): Buffer {
+  const labels = name.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label)]));
+  return Buffer.concat([...labels, Buffer.from([0])]);
+}
+
+function ipv4Bytes(address: string): Buffer {
+  return Buffer.from(address.split('.').map(Number));
+}
+
+function ipv6Bytes(address: string): Buffer {
+  const groups = new URL(`https://[${address}]/`).hostname.slice(1, -1).split('::');
+  const [left, right = []] = groups.map((half) => (half === '' ? [] : half.split(':')));
+  const middle = Array<string>(8 - left!.length - right.length).fill('0');
+  const all = groups.length === 1 ? left! : [...left!, ...middle, ...right];
+  return Buffer.from(all.flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 0xff]));
+}

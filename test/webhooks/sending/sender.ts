@@ -1,0 +1,47 @@
+import { afterEach } from 'vitest';
+import { TargetPolicy } from '../../../src/webhooks/target-policy.js';
+import { type ResolveAddresses, systemResolver } from '../../../src/webhooks/worker/address-resolver.js';
+import type { AttemptResult } from '../../../src/webhooks/worker/finished-attempt.js';
+import { WebhookSender } from '../../../src/webhooks/worker/webhook-sender.js';
+
+const closers: (() => unknown)[] = [];
+
+/** Runs `close` after the test, the latest first. */
+export function afterThisTest(close: () => unknown): void {
+  closers.push(close);
+}
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+export interface SenderSettings {
+  timeoutMs?: number;
+  allowPrivateTargets?: boolean;
+  /** Wins over `allowPrivateTargets`. */
+  policy?: TargetPolicy;
+  resolve?: ResolveAddresses;
+}
+
+export function policyWith(allowPrivateTargets: boolean): TargetPolicy {
+  return new TargetPolicy({ webhooks: { allowPrivateTargets } });
+}
+
+/** The sender of the worker, closed after the test; without settings it may send to loopback. */
+export function senderWith(settings: SenderSettings = {}): WebhookSender {
+  const { timeoutMs = 2_000, allowPrivateTargets = true, resolve = systemResolver() } = settings;
+  const policy = settings.policy ?? policyWith(allowPrivateTargets);
+  const sender = new WebhookSender({ timeoutMs, policy, resolve });
+  afterThisTest(() => sender.close());
+  return sender;
+}
+
+/** One small webhook to `url`. */
+export function send(
+  sender: WebhookSender,
+  url: string,
+  control = new AbortController(),
+): Promise<AttemptResult> {
+  const headers = { 'Content-Type': 'application/json', 'X-Service-Event': 'esim.activated' };
+  return sender.send({ url, headers, body: Buffer.from('{"id":"evt_1"}') }, control);
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { ValidationFailed } from '../../src/common/errors/index.js';
+import { TargetCheck } from '../../src/webhooks/target-check.js';
+import { nameServerResolver } from '../../src/webhooks/worker/address-resolver.js';
+import { startCanary, watchDials } from './sending/canary.js';
+import { NameServer, type Zone } from './sending/name-server.js';
+import { http } from './sending/receivers.js';
+import { policyWith, send, senderWith } from './sending/sender.js';
+import { HOSTILE_NAMES, HOSTILE_URLS, UNASSIGNED } from './ssrf-targets.js';
+
+const names = Object.keys(HOSTILE_NAMES);
+
+/** The sender as in production, with a name server of our own and everything watched that it could connect to. */
+async function production(zone: Zone) {
+  const [canary, nameServer] = [await startCanary(), await NameServer.start(zone)];
+  const resolve = nameServerResolver([nameServer.address]);
+  const sender = senderWith({ allowPrivateTargets: false, resolve, timeoutMs: 1_500 });
+  return { sender, canary, nameServer, resolve, dials: watchDials() };
+}
+
+it('is tried with at least sixty hostile targets', () => {
+  expect(new Set([...HOSTILE_URLS, ...names]).size).toBe(HOSTILE_URLS.length + names.length);
+  expect(HOSTILE_URLS.length + names.length).toBeGreaterThanOrEqual(60);
+});
+
+describe('a URL that is no public target', () => {
+  it('is refused at every attempt, without a question to a name server or a connection', async () => {
+    const { sender, canary, nameServer, dials } = await production({});
+    for (const url of HOSTILE_URLS) {
+      const result = await send(sender, url.replaceAll('PORT', String(canary.port)));
+      expect([url, result.error, result.statusCode]).toEqual([url, 'target_refused', null]);
+      expect(result.phases).toMatchObject({ dnsMs: null, connectMs: null, tlsMs: null, firstByteMs: null });
+    }
+    expect([nameServer.questions, dials, canary.count()]).toEqual([[], [], 0]);
+  });
+
+  it('is refused at registration with a pointer, and its words do not repeat it', () => {
+    const check = new TargetCheck(policyWith(false));
+    for (const url of HOSTILE_URLS.map((text) => text.replaceAll('PORT', '8443'))) {
+      const refusal = refusalOf(() => check.assertAllowed(url));
+      expect([url, refusal]).toEqual([url, expect.any(ValidationFailed)]);
+      expect(JSON.stringify(refusal)).toContain('"/url"');
+      expect(JSON.stringify(refusal)).not.toContain(url);
+    }
+  });
+});
+
+function refusalOf(work: () => void): unknown {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+describe('a name that resolves to what is not public', () => {
+  it('is refused at the connect, and nothing is connected', async () => {
+    const { sender, canary, nameServer, dials } = await production(HOSTILE_NAMES);
+    for (const name of names) {
+      const result = await send(sender, `https://${name}:${canary.port}/hook`);
+      expect([name, result.error, result.statusCode]).toEqual([name, 'target_refused', null]);
+      expect(JSON.stringify(result)).not.toMatch(/127\.0\.0\.1|::1|169\.254/);
+      expect(nameServer.questions).toContain(`A ${name}`);
+    }
+    expect([dials, canary.count()]).toEqual([[], 0]);
+  });
+
+  it('reaches the canary when the guard is off: the test above can fail', async () => {
+    const { canary, resolve, dials } = await production(HOSTILE_NAMES);
+    const sender = senderWith({ resolve });
+    for (const name of ['loopback.test', 'loopback6.test', 'private-first.test']) {
+      await send(sender, `https://${name}:${canary.port}/hook`);
+    }
+    expect(canary.count()).toBe(3);
+    expect(dials).toEqual(['127.0.0.1', '::1', '127.0.0.1'].map((address) => `${address} ${canary.port}`));
+  });
+
+  it('is not asked for twice: what was vetted is what is dialled, and a later answer is vetted again', async () => {
+    const rebinding = (asked: number) => (asked === 0 ? { aaaa: [UNASSIGNED] } : { aaaa: ['::1'] });
+    const { sender, canary, nameServer, dials } = await production({ 'rebind.test': rebinding });
+    const url = `https://rebind.test:${canary.port}/hook`;
+    expect((await send(sender, url)).error).toMatch(/^(connect: |timeout$)/);
+    expect(nameServer.questions.toSorted()).toEqual(['A rebind.test', 'AAAA rebind.test']);
+    expect(dials).toEqual([`${UNASSIGNED} ${canary.port}`]);
+    expect((await send(sender, url)).error).toBe('target_refused');
+    expect([dials.length, canary.count()]).toEqual([1, 0]);
+  });
+
+  it('gives dns, not a connection, for an alias without an address and for no such name', async () => {
+    const { sender, dials } = await production({ 'dangling.test': { cname: 'gone.test' } });
+    expect((await send(sender, 'https://dangling.test/')).error).toBe('dns: ENODATA');
+    expect((await send(sender, 'https://unknown.test/')).error).toBe('dns: ENOTFOUND');
+    expect(dials).toEqual([]);
+  });
+});
+
+describe('a redirect', () => {
+  it.each([301, 302, 303, 307, 308])(
+    'by %i to an inner address is an answer, not an order',
+    async (status) => {
+      const canary = await startCanary();
+      const dials = watchDials();
+      const inner = [
+        'http://169.254.169.254/latest/meta-data/',
+        `http://127.0.0.1:${canary.port}/`,
+        `https://[::1]:${canary.port}/`,
+        `//127.0.0.1:${canary.port}/`,
+        '/other',
+      ];
+      let requests = 0;
+      const url = await http((_request, response) => {
+        response.writeHead(status, { location: inner[requests++], refresh: `0; url=${inner[0]}` }).end();
+      });
+      // Even where every address is allowed.
+      const sender = senderWith();
+      for (const location of inner) {
+        const result = await send(sender, url);
+        expect(result).toMatchObject({ outcome: 'failed', statusCode: status, error: 'http_status' });
+        expect(result.responseHeaders).toMatchObject({ location });
+      }
+      expect([requests, canary.count()]).toEqual([inner.length, 0]);
+      expect(new Set(dials)).toEqual(new Set([`127.0.0.1 ${new URL(url).port}`]));
+    },
+  );
+});
