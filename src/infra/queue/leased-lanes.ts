@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { endsWithin } from '../../common/ends-within.js';
 import { Sweeper } from '../sweeping/index.js';
 import { LaneRunner } from './lane-runner.js';
 import type { WakeUps } from './wake-ups.js';
@@ -76,10 +77,16 @@ export class LeasedLanes<Lease> {
     this.heartbeat.start();
   }
 
-  /** Claims nothing more and waits for what is under way, its leases kept alive to the end. */
-  async stop(): Promise<void> {
+  /**
+   * Claims nothing more and waits up to `limitMs` for what is under way, its leases kept alive until then. What an
+   * upstream has not answered by then is left: its lease lapses and it is asked for by its reference.
+   */
+  async stop(limitMs: number): Promise<void> {
+    const ended = this.runner.stop();
     await this.sweeper.stop();
-    await this.runner.stop();
+    if (!(await endsWithin(ended, limitMs))) {
+      this.options.logger.warn({ event: `${this.options.name}.left`, count: this.held.size }, 'stopping');
+    }
     await this.heartbeat.stop();
   }
 

@@ -3,6 +3,7 @@ import {
   Injectable,
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
@@ -15,6 +16,8 @@ import { FulfilOrder } from './fulfil-order.js';
 import { FIRST_RETRY_MS, retryDelayMs } from './retry-delay.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
+/** The part of a stop's time that calls under way may still take. */
+const DRAIN_SHARE = 0.75;
 /** Orders under way at once in one worker process, over all partners. */
 const TOTAL_SLOTS = 128;
 /** An upstream may name any time; an order is not forgotten for longer than this. */
@@ -22,7 +25,9 @@ const LONGEST_WAIT_MS = 60_000;
 
 /** Works off the orders that are due, partner by partner; each partner has its own slots (D27, Fairness). */
 @Injectable()
-export class OrderLanes implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class OrderLanes implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly drainMs: number;
+  private drained: Promise<void> = Promise.resolve();
   private readonly lanes: LeasedLanes<ClaimedOrder>;
 
   constructor(
@@ -30,9 +35,11 @@ export class OrderLanes implements OnApplicationBootstrap, BeforeApplicationShut
     private readonly fulfil: FulfilOrder,
     private readonly cancellation: SettleCancellation,
     @InjectWakeUps(ORDER_WAKE_UPS) wakeUps: WakeUps,
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs'>,
+    @Inject(APP_CONFIG)
+    config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
+    this.drainMs = config.shutdownTimeoutMs * DRAIN_SHARE;
     this.lanes = new LeasedLanes<ClaimedOrder>({
       name: 'orders',
       table: queue,
@@ -50,8 +57,13 @@ export class OrderLanes implements OnApplicationBootstrap, BeforeApplicationShut
     this.lanes.start();
   }
 
+  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
+  onModuleDestroy(): void {
+    this.drained = this.lanes.stop(this.drainMs);
+  }
+
   async beforeApplicationShutdown(): Promise<void> {
-    await this.lanes.stop();
+    await this.drained;
   }
 
   wake(lane: string): void {

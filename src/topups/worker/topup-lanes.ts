@@ -3,6 +3,7 @@ import {
   Injectable,
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
@@ -13,6 +14,8 @@ import { TOPUP_WAKE_UPS } from '../topup-queue.js';
 import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
 import { FulfilTopup } from './fulfil-topup.js';
 
+/** The part of a stop's time that calls under way may still take. */
+const DRAIN_SHARE = 0.75;
 /** Top-ups under way at once in one worker process, over all partners. */
 const TOTAL_SLOTS = 64;
 const FIRST_RETRY_MS = 500;
@@ -22,16 +25,20 @@ const LONGEST_WAIT_MS = 60_000;
 
 /** Works off the top-ups that are due, partner by partner; each partner has its own slots (D27, Fairness). */
 @Injectable()
-export class TopupLanes implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
+  private readonly drainMs: number;
+  private drained: Promise<void> = Promise.resolve();
   private readonly lanes: LeasedLanes<TopupLease>;
 
   constructor(
     private readonly queue: TopupQueueRepository,
     private readonly fulfil: FulfilTopup,
     @InjectWakeUps(TOPUP_WAKE_UPS) wakeUps: WakeUps,
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs'>,
+    @Inject(APP_CONFIG)
+    config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
+    this.drainMs = config.shutdownTimeoutMs * DRAIN_SHARE;
     this.lanes = new LeasedLanes({
       name: 'topups',
       table: queue,
@@ -49,8 +56,13 @@ export class TopupLanes implements OnApplicationBootstrap, BeforeApplicationShut
     this.lanes.start();
   }
 
+  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
+  onModuleDestroy(): void {
+    this.drained = this.lanes.stop(this.drainMs);
+  }
+
   async beforeApplicationShutdown(): Promise<void> {
-    await this.lanes.stop();
+    await this.drained;
   }
 
   wake(lane: string): void {
