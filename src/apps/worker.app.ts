@@ -9,6 +9,7 @@ import { NestLogger } from '../infra/logging/index.js';
 import { LifecycleWorkerModule, TakeCallback } from '../lifecycle/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
+import { WalletWorkerModule } from '../wallet/index.js';
 import { WholesaleWorkerModule } from '../wholesale/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
 import { startCallbacks } from './callbacks.app.js';
@@ -29,6 +30,7 @@ import type { ProcessResources } from './process-resources.js';
     CallLogWorkerModule,
     ApiKeysWorkerModule,
     WholesaleWorkerModule,
+    WalletWorkerModule,
   ],
 })
 export class WorkerModule {

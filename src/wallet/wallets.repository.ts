@@ -9,12 +9,21 @@ import {
   KeysetPages,
   type ListOptions,
   sql,
+  toSafeInteger,
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
 import { LedgerTransactionEntity } from './ledger-transaction.entity.js';
 import { WalletEntity } from './wallet.entity.js';
 import { CHANGED_WALLET, ledgerRows, lowSince, postedBy, SIGNAL_IF_LOW } from './wallet-statements.js';
+
+/** A wallet that has become low. */
+export interface LowSignal {
+  readonly partnerId: string;
+  readonly currency: string;
+  /** Minor units, when it became low. */
+  readonly available: number;
+}
 
 /** A movement that the portal team makes by hand. */
 export interface Posting {
@@ -106,5 +115,25 @@ export class WalletsRepository {
       .createQueryBuilder(LedgerTransactionEntity, 't')
       .where('t.partner_id = :partnerId', { partnerId });
     return this.pages.list(query, options);
+  }
+
+  /** Takes over what holds and adjustments have signalled: each signal is answered once. */
+  async takeLowSignals(tx: Tx, limit: number): Promise<readonly LowSignal[]> {
+    const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
+      tx.manager,
+      `WITH taken AS (
+         DELETE FROM wallet_low_signals
+         WHERE id = ANY (ARRAY(SELECT id FROM wallet_low_signals ORDER BY created_at, id LIMIT $1
+                               FOR UPDATE SKIP LOCKED))
+         RETURNING wallet_id, available
+       )
+       SELECT w.partner_id, w.currency, t.available FROM taken t JOIN wallets w ON w.id = t.wallet_id`,
+      [limit],
+    );
+    return rows.map((row) => ({
+      partnerId: row.partner_id,
+      currency: row.currency,
+      available: toSafeInteger(row.available),
+    }));
   }
 }

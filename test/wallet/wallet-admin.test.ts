@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ApiAnswer, type HttpClient, startTestService, type TestService } from '../harness/index.js';
+import {
+  type ApiAnswer,
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestService,
+} from '../harness/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
 import type { Json } from '../harness/order-steps.js';
 import { expectBooksToAddUp } from './books.js';
@@ -27,13 +33,16 @@ function post(kind: 'deposits' | 'adjustments', amount: number, more: object = {
   return service.admin.post(`${wallet()}/${kind}`, body);
 }
 
+/** What became low, as the alerts tell it once the worker has passed every signal on. */
 async function signals(): Promise<number[]> {
-  const { rows } = await service.database.pool.query<{ available: string }>(
-    `SELECT s.available FROM wallet_low_signals s JOIN wallets w ON w.id = s.wallet_id
-     WHERE w.partner_id = $1 ORDER BY s.id`,
-    [partnerId],
+  await eventually('every signal is an alert', async () => {
+    const { rows } = await service.database.pool.query('SELECT 1 FROM wallet_low_signals');
+    return rows.length === 0;
+  });
+  const { body } = await service.admin.get(`/internal/v1/alerts?type=balance.low&partner_id=${partnerId}`);
+  return (body.data as { details: { available_amount: number } }[]).map(
+    ({ details }) => details.available_amount,
   );
-  return rows.map((row) => Number(row.available));
 }
 
 describe('deposits and adjustments', () => {

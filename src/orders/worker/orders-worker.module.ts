@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AlertsModule } from '../../alerts/index.js';
 import { EsimsModule } from '../../esims/index.js';
 import { ProvidersModule } from '../../providers/index.js';
 import { WalletModule } from '../../wallet/index.js';
@@ -6,10 +7,19 @@ import { OrdersModule } from '../orders.module.js';
 import { FulfilOrder } from './fulfil-order.js';
 import { OrderLanes } from './order-lanes.js';
 import { OrderWakeUpsProcessor } from './order-wake-ups.processor.js';
+import { OrdersNeedingReview } from '../orders-needing-review.js';
+import { ReviewAlerts } from './review-alerts.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 @Module({
-  imports: [OrdersModule, EsimsModule, ProvidersModule, WalletModule],
-  providers: [FulfilOrder, SettleCancellation, OrderLanes, OrderWakeUpsProcessor],
+  imports: [OrdersModule, EsimsModule, ProvidersModule, WalletModule, AlertsModule],
+  providers: [
+    FulfilOrder,
+    SettleCancellation,
+    OrderLanes,
+    OrderWakeUpsProcessor,
+    OrdersNeedingReview,
+    ReviewAlerts,
+  ],
 })
 export class OrdersWorkerModule {}
