@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|wholesale|lifecycle|events|webhooks';
+  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|wholesale|lifecycle|reconciliation|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -16,9 +16,21 @@ const MAY_USE = {
   events: ['auth', 'partners'],
   esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],
-  orders: ['auth', 'audit', 'alerts', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
-  topups: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet'],
+  orders: [
+    'auth',
+    'audit',
+    'alerts',
+    'catalog',
+    'esims',
+    'events',
+    'partners',
+    'providers',
+    'wallet',
+    'wholesale',
+  ],
+  topups: ['auth', 'catalog', 'esims', 'events', 'partners', 'providers', 'wallet', 'wholesale'],
   lifecycle: ['esims', 'orders', 'topups', 'providers'],
+  reconciliation: ['alerts', 'providers'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };
 

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { benchCatalog } from './catalog.js';
 import { Cleanups } from './cleanups.js';
+import { benchLive } from './live.js';
 import { benchMemory } from './memory.js';
 import { type BenchOptions, HELP, parseOptions, type Subject } from './options.js';
 import { benchOrders } from './orders.js';
@@ -15,6 +16,7 @@ type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Sec
 const BENCHES: Readonly<Record<Subject, Bench>> = {
   catalog: benchCatalog,
   orders: benchOrders,
+  live: benchLive,
   memory: benchMemory,
   webhooks: benchWebhooks,
 };

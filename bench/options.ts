@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-export const SUBJECTS = ['catalog', 'orders', 'memory', 'webhooks'] as const;
+export const SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = ['throughput', 'latency', 'hanging', 'backlog', 'history'] as const;
@@ -20,10 +20,11 @@ export interface BenchOptions {
   readonly profile: boolean;
 }
 
-export const HELP = `npm run bench -- [catalog | orders | memory | webhooks | all] [options]
+export const HELP = `npm run bench -- [catalog | orders | live | memory | webhooks | all] [options]
 
   catalog   GET /v1/catalog against a bare Fastify server that answers the same payload
   orders    POST /v1/orders against a loop that repeats its SQL with nothing but pg; order to webhook
+  live      as orders, in Live: all on one wallet, and on 1,000
   memory    what the processes hold, idle and under load
   webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; who slows whom
   all       everything (default)

@@ -1,6 +1,6 @@
 import type { Cleanups } from './cleanups.js';
 import { benchDelivery } from './delivery.js';
-import { readTransaction } from './limits/captured-transaction.js';
+import { captureOrder, describeCaptured, ORDERS_PATH } from './limits/captured-order.js';
 import { RawTransactions, type RawStatement } from './limits/raw-transactions.js';
 import { LoadGenerator } from './load/load-generator.js';
 import { interleave, measure, type Measurement, ratios } from './measurement.js';
@@ -13,12 +13,9 @@ import { ServiceProcess } from './service/service-process.js';
 import { WorkedQueue } from './service/worked-queue.js';
 
 const TARGET = 0.5;
-const PATH = '/v1/orders';
 const BODY = JSON.stringify({ package_id: 'pkg_fr_1gb_7d', quantity: 1 });
 /** The service's default; the raw loop has as many connections and as many callers as the API. */
 const POOL_MAX = 16;
-/** Statements of the first calls are those of a cold process: the catalogue is loaded, the pool is filled. */
-const CAPTURE_CALLS = 20;
 
 interface Bed {
   readonly server: DatabaseServer;
@@ -31,7 +28,7 @@ interface Bed {
 export async function benchOrders(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
   const server = cleanups.stopping(await DatabaseServer.start());
   const alone = await prepare(server, 'bench_orders', options, cleanups);
-  const statements = await captureStatements(alone, cleanups);
+  const statements = await captureOrder({ ...alone, env: PRODUCTION, body: BODY }, cleanups);
   const worked = await prepare(server, 'bench_worked', options, cleanups);
   const queue = new WorkedQueue(server, worked.database);
   cleanups.stopping(
@@ -54,7 +51,7 @@ export async function benchOrders(options: BenchOptions, cleanups: Cleanups): Pr
     'orders',
   );
   const acceptance: Section = {
-    title: `POST ${PATH}, ${options.connections} connections, a fresh Idempotency-Key each`,
+    title: `POST ${ORDERS_PATH}, ${options.connections} connections, a fresh Idempotency-Key each`,
     rows: [
       row('API / raw pg loop', 'x', ratios(results.api, results.raw), TARGET),
       row('API with a worker at work / raw pg loop', 'x', ratios(results.withWorker, results.raw)),
@@ -71,7 +68,7 @@ export async function benchOrders(options: BenchOptions, cleanups: Cleanups): Pr
     notes: [
       `Raw pg loop: the transaction of one POST, read from the server's log, repeated by ${options.connections} callers`,
       `on ${POOL_MAX} connections (the API's pool) in a process of its own; without key check, limit and call log:`,
-      ...statements.map((statement) => `  ${oneLine(statement.text)}`),
+      ...describeCaptured(statements),
     ],
   };
   return [acceptance, await benchDelivery(server, options, cleanups)];
@@ -92,34 +89,9 @@ async function prepare(
   return { server, database, databaseUrl, partner: partner!, api: cleanups.stopping(api) };
 }
 
-/** Places a few orders through another API process whose statements the server logs. */
-async function captureStatements(bed: Bed, cleanups: Cleanups): Promise<readonly RawStatement[]> {
-  const { server, database, databaseUrl, partner } = bed;
-  await server.query(`ALTER DATABASE ${database} SET log_statement = 'all'`);
-  const api = cleanups.stopping(await ServiceProcess.start({ role: 'api', databaseUrl, env: PRODUCTION }));
-  for (let call = 0; call < CAPTURE_CALLS; call++) await placeOne(api.apiUrl, partner.key);
-  await api.stop();
-  await server.query(`ALTER DATABASE ${database} RESET log_statement`);
-  const constants = new Set([partner.partnerId, partner.keyId].map((id) => id.slice(id.indexOf('_') + 1)));
-  return readTransaction(server.statementLog, { database, table: 'INSERT INTO orders', constants });
-}
-
-async function placeOne(baseUrl: string, key: string): Promise<void> {
-  const answer = await fetch(baseUrl + PATH, {
-    method: 'POST',
-    body: BODY,
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'idempotency-key': crypto.randomUUID(),
-    },
-  });
-  if (answer.status !== 202) throw new Error(`POST ${PATH}: ${answer.status} ${await answer.text()}`);
-}
-
 function post(generator: LoadGenerator, bed: Bed, options: BenchOptions): Promise<Measurement> {
   const { connections, warmupMs, roundMs } = options;
-  const plan = { baseUrl: bed.api.apiUrl, path: PATH, keys: [bed.partner.key], body: BODY };
+  const plan = { baseUrl: bed.api.apiUrl, path: ORDERS_PATH, keys: [bed.partner.key], body: BODY };
   return measure({ serverPid: bed.api.pid, databasePid: bed.server.pid }, () =>
     generator.run({ ...plan, connections, warmupMs, durationMs: roundMs }, 202),
   );
@@ -127,7 +99,7 @@ function post(generator: LoadGenerator, bed: Bed, options: BenchOptions): Promis
 
 function repeat(
   raw: RawTransactions,
-  { databaseUrl, server }: Bed,
+  { databaseUrl, partner, server }: Bed,
   statements: readonly RawStatement[],
   { connections, warmupMs, roundMs }: BenchOptions,
 ): Promise<Measurement> {
@@ -135,15 +107,11 @@ function repeat(
     raw.run({
       databaseUrl,
       statements,
+      owners: [partner],
       poolMax: POOL_MAX,
       concurrency: connections,
       warmupMs,
       durationMs: roundMs,
     }),
   );
-}
-
-function oneLine(sql: string): string {
-  const text = sql.replaceAll(/\s+/g, ' ').trim();
-  return text.length > 140 ? `${text.slice(0, 137)}...` : text;
 }

@@ -9,6 +9,7 @@ import { CreateTopups1763700000008 } from './1763700000008-create-topups.js';
 import { CreateUpstreamPace1763700000009 } from './1763700000009-create-upstream-pace.js';
 import { CreateWholesale1763700000010 } from './1763700000010-create-wholesale.js';
 import { CreatePolling1763700000011 } from './1763700000011-create-polling.js';
+import { CreateReconciliation1763700000012 } from './1763700000012-create-reconciliation.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -23,4 +24,5 @@ export const MIGRATIONS = [
   CreateUpstreamPace1763700000009,
   CreateWholesale1763700000010,
   CreatePolling1763700000011,
+  CreateReconciliation1763700000012,
 ];

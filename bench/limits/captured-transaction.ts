@@ -1,5 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import type { FreshValue, ParameterTemplate, RawStatement } from './raw-transactions.js';
+import {
+  type FreshValue,
+  type Owner,
+  type OwnerValue,
+  type ParameterTemplate,
+  type RawStatement,
+  withoutPrefix,
+} from './raw-transactions.js';
 
 /** One line of PostgreSQL's jsonlog, as far as the capture cares. */
 interface LogLine {
@@ -11,17 +18,21 @@ interface LogLine {
 
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}';
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
-const FRESH = new RegExp(`(${ULID})|(${UUID})`, 'g');
+const ID = new RegExp(`(${ULID})|(${UUID})`, 'g');
+const OWNER_FIELDS = ['partnerId', 'keyId'] as const;
+
+/** What an id of the captured call stands for. */
+type Value = FreshValue | OwnerValue;
 
 /**
  * The last transaction in the server's log that touched `table`, ready to be repeated: the limit of a POST is
  * whatever SQL the POST runs today, so it is read off the wire and not written down here.
- * @param constants ids that belong to the data and not to the call: the partner, the key
+ * @param options.owner whose call it was; all other ids are new with every call
  * @throws Error when the log has no such transaction
  */
 export async function readTransaction(
   logFile: string,
-  options: { database: string; table: string; constants: ReadonlySet<string> },
+  options: { database: string; table: string; owner: Owner },
 ): Promise<readonly RawStatement[]> {
   const lines = (await readFile(logFile, 'utf8'))
     .split('\n')
@@ -32,8 +43,10 @@ export async function readTransaction(
     .filter((candidate) => candidate.some((line) => line.message.includes(options.table)))
     .at(-1);
   if (!transaction) throw new Error(`no transaction with ${options.table} in ${logFile}`);
-  const slots = new Map<string, FreshValue>();
-  return transaction.map((line) => toStatement(line, slots, options.constants));
+  const values = new Map<string, Value>(
+    OWNER_FIELDS.map((field) => [withoutPrefix(options.owner[field]), { owner: field }]),
+  );
+  return transaction.map((line) => toStatement(line, values));
 }
 
 function transactionsOf(lines: readonly LogLine[]): LogLine[][] {
@@ -51,15 +64,11 @@ function transactionsOf(lines: readonly LogLine[]): LogLine[][] {
   return finished;
 }
 
-function toStatement(
-  { message, detail }: LogLine,
-  slots: Map<string, FreshValue>,
-  constants: ReadonlySet<string>,
-): RawStatement {
+function toStatement({ message, detail }: LogLine, values: Map<string, Value>): RawStatement {
   const [, prepared, text] = /^(?:statement|execute (\S+)): ([^]*)$/.exec(message) ?? [];
   if (text === undefined) throw new Error(`not a statement: ${message}`);
   const name = prepared === undefined || prepared === '<unnamed>' ? null : prepared;
-  return { name, text, parameters: parametersOf(detail).map((value) => toTemplate(value, slots, constants)) };
+  return { name, text, parameters: parametersOf(detail).map((value) => toTemplate(value, values)) };
 }
 
 /** `Parameters: $1 = 'a', $2 = NULL`; a quote inside is doubled. */
@@ -69,20 +78,16 @@ function parametersOf(detail = ''): (string | null)[] {
   );
 }
 
-function toTemplate(
-  value: string | null,
-  slots: Map<string, FreshValue>,
-  constants: ReadonlySet<string>,
-): ParameterTemplate {
+function toTemplate(value: string | null, values: Map<string, Value>): ParameterTemplate {
   if (value === null) return null;
-  const parts: (string | FreshValue)[] = [];
+  const parts: (string | Value)[] = [];
   let from = 0;
-  for (const match of value.matchAll(FRESH)) {
+  for (const match of value.matchAll(ID)) {
     const [found, asUlid] = match;
-    if (constants.has(found)) continue;
-    const slot = slots.get(found) ?? { slot: slots.size, kind: asUlid === undefined ? 'uuid' : 'ulid' };
-    slots.set(found, slot);
-    parts.push(value.slice(from, match.index), slot);
+    const kind = asUlid === undefined ? 'uuid' : 'ulid';
+    const known = values.get(found) ?? { slot: values.size, kind };
+    values.set(found, known);
+    parts.push(value.slice(from, match.index), known);
     from = match.index + found.length;
   }
   return [...parts, value.slice(from)];

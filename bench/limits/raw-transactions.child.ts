@@ -4,13 +4,18 @@ import { Pool } from 'pg';
 import { ulid } from '../../src/common/ids.js';
 import { answerParent } from '../child-link.js';
 import type { LoadReport } from '../load/plan.js';
-import type { ParameterTemplate, RawPlan } from './raw-transactions.js';
+import { type Owner, type ParameterTemplate, type RawPlan, withoutPrefix } from './raw-transactions.js';
 
 const pools = new Map<string, Pool>();
 
 /** The transaction of a POST and nothing else: no HTTP, no framework, no ORM. */
 answerParent<RawPlan, LoadReport>(async (plan) => {
   const pool = poolOf(plan);
+  const owners = plan.owners.map(({ partnerId, keyId }) => ({
+    partnerId: withoutPrefix(partnerId),
+    keyId: withoutPrefix(keyId),
+  }));
+  let turn = 0;
   const latencies = createHistogram();
   const measureFromMs = performance.now() + plan.warmupMs;
   const endAtMs = measureFromMs + plan.durationMs;
@@ -20,7 +25,7 @@ answerParent<RawPlan, LoadReport>(async (plan) => {
   const worker = async (): Promise<void> => {
     for (let nowMs = performance.now(); nowMs < endAtMs;) {
       const sentAtMs = nowMs;
-      await runTransaction(pool, plan);
+      await runTransaction(pool, plan, owners[turn++ % owners.length]!);
       nowMs = performance.now();
       answeredInAll++;
       if (nowMs < measureFromMs) continue;
@@ -48,12 +53,12 @@ function poolOf({ databaseUrl, poolMax }: RawPlan): Pool {
   return pool;
 }
 
-async function runTransaction(pool: Pool, { statements }: RawPlan): Promise<void> {
+async function runTransaction(pool: Pool, { statements }: RawPlan, owner: Owner): Promise<void> {
   const fresh: string[] = [];
   const client = await pool.connect();
   try {
     for (const { name, text, parameters } of statements) {
-      const values = parameters.map((parameter) => fill(parameter, fresh));
+      const values = parameters.map((parameter) => fill(parameter, fresh, owner));
       await client.query({ text, values, ...(name === null ? {} : { name }) });
     }
   } finally {
@@ -62,12 +67,13 @@ async function runTransaction(pool: Pool, { statements }: RawPlan): Promise<void
 }
 
 /** The same slot is the same value everywhere in one transaction, and a new one in the next. */
-function fill(template: ParameterTemplate, fresh: string[]): string | null {
+function fill(template: ParameterTemplate, fresh: string[], owner: Owner): string | null {
   if (template === null) return null;
   let text = '';
   for (const part of template) {
-    text +=
-      typeof part === 'string' ? part : (fresh[part.slot] ??= part.kind === 'ulid' ? ulid() : randomUUID());
+    if (typeof part === 'string') text += part;
+    else if ('owner' in part) text += owner[part.owner];
+    else text += fresh[part.slot] ??= part.kind === 'ulid' ? ulid() : randomUUID();
   }
   return text;
 }

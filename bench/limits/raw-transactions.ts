@@ -7,8 +7,19 @@ export interface FreshValue {
   readonly kind: 'ulid' | 'uuid';
 }
 
-/** A parameter in parts: fixed text and fresh values; null is NULL. */
-export type ParameterTemplate = readonly (string | FreshValue)[] | null;
+/** Whose calls are repeated; ids with their prefixes. */
+export interface Owner {
+  readonly partnerId: string;
+  readonly keyId: string;
+}
+
+/** An id, without its prefix, of the owner whose turn it is. */
+export interface OwnerValue {
+  readonly owner: keyof Owner;
+}
+
+/** A parameter in parts: fixed text and what each call fills in; null is NULL. */
+export type ParameterTemplate = readonly (string | FreshValue | OwnerValue)[] | null;
 
 export interface RawStatement {
   /** Of a prepared statement, else null. */
@@ -20,6 +31,8 @@ export interface RawStatement {
 export interface RawPlan {
   readonly databaseUrl: string;
   readonly statements: readonly RawStatement[];
+  /** Take turns, as the keys of the load generator do. */
+  readonly owners: readonly Owner[];
   readonly poolMax: number;
   readonly concurrency: number;
   readonly warmupMs: number;
@@ -43,4 +56,9 @@ export class RawTransactions {
   stop(): Promise<void> {
     return this.link.stop();
   }
+}
+
+/** The part of an id after its prefix. */
+export function withoutPrefix(id: string): string {
+  return id.slice(id.indexOf('_') + 1);
 }

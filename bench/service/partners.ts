@@ -1,5 +1,6 @@
 import { mintKey } from '../../src/api-keys/key-material.js';
 import { newId } from '../../src/common/ids.js';
+import type { Mode } from '../../src/common/mode.js';
 import type { DatabaseServer } from './database-server.js';
 
 export interface BenchPartner {
@@ -8,16 +9,17 @@ export interface BenchPartner {
   readonly key: string;
 }
 
-/** `count` partners with one sandbox key each. */
+/** `count` partners with one key each. */
 export async function createPartners(
   server: DatabaseServer,
   database: string,
   count: number,
+  mode: Mode = 'sandbox',
 ): Promise<readonly BenchPartner[]> {
   const made = Array.from({ length: count }, () => ({
     partnerId: newId('ptn'),
     keyId: newId('key'),
-    ...mintKey('sandbox'),
+    ...mintKey(mode),
   }));
   const partnerIds = made.map((one) => one.partnerId);
   await server.query(
@@ -27,9 +29,15 @@ export async function createPartners(
   );
   await server.query(
     `INSERT INTO api_keys (id, partner_id, mode, hash, last4)
-     SELECT id, partner_id, 'sandbox', hash, last4
+     SELECT id, partner_id, $5, hash, last4
      FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[]) AS k (id, partner_id, hash, last4)`,
-    [made.map((one) => one.keyId), partnerIds, made.map((one) => one.hash), made.map((one) => one.last4)],
+    [
+      made.map((one) => one.keyId),
+      partnerIds,
+      made.map((one) => one.hash),
+      made.map((one) => one.last4),
+      mode,
+    ],
     database,
   );
   await server.query('ANALYZE', [], database);

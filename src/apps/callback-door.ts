@@ -4,7 +4,7 @@ import { BlockList, isIP } from 'node:net';
 import type { AppConfig } from '../config/index.js';
 import { clientAddress, pathOf } from '../infra/http/edge/index.js';
 
-const PATH = /^\/callbacks\/([a-z0-9-]{1,64})\/([A-Za-z0-9_-]{1,256})$/;
+const PATH = /^\/callbacks\/([a-z0-9_-]{1,64})\/([A-Za-z0-9_-]{1,256})$/;
 /** What a path without the right shape is compared with: it costs the same and fits nothing. */
 const NO_MATCH = ['', '', ''] as const;
 
@@ -33,7 +33,7 @@ export class CallbackDoor {
     const isSecret = timingSafeEqual(digestOf(secret ?? ''), this.secret);
     const isSender = this.isSender(clientAddress(request, this.settings.trustProxyHops));
     const isKnown = this.settings.knows(provider ?? '');
-    return isSecret && isSender && isKnown ? provider! : null;
+    return isSecret && isSender && isKnown ? provider : null;
   }
 
   private isSender(address: string): boolean {

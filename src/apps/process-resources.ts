@@ -10,10 +10,12 @@ import { openQueueConnection, type QueueConnection } from '../infra/queue/index.
 import { ENTITIES } from './entities.js';
 
 export type Role = 'api' | 'admin' | 'worker' | 'all';
+/** A role, or a command that ends by itself. */
+export type ProcessName = Role | 'reconcile';
 
 /** What a process opens once and gives to each of its apps by value. */
 export interface ProcessResources {
-  readonly role: Role;
+  readonly role: ProcessName;
   readonly config: AppConfig;
   readonly logger: Logger;
   readonly dataSource: DataSource;
@@ -31,7 +33,11 @@ const EDGE_QUERY_TIMEOUT_MS = 4_000;
 const QUEUE_POOL_MAX = 8;
 
 /** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
-export async function openProcess(config: AppConfig, role: Role, logger?: Logger): Promise<ProcessResources> {
+export async function openProcess(
+  config: AppConfig,
+  role: ProcessName,
+  logger?: Logger,
+): Promise<ProcessResources> {
   const dataSource = createDataSource({
     url: config.databaseUrl,
     poolMax: config.databasePoolMax,

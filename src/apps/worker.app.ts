@@ -8,6 +8,7 @@ import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging/index.js';
 import { LifecycleWorkerModule, TakeCallback } from '../lifecycle/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
+import { ReconciliationWorkerModule } from '../reconciliation/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
 import { WholesaleWorkerModule } from '../wholesale/index.js';
@@ -30,6 +31,7 @@ import type { ProcessResources } from './process-resources.js';
     CallLogWorkerModule,
     ApiKeysWorkerModule,
     WholesaleWorkerModule,
+    ReconciliationWorkerModule,
     WalletWorkerModule,
   ],
 })

@@ -28,6 +28,8 @@ export interface AppConfig {
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly callLogRetentionDays: number;
+  /** From one comparison of all books to the next (issue 4, part 7). */
+  readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
 }
 
@@ -118,6 +120,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
     callLogRetentionDays: read.integer('CALL_LOG_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),
+    reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', 86_400_000, MILLISECONDS),
     shutdownTimeoutMs: read.integer('SHUTDOWN_TIMEOUT_MS', 4_000, { min: 100, max: 120_000 }),
   };
   if (read.problems.length > 0) throw new ConfigError(read.problems);

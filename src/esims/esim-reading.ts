@@ -30,6 +30,7 @@ const TOPUP_LAG_MS = 600_000;
 interface Usage {
   readonly usedBytes: number;
   readonly asOf: Date;
+  readonly source: UsageSource;
   readonly crossed: readonly number[];
 }
 
@@ -39,8 +40,8 @@ interface Usage {
  *
  * - `canceled` and `expired` are final. In use once means in use for ever; only `suspended`, `profile_status` and
  *   `expires_at` follow the newest reading both ways, newest by `askedAt`. The profile status `unknown` says nothing.
- * - `used_bytes` is the highest figure that was ever told, so a counter that falls changes nothing; `as_of` is the
- *   newest time of a figure. An older figure can be higher only when the upstream corrected itself downwards.
+ * - `used_bytes` is the highest figure that was ever told, so a counter that falls changes nothing, and an older one
+ *   is lower and does not count. `as_of` and `source` belong to that figure: the newest time at which it was told.
  * - Our own sum of what was bought is the total. `depleted` means all of it: upstreams say so without a round figure.
  *   A reading that counts more than our sum knows a top-up that is not settled here: it cannot reach 100 percent.
  *   One that counts less, soon after a top-up, is from before it; later, plans that ended have left its counters, and
@@ -65,7 +66,7 @@ export function applyReading(esim: EsimEntity, read: EsimReading, now: Date): Es
       isNewest && reading.profileStatus !== 'unknown' ? reading.profileStatus : esim.profileStatus,
     usedBytes: usage.usedBytes,
     usageAsOf: usage.asOf,
-    usageSource: usage.asOf > esim.usageAsOf ? read.source : esim.usageSource,
+    usageSource: usage.source,
     thresholdsCrossed: [...usage.crossed],
     readAt: isNewest ? read.askedAt : esim.readAt,
   });
@@ -94,22 +95,32 @@ function activationAfter(esim: EsimEntity, reading: ProviderEsimReading): Date |
   return esim.activatedAt !== null && esim.activatedAt <= told ? esim.activatedAt : told;
 }
 
-function usageAfter(esim: EsimEntity, { reading }: EsimReading, now: Date): Usage {
-  const usedBytes = Math.max(esim.usedBytes, countedBytes(esim, reading));
-  // A clock that runs ahead would make every later figure look old.
-  const asOf = reading.asOf > now ? now : reading.asOf;
-  const { totalBytes } = esim;
+function usageAfter(esim: EsimEntity, { reading, source }: EsimReading, now: Date): Usage {
+  const figure = figureAfter(esim, reading, now);
+  const { totalBytes, thresholdsCrossed } = esim;
   const isUnsettled = totalBytes !== null && reading.totalBytes !== null && reading.totalBytes > totalBytes;
   const crossed = USAGE_THRESHOLDS.filter((level) => {
-    if (esim.thresholdsCrossed.includes(level)) return true;
+    if (thresholdsCrossed.includes(level)) return true;
     if (totalBytes === null || (isUnsettled && level === 100 && reading.status !== 'depleted')) return false;
-    return hasReached(usedBytes, totalBytes, level);
+    return hasReached(figure?.usedBytes ?? esim.usedBytes, totalBytes, level);
   });
-  return {
-    usedBytes,
-    asOf: reading.usedBytes === null ? esim.usageAsOf : later(esim.usageAsOf, asOf),
-    crossed,
-  };
+  if (figure) return { ...figure, source, crossed };
+  return { usedBytes: esim.usedBytes, asOf: esim.usageAsOf, source: esim.usageSource, crossed };
+}
+
+/** The reading's figure where it is higher than ours, or as high and newer; null where ours stands. */
+function figureAfter(
+  esim: EsimEntity,
+  reading: ProviderEsimReading,
+  now: Date,
+): Pick<Usage, 'usedBytes' | 'asOf'> | null {
+  if (reading.usedBytes === null && reading.status !== 'depleted') return null;
+  const usedBytes = countedBytes(esim, reading);
+  // A clock that runs ahead would make every later figure look old.
+  const asOf = reading.asOf > now ? now : reading.asOf;
+  const isHigher = usedBytes > esim.usedBytes;
+  const isNewer = usedBytes === esim.usedBytes && asOf > esim.usageAsOf;
+  return isHigher || isNewer ? { usedBytes, asOf } : null;
 }
 
 /** The reading's usage as a part of all that was bought. */

@@ -6,6 +6,7 @@ import { EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderOrderState } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
+import { RefreshCatalog } from '../wholesale/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
 import type { OrderLease } from './order-queue.repository.js';
@@ -24,6 +25,7 @@ export class EndOrder {
     private readonly catalog: CatalogRepository,
     private readonly issueEsims: IssueEsims,
     private readonly events: EventRecorder,
+    private readonly refreshCatalog: RefreshCatalog,
   ) {}
 
   /** Issues what was provisioned, at least one profile: that much is charged, the rest of the hold released. */
@@ -52,6 +54,7 @@ export class EndOrder {
         },
       },
     ]);
+    await this.learnFrom(tx, order, result.shortfall);
     return true;
   }
 
@@ -75,7 +78,13 @@ export class EndOrder {
         },
       },
     ]);
+    await this.learnFrom(tx, order, failure);
     return true;
+  }
+
+  /** The next order must not be sold at a price that the upstream has just refused. */
+  private async learnFrom(tx: Tx, order: OrderEntity, failure: ProviderFailure | null): Promise<void> {
+    if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
   }
 
   private async settle(tx: Tx, order: OrderEntity, issued: number): Promise<void> {

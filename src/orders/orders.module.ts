@@ -4,6 +4,7 @@ import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
+import { WholesaleModule } from '../wholesale/index.js';
 import { CancelOrder } from './cancel-order.js';
 import { EndOrder } from './end-order.js';
 import { HurryOrders } from './hurry-orders.js';
@@ -26,7 +27,15 @@ const PROVIDERS = [
 ];
 
 @Module({
-  imports: [CatalogModule, EsimsModule, EventsModule, ProvidersModule, WalletModule, OrderWakeUpsModule],
+  imports: [
+    CatalogModule,
+    EsimsModule,
+    EventsModule,
+    ProvidersModule,
+    WalletModule,
+    WholesaleModule,
+    OrderWakeUpsModule,
+  ],
   providers: PROVIDERS,
   exports: [...PROVIDERS, OrderWakeUpsModule],
 })

@@ -150,8 +150,12 @@ export interface EsimProvider {
     placement: Placement,
     signal: AbortSignal,
   ): Promise<ProviderTopupState>;
-  /** Only asks. Null when the upstream certainly has not applied it. */
-  findTopup(request: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null>;
+  /** Only asks; as a `poll` it gives way to everything else (pace). Null when it certainly is not applied. */
+  findTopup(
+    request: ProviderTopupRequest,
+    signal: AbortSignal,
+    purpose?: 'topup' | 'poll',
+  ): Promise<ProviderTopupState | null>;
 }
 
 /** What an upstream says of one eSIM at one time. */
@@ -167,6 +171,13 @@ export interface ProviderEsimReading {
   readonly expiresAt: Date | null;
   /** When the upstream read its counters; the time of the call where it does not say. */
   readonly asOf: Date;
+}
+
+/** An eSIM of one of our orders, as its upstream's own books have it. */
+export interface UpstreamPurchase {
+  readonly providerEsimId: string;
+  /** `in_progress` may still become any of the others, or nothing. */
+  readonly state: 'in_progress' | 'sold' | 'taken_back';
 }
 
 /** A package as a wholesaler lists it, in our units (D10): bytes of 10^9 or 2^30 are passed on exactly. */
@@ -205,6 +216,15 @@ export interface Wholesaler extends EsimProvider {
   readonly readBatchSize: number;
   /** Readings of those that the upstream knows, in any order. */
   readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]>;
+  /**
+   * All that the upstream has sold under the order's reference, for reconciliation. Only asks, as a poll. Nothing
+   * that was placed after `placedBefore` is looked for.
+   */
+  listPurchases(
+    order: ProviderOrderRequest,
+    placedBefore: Date,
+    signal: AbortSignal,
+  ): Promise<readonly UpstreamPurchase[]>;
   listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]>;
   getBalance(signal: AbortSignal): Promise<UpstreamCost>;
   /** Never throws; what cannot be understood gives no hint. */

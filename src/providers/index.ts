@@ -18,6 +18,7 @@ export {
   ProviderUnavailable,
   type UpstreamCost,
   type UpstreamHint,
+  type UpstreamPurchase,
   type Wholesaler,
 } from './esim-provider.js';
 export { type PackageSource, PackageSources } from './package-sources.js';

@@ -24,6 +24,18 @@ export class CatalogSyncsRepository {
     return tx.manager.findOneByOrFail(CatalogSyncEntity, { status: 'requested' });
   }
 
+  /** Asks for one unless one waits already, or has begun after `since` and not failed. */
+  async requestUnlessBegunSince(tx: Tx, since: Date): Promise<void> {
+    await sql(
+      tx.manager,
+      `INSERT INTO catalog_syncs (id, status)
+       SELECT $1, 'requested'
+       WHERE NOT EXISTS (SELECT 1 FROM catalog_syncs WHERE started_at > $2 AND status <> 'failed')
+       ON CONFLICT (status) WHERE status = 'requested' DO NOTHING`,
+      [newId('syn'), since],
+    );
+  }
+
   /** Takes up what was asked for, or begins one of its own when the last is `intervalMs` old; null: nothing to do. */
   async begin(tx: Tx, intervalMs: number): Promise<string | null> {
     await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('catalog_syncs'))`);

@@ -1,5 +1,6 @@
 import { CatalogSyncEntity } from './catalog-sync.entity.js';
 
-export { WholesaleAdminModule, WholesaleWorkerModule } from './wholesale.module.js';
+export { RefreshCatalog } from './refresh-catalog.js';
+export { WholesaleAdminModule, WholesaleModule, WholesaleWorkerModule } from './wholesale.module.js';
 
 export const WHOLESALE_ENTITIES = [CatalogSyncEntity];

@@ -5,8 +5,16 @@ import { ProvidersModule } from '../providers/index.js';
 import { WholesaleController } from './admin/wholesale.controller.js';
 import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { LiveCatalogRepository } from './live-catalog.repository.js';
+import { RefreshCatalog } from './refresh-catalog.js';
 import { SyncCatalog } from './worker/sync-catalog.js';
 import { WholesaleJobs } from './worker/wholesale-jobs.js';
+
+/** For who notices that the live catalogue is out of date. */
+@Module({
+  providers: [CatalogSyncsRepository, RefreshCatalog],
+  exports: [RefreshCatalog],
+})
+export class WholesaleModule {}
 
 /** Asking for a synchronisation and looking at the wholesalers, on the admin port. */
 @Module({

@@ -51,7 +51,8 @@ describe('npm start on a machine with nothing', () => {
   it('comes up, and says where things are and what to type', async () => {
     console.log(`first start: ${Math.round(await start())} ms`);
     expect(running.stdout).toContain(place.dataDir);
-    expect(newest().curlLines).toHaveLength(3);
+    expect(newest().curlLines).toHaveLength(7);
+    expect(running.stdout).toContain('SIMULATED wholesaler');
     expect(running.stdout.trimEnd().split('\n')).toContain('ready');
     for (const secret of ['secrets.env', 'demo-webhook.json']) {
       expect(statSync(path.join(place.dataDir, secret)).mode & 0o777, secret).toBe(0o600);
@@ -59,7 +60,7 @@ describe('npm start on a machine with nothing', () => {
     expect((await fetch(`http://127.0.0.1:${place.adminPort}/readyz`)).status).toBe(200);
   });
 
-  it('prints three lines that work when they are pasted', async () => {
+  it('prints three lines for Sandbox that work when they are pasted', async () => {
     const { api, curlLines } = newest();
     const [browse, order, read] = curlLines;
     expect(paste(browse!)).toMatchObject({ status: 200, body: { data: [{ kind: 'base' }, {}, {}] } });
@@ -73,6 +74,25 @@ describe('npm start on a machine with nothing', () => {
     });
   });
 
+  it('prints four lines for Live that work: a deposit, an order, a top-up, and the statement of all that', async () => {
+    const [deposit, order, topup, statement] = newest().curlLines.slice(3);
+    expect(paste(deposit!)).toMatchObject({ status: 201, body: { data: { type: 'deposit' } } });
+    const ordered = paste(order!);
+    expect(ordered).toMatchObject({ status: 202, body: { data: { mode: 'live', status: 'pending' } } });
+    type Entry = { type: string; order_id: string | null; topup_id: string | null };
+    const entries = (): Entry[] => (paste(statement!).body as { data: Entry[] }).data;
+    const orderId = (ordered.body as { data: { id: string } }).data.id;
+    await eventually('the order is charged', () => entries().some((entry) => entry.order_id === orderId));
+    const toppedUp = paste(topup!);
+    expect(toppedUp, JSON.stringify(toppedUp)).toMatchObject({
+      status: 202,
+      body: { data: { mode: 'live' } },
+    });
+    const topupId = (toppedUp.body as { data: { id: string } }).data.id;
+    await eventually('the top-up is charged', () => entries().some((entry) => entry.topup_id === topupId));
+    expect(entries().map(({ type }) => type)).toEqual(['charge', 'charge', 'deposit', 'deposit']);
+  });
+
   it('receives and verifies its own webhook, and says so', async () => {
     await eventually('the webhook is printed', () => running.stdout.includes(`"order_id":"${firstOrderId}"`));
     expect(running.stdout).toMatch(/^webhook {2}order\.issued {2}signature ok/m);
@@ -84,6 +104,7 @@ describe('npm start on a machine with nothing', () => {
     console.log(`stop: ${Math.round(tookMs)} ms`);
     expect(tookMs).toBeLessThan(STOP_MS);
     expect(await place.postgresPids()).toEqual([]);
+    expect(place.companions()).toEqual([]);
     expect(running.complaints).toEqual([]);
   });
 
@@ -108,6 +129,7 @@ describe('npm start on a machine with nothing', () => {
     console.log(`start after SIGKILL: ${Math.round(await start())} ms`);
     expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
     // D1: a dead worker's work waits for its lease.
+    await eventually('one simulated wholesaler is left', () => place.companions().length === 1);
     const order = await orderEnded(newest().api, id as string, 30_000);
     expect(order).toMatchObject({ status: 'issued', quantity_issued: 2 });
     expect(order['esims']).toHaveLength(2);

@@ -45,6 +45,12 @@ export class EmbeddedPlace {
     return postgresProcessesOf(path.join(this.dataDir, 'postgres'));
   }
 
+  /** Programs that were started with this folder, by what they were started with: the simulated wholesaler. */
+  companions(): string[] {
+    const { stdout } = spawnSync('pgrep', ['-fa', `simulators/.*${this.dataDir}`]);
+    return stdout.toString().split('\n').filter(Boolean);
+  }
+
   /** SIGKILL to PostgreSQL alone. */
   async killPostgres(): Promise<void> {
     for (const pid of await this.postgresPids()) kill(pid);
@@ -83,7 +89,11 @@ export interface Banner {
 export function readBanner({ stdout }: NodeChild): Banner {
   const key = /svc_sk_test_[A-Za-z0-9]{32}/.exec(stdout)![0];
   const baseUrl = /http:\/\/[\d.:]+(?=\/v1$)/m.exec(stdout)![0];
-  return { key, api: new HttpClient(baseUrl, key), curlLines: stdout.match(/^curl .*$/gm) ?? [] };
+  return {
+    key,
+    api: new HttpClient(baseUrl, key),
+    curlLines: stdout.match(/^(?:esim=.*; )?curl .*$/gm) ?? [],
+  };
 }
 
 /** Pastes a line into a shell. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ControlBody } from '../../simulators/zendit/simulator.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/index.js';
 import { placeOrder } from '../harness/order-steps.js';
@@ -23,8 +24,8 @@ function statusCallback(esim: Pick<LiveEsim, 'upstreamId'>, esimStatus = 'IN_USE
 
 describe('callbacks of eSIM Access', () => {
   it('lead to a new reading, and that to the state, the usage and the events', async () => {
-    const esim = await world.issueOne('esim-access');
-    world.esimAccess.control({ callbacks: { url: world.callbackUrl('esim-access') } });
+    const esim = await world.issueOne('esim_access');
+    world.esimAccess.control({ callbacks: { url: world.callbackUrl('esim_access') } });
     world.change(esim, inUse(0.55));
     const row = await world.rowWith(esim.id, { status: 'active' });
     expect(row).toMatchObject({ profile_status: 'enabled', usage_source: 'callback' });
@@ -35,8 +36,8 @@ describe('callbacks of eSIM Access', () => {
   });
 
   it('send each event once when they are late, doubled and out of order', async () => {
-    const esim = await world.issueOne('esim-access');
-    const url = world.callbackUrl('esim-access');
+    const esim = await world.issueOne('esim_access');
+    const url = world.callbackUrl('esim_access');
     world.esimAccess.control({ callbacks: { url, delayMs: 200, copies: 3, disorder: true } });
     world.change(esim, inUse(0));
     world.change(esim, inUse(0.6));
@@ -53,8 +54,8 @@ describe('callbacks of eSIM Access', () => {
   });
 
   it('change nothing by what they say: a forged one only causes a look', async () => {
-    const esim = await world.issueOne('esim-access');
-    const answer = await world.callBack('esim-access', statusCallback(esim, 'USED_EXPIRED'));
+    const esim = await world.issueOne('esim_access');
+    const answer = await world.callBack('esim_access', statusCallback(esim, 'USED_EXPIRED'));
     expect(answer.status).toBe(200);
     const row = await eventually('somebody looks', async () => {
       const seen = await world.row(esim.id);
@@ -65,47 +66,48 @@ describe('callbacks of eSIM Access', () => {
   });
 
   it('in a flood cause at most one look a second at an eSIM, and one after the last of them', async () => {
-    const esim = await world.issueOne('esim-access');
+    const esim = await world.issueOne('esim_access');
     const looks = () => world.esimAccess.state().calls['esim/usage/query'] ?? 0;
     const before = looks();
     const startedAt = performance.now();
     for (let round = 0; round < 20; round++) {
-      const flood = Array.from({ length: 20 }, () => world.callBack('esim-access', statusCallback(esim)));
+      const flood = Array.from({ length: 20 }, () => world.callBack('esim_access', statusCallback(esim)));
       for (const answer of await Promise.all(flood)) expect(answer.status).toBe(200);
     }
     world.change(esim, inUse(0.1));
-    await world.callBack('esim-access', statusCallback(esim));
+    await world.callBack('esim_access', statusCallback(esim));
     await world.rowWith(esim.id, { status: 'active' });
     const seconds = (performance.now() - startedAt) / 1_000;
     expect(looks() - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
   });
 
   it('about an eSIM that has ended ask nobody', async () => {
-    const esim = await world.issueOne('esim-access');
+    const esim = await world.issueOne('esim_access');
     await world.database.pool.query(`UPDATE esims SET status = 'expired' WHERE id = $1`, [esim.id]);
-    expect((await world.callBack('esim-access', statusCallback(esim))).status).toBe(200);
+    expect((await world.callBack('esim_access', statusCallback(esim))).status).toBe(200);
     expect(await world.row(esim.id)).toMatchObject({ poll_hint_at: null, polled_at: null });
   });
 });
 
 describe('callbacks about orders and top-ups', () => {
-  it.each(['', '-1'])('make an open order due now, by its reference%s', async (suffix) => {
+  it('of Zendit, as it sends them, bring an order forward that nobody would look at', async () => {
+    const { order } = await waitingOrder({ webhookUrl: world.callbackUrl('zendit') });
+    await issued(order);
+    expect(world.zendit.state().webhooksSent).toBeGreaterThan(0);
+  });
+
+  it('make an open order due now, whatever they say of it', async () => {
     const { order, reference } = await waitingOrder();
-    const answer = await world.callBack('zendit', {
-      transactionId: `${reference}${suffix}`,
-      status: 'FAILED',
-    });
-    expect(answer.status).toBe(200);
-    await eventually('the order is issued, whatever the callback says', async () => {
-      const { data } = (await world.partner.get(`/v1/orders/${order}`)).body;
-      return data.status === 'issued';
+    await issued(order, async () => {
+      const answer = await world.callBack('zendit', { transactionId: reference, status: 'FAILED' });
+      expect(answer.status).toBe(200);
     });
   });
 
   it('of another wholesaler leave it alone', async () => {
     const { order, reference } = await waitingOrder();
     const about = { notifyType: 'ORDER_STATUS', content: { transactionId: reference } };
-    expect((await world.callBack('esim-access', about)).status).toBe(200);
+    expect((await world.callBack('esim_access', about)).status).toBe(200);
     expect(await dueInMs('orders', order)).toBeGreaterThan(30_000);
   });
 
@@ -128,8 +130,8 @@ describe('callbacks about orders and top-ups', () => {
   });
 
   /** An order that its wholesaler is at, and that nobody would look at for a minute. */
-  async function waitingOrder(): Promise<{ order: string; reference: string }> {
-    world.zendit.control({ finishAfterMs: 3_600_000 });
+  async function waitingOrder(more: ControlBody = {}): Promise<{ order: string; reference: string }> {
+    world.zendit.control({ finishAfterMs: 1_500, ...more });
     const { id } = await placeOrder(world.partner, { package_id: await world.package('zendit') });
     const { pool } = world.database;
     const reference = await eventually('the order is upstream', async () => {
@@ -140,8 +142,14 @@ describe('callbacks about orders and top-ups', () => {
       );
       return rows[0]?.provider_reference;
     });
-    world.zendit.control({ finishAfterMs: null, looks: 1 });
     return { order: id as string, reference };
+  }
+
+  async function issued(order: string, meanwhile = () => Promise.resolve()): Promise<void> {
+    await eventually(`order ${order} is issued`, async () => {
+      await meanwhile();
+      return (await world.partner.get(`/v1/orders/${order}`)).body.data.status === 'issued';
+    });
   }
 
   async function dueInMs(table: 'orders' | 'topups', id: string): Promise<number> {

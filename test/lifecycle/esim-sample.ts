@@ -34,7 +34,7 @@ export function newEsim(changes: Partial<EsimEntity> = {}): EsimEntity {
     installBy: new Date(ISSUED_AT.getTime() + 180 * DAY_MS),
     activatedAt: null,
     expiresAt: null,
-    provider: 'esim-access',
+    provider: 'esim_access',
     providerEsimId: 'up_1',
     readAt: null,
     toppedUpAt: null,

@@ -21,7 +21,7 @@ import { issueEsims, type Json } from '../harness/order-steps.js';
 export const SECRET = randomBytes(20).toString('hex');
 
 /** Packages of 1 GB for 7 days, as the simulators list them. */
-const UPSTREAM_PACKAGES = { 'esim-access': 'PDE1D7', zendit: 'ESIM-FR-7D-1GB' } as const;
+const UPSTREAM_PACKAGES = { esim_access: 'PDE1D7', zendit: 'ESIM-FR-7D-1GB' } as const;
 export type Provider = keyof typeof UPSTREAM_PACKAGES;
 
 export interface LiveEsim {
@@ -163,6 +163,6 @@ export function inUse(share: number): object {
   return {
     ...{ esimStatus: 'IN_USE', smdpStatus: 'ENABLED', eid: '89049032' },
     ...{ activateTimeMs: startedMs, expiredTimeMs: startedMs + 7 * 86_400_000 },
-    ...{ orderUsage: share * 1_073_741_824, usageReadAtMs: Date.now() },
+    ...{ orderUsage: Math.ceil(share * 1_073_741_824), usageReadAtMs: Date.now() },
   };
 }

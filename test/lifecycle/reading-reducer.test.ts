@@ -204,7 +204,7 @@ const histories: fc.Arbitrary<EsimReading[]> = fc
         ...{ status: status === 'ended' ? end : status, profileStatus, usedBytes },
         // A time of its own, so that doubled readings are the only ties.
         asOf: new Date(minute(Math.max(0, at - staleMinutes)).getTime() + i),
-      } as Partial<ProviderEsimReading>);
+      });
       return { reading, source: i % 2 ? 'callback' : 'poll', askedAt: minute(at) };
     });
   });

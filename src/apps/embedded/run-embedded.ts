@@ -41,7 +41,8 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const directory = openDataDirectory(process.env);
   // Every other variable is checked before PostgreSQL is started for nothing.
   const settings = loadConfig(withDevelopmentDefaults(process.env, directory, 'postgres://embedded'));
-  await assertPortsAreFree([settings.partnerApi, settings.adminApi]);
+  const callbacks = settings.callbacks.secret === null ? [] : [settings.callbacks];
+  await assertPortsAreFree([settings.partnerApi, settings.adminApi, ...callbacks]);
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
   stops.push(() => postgres.stop());
   const databaseUrl = await createDatabase(postgres);

@@ -10,14 +10,14 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
-import { MoneyDto, Optional } from '../../infra/http/index.js';
+import { MoneyDto, MoneyResponse, Optional } from '../../infra/http/index.js';
 import type { PriceList } from '../price-list.js';
 
 const MAX_MARGIN_BPS = 100_000;
 const MAX_PRICES = 1_000;
 
 export class PackagePriceDto {
-  @ApiProperty({ type: String, pattern: '^pkg_[A-Za-z0-9_-]{1,60}$', example: 'pkg_ea_FR_1_7' })
+  @ApiProperty({ type: String, pattern: '^pkg_[A-Za-z0-9_-]{1,60}$', example: 'pkg_a_FR_1_7' })
   @Matches(/^pkg_[A-Za-z0-9_-]{1,60}$/, { message: 'must be the id of a package' })
   package_id!: string;
 
@@ -58,6 +58,14 @@ export class PriceListDto {
   prices?: PackagePriceDto[] | null;
 }
 
+export class PackagePriceResponse {
+  @ApiProperty({ type: String, example: 'pkg_a_FR_1_7' })
+  package_id!: string;
+
+  @ApiProperty({ type: MoneyResponse })
+  price!: MoneyResponse;
+}
+
 export class PriceListResponse {
   @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
   partner_id!: string;
@@ -65,8 +73,8 @@ export class PriceListResponse {
   @ApiProperty({ type: 'integer', nullable: true })
   margin_bps!: number | null;
 
-  @ApiProperty({ type: () => [PackagePriceDto] })
-  prices!: readonly PackagePriceDto[];
+  @ApiProperty({ type: () => [PackagePriceResponse] })
+  prices!: readonly PackagePriceResponse[];
 
   @ApiProperty({ type: String, format: 'date-time' })
   updated_at!: string;

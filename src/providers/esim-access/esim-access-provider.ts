@@ -13,6 +13,7 @@ import {
   type ProviderTopupState,
   type UpstreamCost,
   type UpstreamHint,
+  type UpstreamPurchase,
   type Wholesaler,
 } from '../esim-provider.js';
 import {
@@ -29,6 +30,7 @@ import { EsimReader, READ_BATCH_SIZE } from './esim-reading.js';
 import { EsimSearch } from './esim-search.js';
 import { OrderPlacement } from './order-placement.js';
 import { PackageListing, toMicros } from './package-listing.js';
+import { PurchaseListing } from './purchase-listing.js';
 import { EsimAccessRefusal } from './refusal.js';
 import type { EsimAccessCredentials } from './request-signature.js';
 import { TopupPlacement } from './topup-placement.js';
@@ -61,6 +63,7 @@ export class EsimAccessProvider implements Wholesaler {
   private readonly cancellation: Cancellation;
   private readonly topups: TopupPlacement;
   private readonly reader: EsimReader;
+  private readonly purchases: PurchaseListing;
   private readonly packages: PackageListing;
 
   constructor(settings: EsimAccessSettings, { pace, logger, health, breaker }: EsimAccessTools) {
@@ -77,6 +80,7 @@ export class EsimAccessProvider implements Wholesaler {
     this.cancellation = new Cancellation(this.api, search);
     this.topups = new TopupPlacement(this.api, search);
     this.reader = new EsimReader(this.api, search, logger);
+    this.purchases = new PurchaseListing(search);
     this.packages = new PackageListing(this.api, logger);
   }
 
@@ -104,8 +108,20 @@ export class EsimAccessProvider implements Wholesaler {
     return this.topups.place(request, placement, signal);
   }
 
-  findTopup(request: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null> {
-    return this.topups.find(request, signal);
+  findTopup(
+    request: ProviderTopupRequest,
+    signal: AbortSignal,
+    purpose?: 'topup' | 'poll',
+  ): Promise<ProviderTopupState | null> {
+    return this.topups.find(request, signal, purpose);
+  }
+
+  listPurchases(
+    order: ProviderOrderRequest,
+    placedBefore: Date,
+    signal: AbortSignal,
+  ): Promise<readonly UpstreamPurchase[]> {
+    return this.purchases.list(order, placedBefore, signal).catch(asUnknown);
   }
 
   readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {

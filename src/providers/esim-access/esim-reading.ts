@@ -160,7 +160,7 @@ function toUsage(value: unknown): [string, UsageReading] {
 }
 
 /** Polls give way to orders (pace), call by call: a batch waits a little rather than being thrown away half read. */
-async function patiently<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
+export async function patiently<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
   for (let waits = 0; ; waits++) {
     try {
       return await call();

@@ -31,8 +31,12 @@ export class TopupPlacement {
     return known ?? this.post(topup, { purpose: 'topup', signal });
   }
 
-  async find(topup: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null> {
-    const esim = await this.look(topup, { purpose: 'topup', signal });
+  async find(
+    topup: ProviderTopupRequest,
+    signal: AbortSignal,
+    purpose: 'topup' | 'poll' = 'topup',
+  ): Promise<ProviderTopupState | null> {
+    const esim = await this.look(topup, { purpose, signal });
     if (esim === null) return null;
     const { packages, totalVolume, expiresAt } = esim;
     if (packages?.some((bought) => bought.transactionId === topup.reference))

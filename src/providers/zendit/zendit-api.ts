@@ -66,8 +66,12 @@ export class ZenditApi {
   }
 
   /** Where the refund of a purchase stands; null when there is none. */
-  async findRefund(transactionId: string, signal: AbortSignal): Promise<ZenditProgress | null> {
-    const answer = await this.get(`${purchasePath(transactionId)}/refund`, 'order', signal);
+  async findRefund(
+    transactionId: string,
+    signal: AbortSignal,
+    purpose: UpstreamPurpose = 'order',
+  ): Promise<ZenditProgress | null> {
+    const answer = await this.get(`${purchasePath(transactionId)}/refund`, purpose, signal);
     return answer && readProgress(answer);
   }
 

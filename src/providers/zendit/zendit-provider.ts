@@ -12,6 +12,7 @@ import type {
   ProviderTopupState,
   UpstreamCost,
   UpstreamHint,
+  UpstreamPurchase,
   Wholesaler,
 } from '../esim-provider.js';
 import type { UpstreamClient } from '../upstream/index.js';
@@ -19,6 +20,7 @@ import { ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
 import { hintsOf, purchaseIdOf } from './zendit-hints.js';
+import { listPurchases } from './zendit-purchase-listing.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
 import { toReading } from './zendit-reading.js';
 
@@ -88,9 +90,22 @@ export class ZenditProvider implements Wholesaler {
     return toTopupState(state!);
   }
 
-  async findTopup(request: ProviderTopupRequest, signal: AbortSignal): Promise<ProviderTopupState | null> {
-    const [state] = await this.purchasing.find(topupBatch(request), signal);
+  async findTopup(
+    request: ProviderTopupRequest,
+    signal: AbortSignal,
+    purpose: 'topup' | 'poll' = 'topup',
+  ): Promise<ProviderTopupState | null> {
+    const [state] = await this.purchasing.find({ ...topupBatch(request), purpose }, signal);
     return state ? toTopupState(state) : null;
+  }
+
+  /** Two calls per eSIM. Everything that can be asked for by id is, so the time of placement does not matter. */
+  async listPurchases(
+    order: ProviderOrderRequest,
+    _placedBefore: Date,
+    signal: AbortSignal,
+  ): Promise<readonly UpstreamPurchase[]> {
+    return listPurchases(this.api, orderBatch(order).transactionIds, signal);
   }
 
   /** One after the other: polls may only join the last of the pace's backlog. */

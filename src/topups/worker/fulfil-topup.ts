@@ -4,6 +4,7 @@ import { type EventData, EventRecorder } from '../../events/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import type { ProviderFailure, ProviderTopupState } from '../../providers/index.js';
 import { Wallet } from '../../wallet/index.js';
+import { RefreshCatalog } from '../../wholesale/index.js';
 import type { TopupEntity } from '../topup.entity.js';
 import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
 import { AskUpstream } from './ask-upstream.js';
@@ -26,6 +27,7 @@ export class FulfilTopup {
     private readonly observer: EsimObserver,
     private readonly wallet: Wallet,
     private readonly events: EventRecorder,
+    private readonly refreshCatalog: RefreshCatalog,
     private readonly transactions: Transactions,
   ) {}
 
@@ -99,6 +101,8 @@ export class FulfilTopup {
           data: { ...identity(topup, esim), code: failure.code, reason: failure.reason },
         },
       ]);
+      // The next one must not be sold at a price that the upstream has just refused.
+      if (failure.code === 'price_changed') await this.refreshCatalog.execute(tx, topup.createdAt);
     });
   }
 }

@@ -78,7 +78,16 @@ export async function createWorld(): Promise<World> {
   };
 }
 
-const TABLES = ['orders', 'partners', 'api_keys', 'webhook_endpoints', 'idempotency_keys', 'audit_log'];
+const TABLES = [
+  'orders',
+  'partners',
+  'api_keys',
+  'webhook_endpoints',
+  'idempotency_keys',
+  'audit_log',
+  'topups',
+  'ledger_transactions',
+];
 const COUNT_ROWS = `SELECT ${TABLES.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`;
 
 function segmentBefore({ path }: ReadOperation, parameter: string): string {
@@ -93,6 +102,7 @@ async function partnerIds({ sandbox }: TestPartner): Promise<RealIds> {
   return {
     catalog: ['pkg_fr_1gb_7d'],
     orders: [first.id, second.id],
+    topups: [await topUp(sandbox, first.esims[0]!)],
     esims: [...first.esims, ...second.esims],
     events: events.map(({ id }) => id),
   };
@@ -128,7 +138,25 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     }),
     replays: await startReplays(admin, `${base}/webhook-endpoints/${endpoints[0]}`),
     requests: [requestId],
+    // Last, as it ends by itself after a while: an order whose upstream has not answered yet.
+    orders: [await slowOrder(victim.sandbox)],
   };
+}
+
+async function topUp(api: HttpClient, esimId: string): Promise<string> {
+  const packages = await expectOk(api.get(`/v1/esims/${esimId}/topup-packages`));
+  const body = { esim_id: esimId, package_id: packages.body.data[0].id as string };
+  return (await expectOk(api.post('/v1/topups', body))).body.data.id as string;
+}
+
+async function slowOrder(api: HttpClient): Promise<string> {
+  const { id } = (await expectOk(api.post('/v1/orders', { package_id: 'pkg_test_slow' }))).body.data as {
+    id: string;
+  };
+  await eventually('the slow order is under way', async () => {
+    return (await api.get(`/v1/orders/${id}`)).body.data.status === 'processing';
+  });
+  return id;
 }
 
 async function startReplays(admin: HttpClient, endpoint: string): Promise<string[]> {

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { databaseNow, Transactions } from '../infra/database/index.js';
+import type { BookCounts } from './books/books.repository.js';
+import { CheckBooks } from './books/check-books.js';
+import type { Difference } from './difference.js';
+import { type ComparedUpstream, CompareUpstreams } from './upstream/compare-upstreams.js';
+
+export interface ReconcileCommand {
+  /** The upstreams are asked about what changed in this time before now; null: they are not asked. */
+  readonly upstreamWindowMs: number | null;
+  readonly stopping: AbortSignal;
+}
+
+export interface ReconciliationReport {
+  readonly startedAt: Date;
+  readonly durationMs: number;
+  /** What the upstreams were asked about changed at or after this; null: they were not asked. */
+  readonly since: Date | null;
+  readonly checks: number;
+  readonly checked: BookCounts;
+  readonly upstreams: readonly Omit<ComparedUpstream, 'differences'>[];
+  readonly differences: readonly Difference[];
+  /** Checks that found more than is listed. */
+  readonly cut: readonly string[];
+}
+
+/**
+ * Compares all books with each other: wallets, ledger, orders, eSIMs, top-ups, events and the upstreams (issue 4,
+ * part 7). Only reads, and may run while the service works.
+ */
+@Injectable()
+export class Reconcile {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly books: CheckBooks,
+    private readonly upstreams: CompareUpstreams,
+  ) {}
+
+  /** @throws Error of the database; whatever `stopping` was aborted with */
+  async execute({ upstreamWindowMs, stopping }: ReconcileCommand): Promise<ReconciliationReport> {
+    const startedMs = performance.now();
+    const startedAt = await this.transactions.run(databaseNow);
+    const { checks, counts, differences, cut } = await this.books.execute();
+    const since = upstreamWindowMs === null ? null : new Date(startedAt.getTime() - upstreamWindowMs);
+    const compared = since === null ? [] : await this.upstreams.execute(since, stopping);
+    return {
+      startedAt,
+      durationMs: Math.round(performance.now() - startedMs),
+      since,
+      checks,
+      checked: counts,
+      upstreams: compared.map(({ differences: _differences, ...rest }) => rest),
+      differences: [...differences, ...compared.flatMap((each) => each.differences)],
+      cut,
+    };
+  }
+}

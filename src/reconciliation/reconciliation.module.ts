@@ -1,0 +1,27 @@
+import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
+import { ProvidersModule } from '../providers/index.js';
+import { BooksRepository } from './books/books.repository.js';
+import { CheckBooks } from './books/check-books.js';
+import { Reconcile } from './reconcile.js';
+import { CompareUpstreams } from './upstream/compare-upstreams.js';
+import { UpstreamSubjectsRepository } from './upstream/upstream-subjects.repository.js';
+import { ReconciliationJob } from './worker/reconciliation-job.js';
+import { ReconciliationMetrics } from './worker/reconciliation-metrics.js';
+import { ReconciliationRunsRepository } from './worker/reconciliation-runs.repository.js';
+import { RunReconciliation } from './worker/run-reconciliation.js';
+
+/** Comparing, for `npm run reconcile`. */
+@Module({
+  imports: [ProvidersModule],
+  providers: [BooksRepository, CheckBooks, UpstreamSubjectsRepository, CompareUpstreams, Reconcile],
+  exports: [Reconcile],
+})
+export class ReconciliationModule {}
+
+/** The scheduled job; only the worker role imports it. */
+@Module({
+  imports: [ReconciliationModule, AlertsModule],
+  providers: [ReconciliationRunsRepository, RunReconciliation, ReconciliationJob, ReconciliationMetrics],
+})
+export class ReconciliationWorkerModule {}

@@ -1,0 +1,44 @@
+import type { Difference } from './difference.js';
+import type { ReconciliationReport } from './reconcile.js';
+
+const MICROS = 1_000_000;
+
+/** The report for a person: one line for each difference, then what was checked. */
+export function renderReport(report: ReconciliationReport): string {
+  return [...report.differences.map(renderDifference), ...renderSummary(report)].join('\n');
+}
+
+/** `ERROR check: order ord_... : expected ..., found .... The rule. To do: ...` */
+export function renderDifference(difference: Difference): string {
+  const { check, severity, what, expected, found, advice } = difference;
+  const subject = Object.entries(difference.subject).map(([name, id]) => `${name} ${id}`);
+  return `${severity.toUpperCase()} ${check}: ${subject.join(', ')}: expected ${expected}; found ${found}. ${what} To do: ${advice}`;
+}
+
+function renderSummary(report: ReconciliationReport): readonly string[] {
+  const { checked, checks, cut, differences, durationMs } = report;
+  const counts = Object.entries(checked).map(([name, count]) => `${count} ${name}`);
+  const errors = differences.filter(({ severity }) => severity === 'error').length;
+  return [
+    ...cut.map((check) => `${check}: more than is listed here`),
+    `checked ${counts.join(', ')}`,
+    ...renderUpstreams(report),
+    `${checks} checks, ${differences.length} differences (${errors} errors, ${differences.length - errors} warnings), ` +
+      `${countUnanswered(report)} questions unanswered, ${(durationMs / 1_000).toFixed(1)} s`,
+  ];
+}
+
+function renderUpstreams({ since, upstreams }: ReconciliationReport): readonly string[] {
+  if (since === null) return ['upstream: not asked'];
+  if (upstreams.length === 0) return ['upstream: none is connected'];
+  return upstreams.flatMap(({ provider, orders, topups, balance, unanswered }) => [
+    ...unanswered.map((what) => `UNANSWERED ${provider} ${what}`),
+    `upstream ${provider}: ${orders} orders and ${topups} topups since ${since.toISOString()}, balance ` +
+      (balance ? `${(balance.micros / MICROS).toFixed(2)} ${balance.currency}` : 'unknown'),
+  ]);
+}
+
+/** Questions to upstreams that found no answer: the comparison is not complete. */
+export function countUnanswered({ upstreams }: ReconciliationReport): number {
+  return upstreams.reduce((sum, { unanswered }) => sum + unanswered.length, 0);
+}

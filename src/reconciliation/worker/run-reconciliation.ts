@@ -1,0 +1,82 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Alerts } from '../../alerts/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import type { Difference } from '../difference.js';
+import { Reconcile, type ReconciliationReport } from '../reconcile.js';
+import { countUnanswered } from '../render-report.js';
+import { ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
+
+const DAY_MS = 86_400_000;
+const MAX_LOGGED = 100;
+/** Orders that wait too long have alerts of their own. */
+const ALERTED_ELSEWHERE = 'order_is_not_stuck';
+
+/**
+ * One scheduled comparison: kept in a table, logged, and told to support where it is about an order. The upstreams
+ * are asked about a day more than the interval, so that what changed under one run is compared by the next.
+ */
+@Injectable()
+export class RunReconciliation {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'reconcileIntervalMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly reconcile: Reconcile,
+    private readonly runs: ReconciliationRunsRepository,
+    private readonly alerts: Alerts,
+    private readonly transactions: Transactions,
+  ) {}
+
+  /** Answers whether a run was due. @throws Error of the database; whatever `stopping` was aborted with */
+  async runIfDue(stopping: AbortSignal): Promise<boolean> {
+    const { reconcileIntervalMs } = this.config;
+    const id = await this.transactions.run((tx) => this.runs.begin(tx, reconcileIntervalMs));
+    if (id === null) return false;
+    try {
+      const upstreamWindowMs = reconcileIntervalMs + DAY_MS;
+      const report = await this.reconcile.execute({ upstreamWindowMs, stopping });
+      await this.transactions.run((tx) => this.keep(tx, id, report));
+      this.log(report);
+    } catch (error) {
+      await this.transactions.run((tx) => this.runs.fail(tx, id));
+      throw error;
+    }
+    return true;
+  }
+
+  private async keep(tx: Tx, id: string, report: ReconciliationReport): Promise<void> {
+    await this.runs.complete(tx, id, report);
+    for (const difference of report.differences) await this.alert(tx, difference);
+  }
+
+  private async alert(tx: Tx, difference: Difference): Promise<void> {
+    const { check, subject, what, expected, found, advice } = difference;
+    const { order, partner } = subject;
+    if (order === undefined || check === ALERTED_ELSEWHERE) return;
+    await this.alerts.raise(tx, {
+      type: 'order.needs_review',
+      partnerId: partner ?? null,
+      subjectId: order,
+      details: { reconciliation: check, what, expected, found, advice },
+      // The same difference is found every day until it is settled.
+      onceKey: `reconciliation:${check}`,
+    });
+  }
+
+  private log(report: ReconciliationReport): void {
+    const { checked, differences, upstreams, durationMs } = report;
+    for (const { check, severity, subject, expected, found } of differences.slice(0, MAX_LOGGED))
+      this.logger[severity === 'error' ? 'error' : 'warn']({
+        event: 'reconciliation.difference',
+        ...{ check, subject, expected, found },
+      });
+    const asked = upstreams.map(({ provider, orders, topups }) => ({ provider, orders, topups }));
+    const unanswered = countUnanswered(report);
+    this.logger.info({
+      event: 'reconciliation.done',
+      ...{ checked, differences: differences.length, unanswered, upstreams: asked, durationMs },
+    });
+  }
+}

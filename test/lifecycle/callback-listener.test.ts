@@ -1,0 +1,164 @@
+import { request as httpRequest } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
+import { startRole } from '../../src/apps/role-process.js';
+import { loadConfig } from '../../src/config/index.js';
+import { pino } from 'pino';
+import {
+  createTestDatabase,
+  startTestService,
+  type TestDatabase,
+  testEnvironment,
+  type TestService,
+} from '../harness/index.js';
+import { SECRET } from './live-world.js';
+
+const ENV = {
+  // Nobody answers there: nothing of this file is about what is asked afterwards.
+  ESIM_ACCESS_BASE_URL: 'http://127.0.0.1:9',
+  ESIM_ACCESS_CODE: SIMULATOR_CREDENTIALS.accessCode,
+  ESIM_ACCESS_SECRET: SIMULATOR_CREDENTIALS.secretKey,
+  CALLBACK_HOST: '127.0.0.1',
+  CALLBACK_PORT: '0',
+  CALLBACK_SECRET: SECRET,
+};
+const HEALTH = { notifyType: 'CHECK_HEALTH', content: { orderNo: '1234567890', orderStatus: 'Test' } };
+const HINT = { notifyType: 'ESIM_STATUS', content: { esimTranNo: '2500000000001' } };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+let database: TestDatabase;
+let worker: TestService;
+let base: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  worker = await startTestService({ role: 'worker', database, env: ENV });
+  base = worker.process.callbacksUrl!;
+});
+afterAll(async () => {
+  await worker.stop();
+  await database.drop();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** A call as it is, with nothing added by `fetch`. */
+function call(
+  path: string,
+  { method = 'POST', body = JSON.stringify(HEALTH), headers = {}, url = base } = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url + path, { method, headers: { ...JSON_TYPE, ...headers } }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
+      response.on('end', () => {
+        const { date: _date, ...kept } = response.headers;
+        resolve({ status: response.statusCode!, body: text, headers: kept });
+      });
+    });
+    request.on('error', reject);
+    request.end(method === 'HEAD' ? undefined : body);
+  });
+}
+
+const PATH = `/callbacks/esim_access/${SECRET}`;
+
+describe('the listener for callbacks', () => {
+  it('answers a health check and a look whether anybody is there with 200', async () => {
+    expect((await call(PATH)).status).toBe(200);
+    expect((await call(PATH, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  it('is the same 404 for a wrong secret, an unknown wholesaler, another path and another method', async () => {
+    const wrong = `${SECRET.slice(0, -1)}${SECRET.endsWith('0') ? '1' : '0'}`;
+    const answers = await Promise.all([
+      call(`/callbacks/esim_access/${wrong}`),
+      call(`/callbacks/esim_access/${SECRET}${SECRET}`),
+      call(`/callbacks/zendit/${SECRET}`),
+      call(`/callbacks/nobody/${SECRET}`),
+      call(`/callbacks/${SECRET}`),
+      call(`${PATH}/`),
+      call('/'),
+      call('/livez'),
+      call('/v1/orders'),
+      call(PATH, { method: 'GET' }),
+      call(PATH, { method: 'PUT' }),
+    ]);
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+    expect(answers[0]).toMatchObject({ status: 404, body: '' });
+    const heads = await Promise.all(
+      [`/callbacks/esim_access/${wrong}`, '/'].map((path) => call(path, { method: 'HEAD' })),
+    );
+    for (const head of heads) expect(head.status).toBe(404);
+  });
+
+  it('takes JSON of at most 64 KB and nothing else', async () => {
+    const padded = (length: number) => JSON.stringify({ ...HEALTH, padding: 'x'.repeat(length) });
+    expect((await call(PATH, { body: padded(60_000) })).status).toBe(200);
+    expect((await call(PATH, { body: padded(70_000) })).status).toBe(413);
+    expect((await call(PATH, { body: '{"a":' })).status).toBe(400);
+    expect((await call(PATH, { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
+  });
+
+  it('takes a callback that it cannot make anything of', async () => {
+    for (const body of ['null', '[]', '"x"', '{}', '{"notifyType":"NEW","content":{}}']) {
+      expect((await call(PATH, { body })).status, body).toBe(200);
+    }
+  });
+
+  it('answers 503 when the hint cannot be stored, and 200 when the sender tries again', async () => {
+    const body = JSON.stringify(HINT);
+    await database.pool.query('ALTER TABLE esims RENAME COLUMN poll_hint_at TO gone');
+    const refused = await call(PATH, { body });
+    await database.pool.query('ALTER TABLE esims RENAME COLUMN gone TO poll_hint_at');
+    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    expect((await call(PATH, { body })).status).toBe(200);
+  });
+
+  it('writes one line for each callback, with neither secret nor body, and none into the call log', async () => {
+    const lines: string[] = [];
+    const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+    const config = loadConfig(testEnvironment(database.url, { ...ENV, LOG_LEVEL: 'debug' }));
+    const running = await startRole('worker', config, logger);
+    const url = running.callbacksUrl!;
+    await call(PATH, { url, body: JSON.stringify(HINT) });
+    await call('/callbacks/esim_access/SomebodyGuesses', { url });
+    await running.stop();
+    const taken = lines.map((line) => JSON.parse(line)).filter((line) => line.event === 'callback.taken');
+    expect(taken).toEqual([
+      expect.objectContaining({ provider: 'esim_access', hints: ['esim'], status: 200 }),
+    ]);
+    for (const secret of [SECRET, 'SomebodyGuesses', '2500000000001'])
+      expect(lines.join()).not.toContain(secret);
+    const { rows } = await database.pool.query('SELECT count(*)::int AS calls FROM api_calls');
+    expect(rows).toEqual([{ calls: 0 }]);
+  });
+});
+
+describe('sender addresses', () => {
+  it.each([
+    ['only the allowed ones may call', '192.0.2.0/24', '0', undefined, 404],
+    ['the peer counts without a trusted proxy', '127.0.0.1', '0', '192.0.2.1', 200],
+    ['a claimed one counts for nothing without a trusted proxy', '192.0.2.0/24', '0', '192.0.2.1', 404],
+    ['behind a trusted proxy the one that it saw counts', '192.0.2.0/24', '1', '8.8.8.8, 192.0.2.1', 200],
+    ['behind a trusted proxy an invented one does not', '192.0.2.0/24', '1', '192.0.2.1, 8.8.8.8', 404],
+    ['IPv6 networks too', '2001:db8::/32, ::1', '1', '2001:db8::7', 200],
+  ])('%s', async (_name, cidrs, hops, forwarded, status) => {
+    const env = { ...ENV, CALLBACK_ALLOWED_CIDRS: cidrs, TRUST_PROXY: hops };
+    const own = await startTestService({ role: 'worker', database, env });
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    const answer = await call(PATH, { url: own.process.callbacksUrl!, headers });
+    await own.stop();
+    expect(answer.status).toBe(status);
+  });
+});
+
+it('does not listen without a secret', async () => {
+  const own = await startTestService({ role: 'worker', database, env: { ...ENV, CALLBACK_SECRET: '' } });
+  expect(own.process.callbacksUrl).toBeNull();
+  await own.stop();
+});

@@ -1,0 +1,51 @@
+/** What goes wrong at a wholesaler: a body for its control endpoint. Counted faults are about the next calls. */
+export interface Fault {
+  readonly provider: 'esimAccess' | 'zendit';
+  readonly control: object;
+}
+
+const ofEsimAccess = (faults: object): Fault => ({ provider: 'esimAccess', control: { faults } });
+const ofZendit = (control: object): Fault => ({ provider: 'zendit', control });
+
+/** Longer than the service waits for an answer. */
+const TOO_SLOW_MS = 4_000;
+/** Shorter than the service's PROVIDER_READ_LAG_MS. */
+const LAG_MS = 700;
+
+/** Every way in which a scenario may spoil an upstream, by name. */
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  accessLosesAnswers: ofEsimAccess({ dropAfterCommit: 2 }),
+  accessLosesOrders: ofEsimAccess({ dropBeforeCommit: 2 }),
+  accessBusy: ofEsimAccess({ busy: 3 }),
+  accessTalksHtml: ofEsimAccess({ garbage: 2, garbageKind: 'html' }),
+  accessWrongTypes: ofEsimAccess({ garbage: 1, garbageKind: 'wrong_types' }),
+  accessCutAnswers: ofEsimAccess({ garbage: 1, garbageKind: 'cut' }),
+  accessSlow: ofEsimAccess({ slow: 1, slowMs: TOO_SLOW_MS }),
+  accessAllocates: ofEsimAccess({ allocatingLooks: 2 }),
+  accessLags: ofEsimAccess({ hiddenLooks: 1 }),
+  accessSoldOut: ofEsimAccess({ stock: 2 }),
+  accessRefusesCancels: ofEsimAccess({
+    refuse: { path: 'esim/cancel', code: '200002', count: 2, after: 1 },
+  }),
+  zenditLosesAnswers: ofZendit({ dropAfterCommit: 2 }),
+  zenditLosesOrders: ofZendit({ dropBeforeCommit: 2 }),
+  zenditBusy: ofZendit({ busy: 3 }),
+  zenditAway: ofZendit({ unavailable: 2 }),
+  zenditAwayAfterwards: ofZendit({ unavailableAfterCommit: 2 }),
+  zenditTalksHtml: ofZendit({ badAnswer: 'html', badAnswers: 2, badAnswersTakeEffect: true }),
+  zenditWrongShape: ofZendit({ badAnswer: 'wrongShape', badAnswers: 1, badAnswersTakeEffect: false }),
+  zenditTakesTime: ofZendit({ looks: 3 }),
+  zenditLags: ofZendit({ readLagMs: LAG_MS }),
+  zenditFailsSome: ofZendit({ outcomes: [null, 'OUT_OF_STOCK', null, 'PROVIDER_ERROR'] }),
+  zenditSoldOut: ofZendit({ outOfStock: true }),
+  zenditRefusesRefunds: ofZendit({ refundOutcome: 'REFUND_NOT_ALLOWED' }),
+};
+
+/** Puts every switch back. */
+export const CALM: readonly Fault[] = [
+  ofEsimAccess({
+    ...{ dropAfterCommit: 0, dropBeforeCommit: 0, busy: 0, garbage: 0, slow: 0, slowMs: 0 },
+    ...{ allocatingLooks: 0, hiddenLooks: 0, stock: null, refuse: null },
+  }),
+  ofZendit({ reset: true }),
+];

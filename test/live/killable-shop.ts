@@ -1,0 +1,43 @@
+import { createTestDatabase, eventually, startReceiver, startTestService } from '../harness/index.js';
+import { RoleChild } from '../harness/role-child.js';
+import { Gate } from './gate.js';
+import { FAST, LiveShop } from './shop.js';
+import type { Upstream } from './upstream.js';
+
+/** The service as real processes, API and worker, each behind a gate to every wholesaler. */
+export class KillableShop {
+  private constructor(
+    readonly shop: LiveShop,
+    readonly api: RoleChild,
+    readonly worker: RoleChild,
+    readonly gates: readonly Gate[],
+  ) {}
+
+  static async open(upstreams: readonly Upstream[]): Promise<KillableShop> {
+    const database = await createTestDatabase();
+    const gates = await Promise.all(upstreams.map((upstream) => Gate.open(upstream)));
+    const settings = upstreams.map((upstream, i) => upstream.settings(gates[i]!.url));
+    const env = Object.assign({ PROVIDER_READ_LAG_MS: '500', PROVIDER_TIMEOUT_MS: '20000' }, ...settings);
+    const [office, receiver, api, worker] = await Promise.all([
+      startTestService({ role: 'admin', database, env: { ...FAST, ...env } }),
+      startReceiver(),
+      RoleChild.start({ role: 'api', database, env: { ...FAST, ...env } }),
+      RoleChild.start({ role: 'worker', database, env: { ...FAST, ...env } }),
+    ]);
+    const shop = new LiveShop(database, office, receiver, upstreams, (key) => api.partnerApi(key));
+    const buyer = await shop.buyer(0);
+    await eventually('the catalogue is there', async () => {
+      const found = await Promise.all(
+        upstreams.map(({ packageId }) => buyer.api.get(`/v1/catalog/${packageId}`)),
+      );
+      return found.every(({ status }) => status === 200);
+    });
+    return new KillableShop(shop, api, worker, gates);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.api.kill(), this.worker.kill()]);
+    await Promise.all(this.gates.map((gate) => gate.shutDown()));
+    await this.shop.close();
+  }
+}
