@@ -58,27 +58,37 @@ export class AdjustmentMoneyDto {
 }
 
 class PostingDto {
-  @ApiProperty({
-    type: String,
-    pattern: '^[\\x20-\\x7e]{1,64}$',
-    example: 'invoice-2026-118',
-    description: "Unique among the partner's deposits and adjustments, for ever.",
-  })
-  @Reference()
-  reference!: string;
-
   @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_NOTE })
   @Optional()
   @ShortText(MAX_NOTE)
   note?: string | null;
 }
 
+/** The portal team's own id of a movement. */
+function PostingReference(example: string): PropertyDecorator {
+  return compose(
+    ApiProperty({
+      type: String,
+      pattern: '^[\\x20-\\x7e]{1,64}$',
+      example,
+      description: "Unique among the partner's deposits and adjustments, for ever.",
+    }),
+    Reference(),
+  );
+}
+
 export class DepositDto extends PostingDto {
+  @PostingReference('invoice-2026-118')
+  reference!: string;
+
   @Required(DepositMoneyDto)
   amount!: DepositMoneyDto;
 }
 
 export class AdjustmentDto extends PostingDto {
+  @PostingReference('correction-2026-7')
+  reference!: string;
+
   @Required(AdjustmentMoneyDto)
   amount!: AdjustmentMoneyDto;
 }

@@ -136,7 +136,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
       const deliveries = await listed(`${base}/webhook-endpoints/${endpoints[0]}/deliveries`);
       return deliveries.length > 0 && deliveries;
     }),
-    replays: await startReplays(admin, `${base}/webhook-endpoints/${endpoints[0]}`),
+    replays: await startReplays(admin, base, receiver),
     requests: [requestId],
     // Last, as it ends by itself after a while: an order whose upstream has not answered yet.
     orders: [await slowOrder(victim.sandbox)],
@@ -159,7 +159,13 @@ async function slowOrder(api: HttpClient): Promise<string> {
   return id;
 }
 
-async function startReplays(admin: HttpClient, endpoint: string): Promise<string[]> {
+/** Replays of a disabled endpoint wait, so they are running for as long as they are needed. */
+async function startReplays(admin: HttpClient, base: string, receiver: TestReceiver): Promise<string[]> {
+  const made = await expectOk(
+    admin.post(`${base}/webhook-endpoints`, { mode: 'sandbox', url: receiver.url }),
+  );
+  const endpoint = `${base}/webhook-endpoints/${made.body.data.id as string}`;
+  await expectOk(admin.post(`${endpoint}/disable`));
   const ids: string[] = [];
   for (let i = 0; i < 2; i++) {
     const started = await expectOk(admin.post(`${endpoint}/replay`, { since: '2026-01-01T00:00:00Z' }));
