@@ -32,6 +32,10 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
         -- the last delivery that was repeated: the job goes on behind it
         reached_at timestamptz,
         reached_id text,
+        -- when the last step was made: the pace is the replay's, however many workers there are
+        advanced_at timestamptz,
+        -- everything that matches is made; what is left is to wait for its deliveries
+        exhausted boolean NOT NULL DEFAULT false,
         created_at timestamptz NOT NULL DEFAULT now(),
         ended_at timestamptz
       );
@@ -83,6 +87,7 @@ const CLAIM_FUNCTION = `
     claim_time timestamptz;
     endpoint webhook_endpoints%ROWTYPE;
     free int;
+    of_others int;
     found_count int;
     look timestamptz;
   BEGIN
@@ -98,10 +103,17 @@ const CLAIM_FUNCTION = `
       RETURN;
     END IF;
 
-    SELECT coalesce(endpoint.ramp_window, most_in_flight) - count(*) INTO free
+    SELECT least(endpoint.ramp_window, most_in_flight) - count(*), count(*) FILTER (WHERE d.lease_owner <> owner)
+    INTO free, of_others
     FROM webhook_deliveries d WHERE d.endpoint_id = of_endpoint AND d.lease_until > claim_time;
-    -- Full: whoever's attempt ends looks again, and the sweep finds the leases of the dead.
-    IF free <= 0 THEN RETURN; END IF;
+    -- Full. Whose own attempts fill it looks at their ends; nobody tells of the ends of others.
+    IF free <= 0 THEN
+      IF of_others > 0 THEN
+        next_look_ms := 500;
+        RETURN NEXT;
+      END IF;
+      RETURN;
+    END IF;
 
     RETURN QUERY
     WITH due AS (

@@ -44,7 +44,8 @@ export class AlertsRepository {
   async insert(tx: Tx, id: string, alert: NewAlert): Promise<void> {
     await sql(
       tx.manager,
-      `INSERT INTO alerts (id, type, partner_id, subject_id, details, once_key) VALUES ($1, $2, $3, $4, $5::jsonb, $6)
+      `INSERT INTO alerts (id, type, partner_id, subject_id, details, once_key, created_at)
+       VALUES ($1, $2, $3, $4, $5::jsonb, $6, clock_timestamp())
        ON CONFLICT (type, subject_id, once_key) WHERE once_key IS NOT NULL DO NOTHING`,
       [
         id,
@@ -57,7 +58,7 @@ export class AlertsRepository {
     );
   }
 
-  /** Oldest first: who reads on with the cursor misses none (api.md). */
+  /** Oldest first (api.md). */
   async list(filters: AlertFilters, options: ListOptions): Promise<Page<AlertEntity>> {
     const query = this.manager.createQueryBuilder(AlertEntity, 't');
     for (const name of Object.keys(CONDITIONS) as (keyof AlertFilters)[]) {

@@ -87,14 +87,11 @@ export class ReplayEvents {
     return this.get(id, tx);
   }
 
+  /** What has not happened yet is not repeated: an end in the future would never come. */
   private async select(tx: Tx, endpointId: string, command: ReplayCommand): Promise<ReplaySelection> {
-    const until = command.until ?? (await databaseNow(tx));
-    return {
-      endpointId,
-      since: command.since,
-      until,
-      eventTypes: command.eventTypes,
-      statuses: command.statuses,
-    };
+    const createdAt = await databaseNow(tx);
+    const { since, eventTypes, statuses } = command;
+    const until = command.until !== null && command.until < createdAt ? command.until : createdAt;
+    return { endpointId, since, until, eventTypes, statuses, createdAt };
   }
 }

@@ -123,20 +123,22 @@ export class WebhookDeliveriesRepository {
              FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
              WHERE d.endpoint_id = $1 AND d.status = 'failed'
                AND d.failed_at > coalesce((SELECT max(delivered_at) FROM webhook_deliveries
-                                           WHERE endpoint_id = $1 AND status = 'delivered'), '-infinity')
+                                           WHERE endpoint_id = $1 AND status = 'delivered' AND kind <> 'test'),
+                                          '-infinity')
              ORDER BY d.event_id) AS failed`,
       [endpointId, deliveryIdStem()],
     );
     return affected;
   }
 
-  /** Makes what is owed due, in the order of its creation, with the attempts that remain (D32). */
+  /** Makes what waits due, in the order of its creation, with the attempts that remain (D32). */
   async makeDue(tx: Tx, endpointId: string): Promise<void> {
     await sql(
       tx.manager,
       `UPDATE webhook_deliveries SET next_attempt_at = created_at
        WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
                              WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at > created_at
+                               AND (lease_until IS NULL OR lease_until <= statement_timestamp())
                              ORDER BY id FOR UPDATE))`,
       [endpointId],
     );

@@ -6,10 +6,10 @@ import { STATUS_CONDITIONS } from './delivery-conditions.js';
 import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
-/** Which deliveries a replay repeats: those of events, made in [since, until) (D33). */
+/** Which deliveries a replay repeats: those of events, made in [since, until), that had ended at `createdAt` (D33). */
 export type ReplaySelection = Pick<
   WebhookReplayEntity,
-  'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses'
+  'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses' | 'createdAt'
 >;
 
 /** What became of the deliveries that a replay has made. */
@@ -27,7 +27,7 @@ export class WebhookReplaysRepository {
 
   async insert(
     tx: Tx,
-    replay: Omit<WebhookReplayEntity, 'created' | 'createdAt' | 'endedAt'>,
+    replay: Omit<WebhookReplayEntity, 'created' | 'endedAt' | 'exhausted' | 'advancedAt'>,
   ): Promise<void> {
     await tx.manager.insert(WebhookReplayEntity, replay);
   }
@@ -63,12 +63,26 @@ export class WebhookReplaysRepository {
     return rows[0]!;
   }
 
-  /** Replays that have deliveries to make, for endpoints that can take them; those of disabled ones wait. */
+  /** Deliveries of the replay that are not sent yet. */
+  async countPending(tx: Tx, id: string): Promise<number> {
+    const { rows } = await sql<{ pending: number }>(
+      tx.manager,
+      `SELECT count(*)::int AS pending FROM webhook_deliveries WHERE replay_id = $1 AND status = 'pending'`,
+      [id],
+    );
+    return rows[0]!.pending;
+  }
+
+  /**
+   * Replays that have something to do, for endpoints that can take it; those of disabled ones wait. Whose last step is
+   * longest ago comes first.
+   */
   async listRunning(limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
       this.manager,
       `SELECT r.id FROM webhook_replays r JOIN webhook_endpoints w ON w.id = r.endpoint_id
-       WHERE r.status = 'running' AND (w.enabled OR w.deleted_at IS NOT NULL) ORDER BY r.id LIMIT $1`,
+       WHERE r.status = 'running' AND (w.enabled OR w.deleted_at IS NOT NULL)
+       ORDER BY r.advanced_at NULLS FIRST, r.id LIMIT $1`,
       [limit],
     );
     return rows.map((row) => row.id);
@@ -84,31 +98,45 @@ export class WebhookReplaysRepository {
 
   /** Makes up to `limit` further deliveries, oldest first; answers how many. The replay is locked. */
   async makeDeliveries(tx: Tx, replay: WebhookReplayEntity, limit: number): Promise<number> {
-    const own = parametersOf(replay).length;
+    const parameters = parametersOf(replay);
+    const next = (offset: number): string => `$${parameters.length + offset}`;
+    const reached = await this.reachedBy(tx, replay);
     const { rows } = await sql<{ made: number }>(
       tx.manager,
       `WITH source AS (
          SELECT t.id, t.created_at, t.endpoint_id, t.event_id, t.event_type,
                 row_number() OVER (ORDER BY t.created_at, t.id) AS place
-         FROM webhook_deliveries t, webhook_replays r
-         WHERE r.id = $${own + 1} AND ${matching(replay)}
-           AND (r.reached_id IS NULL OR (t.created_at, t.id) > (r.reached_at, r.reached_id))
-         ORDER BY t.created_at, t.id LIMIT $${own + 2}
+         FROM webhook_deliveries t
+         WHERE ${matching(replay)} AND (t.created_at, t.id) > (${next(3)}::timestamptz, ${next(4)})
+         ORDER BY t.created_at, t.id LIMIT ${next(2)}
        ), made AS (
          INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, replay_id, next_attempt_at)
-         SELECT ${deliveryIdSql(`$${own + 3}`)}, endpoint_id, event_id, event_type, 'replay', 'pending', $${own + 1},
+         SELECT ${deliveryIdSql(next(5))}, endpoint_id, event_id, event_type, 'replay', 'pending', ${next(1)},
                 now() + place * interval '1 microsecond'
          FROM source
        )
        UPDATE webhook_replays r
        SET created = r.created + (SELECT count(*) FROM source),
+           exhausted = (SELECT count(*) FROM source) < ${next(2)},
+           advanced_at = clock_timestamp(),
            reached_at = coalesce((SELECT max(created_at) FROM source), r.reached_at),
            reached_id = coalesce((SELECT id FROM source ORDER BY place DESC LIMIT 1), r.reached_id)
-       WHERE r.id = $${own + 1}
+       WHERE r.id = ${next(1)}
        RETURNING (SELECT count(*)::int FROM source) AS made`,
-      [...parametersOf(replay), replay.id, limit, deliveryIdStem()],
+      [...parameters, replay.id, limit, ...reached, deliveryIdStem()],
     );
     return rows[0]!.made;
+  }
+
+  /** The place behind which to go on, as a parameter: as part of a join it could not be searched for in the index. */
+  private async reachedBy(tx: Tx, { id, since }: WebhookReplayEntity): Promise<readonly [string, string]> {
+    const { rows } = await sql<{ at: string | null; id: string | null }>(
+      tx.manager,
+      'SELECT reached_at::text AS at, reached_id AS id FROM webhook_replays WHERE id = $1',
+      [id],
+    );
+    const reached = rows[0]!;
+    return reached.at === null ? [since.toISOString(), ''] : [reached.at, reached.id!];
   }
 
   async end(tx: Tx, id: string, status: 'completed' | 'canceled'): Promise<void> {
@@ -135,9 +163,10 @@ export class WebhookReplaysRepository {
 function matching({ statuses }: ReplaySelection): string {
   return `t.endpoint_id = $1 AND t.kind = 'event' AND t.created_at >= $2 AND t.created_at < $3
     AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
+    AND coalesce(t.delivered_at, t.failed_at, '-infinity') <= $5
     AND (${statuses.map((status) => STATUS_CONDITIONS[status]).join(' OR ')})`;
 }
 
-function parametersOf({ endpointId, since, until, eventTypes }: ReplaySelection): SqlParameter[] {
-  return [endpointId, since, until, eventTypes];
+function parametersOf({ endpointId, since, until, eventTypes, createdAt }: ReplaySelection): SqlParameter[] {
+  return [endpointId, since, until, eventTypes, createdAt];
 }

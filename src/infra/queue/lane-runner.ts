@@ -86,7 +86,7 @@ export class LaneRunner<Item> {
         }
         this.running += slots; // reserved while the claim is under way: other lanes claim at the same time
         const items = await this.claim(lane, slots);
-        this.running -= slots - items.length;
+        this.giveBack(slots - items.length);
         for (const item of items) this.start(lane, state, item);
         laneIsEmpty = items.length < slots;
         if (!laneIsEmpty) state.again = true;
@@ -126,7 +126,8 @@ export class LaneRunner<Item> {
       this.perform(lane, item).then((look) => {
         state.running--;
         this.running--;
-        if (look === 'look') this.wake(lane);
+        // A look that is under way may have begun before this end.
+        if (look === 'look' || state.claiming) this.wake(lane);
         else this.forgetIfIdle(lane, state);
         this.wakeOneWaiting();
       }),
@@ -144,6 +145,14 @@ export class LaneRunner<Item> {
       );
       return 'look';
     }
+  }
+
+  /** Slots that a claim did not need go to lanes that found none: they wait for nothing else. */
+  private giveBack(slots: number): void {
+    this.running -= slots;
+    const lanes = [...this.waiting].slice(0, slots);
+    for (const lane of lanes) this.waiting.delete(lane);
+    for (const lane of lanes) this.wake(lane);
   }
 
   private wakeOneWaiting(): void {

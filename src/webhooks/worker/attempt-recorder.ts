@@ -4,6 +4,7 @@ import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
+import type { AttemptOutcome } from '../delivery.js';
 import type { FinishedAttempt } from './finished-attempt.js';
 import {
   type BlockedEndpoint,
@@ -28,7 +29,7 @@ export class AttemptRecorder {
 
   async record(owner: string, attempts: readonly FinishedAttempt[]): Promise<void> {
     const { recorded, blocked } = await this.transactions.run((tx) => this.write(tx, owner, attempts));
-    this.metrics.countAttempts(attempts);
+    this.metrics.countAttempts(recordedOf(attempts, recorded));
     this.metrics.countBlocks(blocked);
     this.log(attempts, recorded, blocked);
   }
@@ -41,7 +42,7 @@ export class AttemptRecorder {
     const stakes = this.endpointsAtStake(attempts);
     const touchesEndpoints = await this.outcomes.lockEndpoints(tx, stakes);
     const recorded = await this.outcomes.record(tx, owner, attempts);
-    const blocked = touchesEndpoints ? await this.applyVerdicts(tx, recorded, stakes) : [];
+    const blocked = touchesEndpoints ? await this.applyVerdicts(tx, recorded) : [];
     return { recorded, blocked };
   }
 
@@ -61,13 +62,17 @@ export class AttemptRecorder {
   private async applyVerdicts(
     tx: Tx,
     recorded: readonly RecordedAttempt[],
-    { succeeding, failing }: EndpointStakes,
   ): Promise<readonly BlockedEndpoint[]> {
     const { resetFirst, exhausted, resetLast } = verdictsOf(recorded);
     await this.outcomes.resetBlocks(tx, resetFirst);
     const blocked = await this.outcomes.block(tx, exhausted);
     await this.outcomes.resetBlocks(tx, resetLast);
-    await this.outcomes.moveRamps(tx, succeeding, failing);
+    // A test has no effect on the endpoint (decisions, `webhook.test`).
+    const endpointsThat = (outcome: AttemptOutcome): string[] =>
+      recorded
+        .filter((each) => each.kind !== 'test' && each.outcome === outcome)
+        .map((each) => each.endpointId);
+    await this.outcomes.moveRamps(tx, endpointsThat('delivered'), endpointsThat('failed'));
     for (const endpoint of blocked) await this.report(tx, endpoint);
     return blocked;
   }
@@ -113,4 +118,13 @@ export class AttemptRecorder {
       this.logger.warn({ event, endpointId: id, partnerId, consecutiveBlocks });
     }
   }
+}
+
+/** Those that still held their lease. */
+function recordedOf(
+  attempts: readonly FinishedAttempt[],
+  recorded: readonly RecordedAttempt[],
+): readonly FinishedAttempt[] {
+  const ids = new Set(recorded.map((each) => each.deliveryId));
+  return attempts.filter((attempt) => ids.has(attempt.deliveryId));
 }

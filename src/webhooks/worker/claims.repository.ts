@@ -81,7 +81,10 @@ export class ClaimsRepository {
     };
   }
 
-  /** Prolongs the leases that are still this process's; answers those. One statement, locks in id order (D40). */
+  /**
+   * Prolongs the leases that are still this process's; answers those. A row that somebody has locked is skipped: it
+   * must cost no other its lease, and its own outlives two beats.
+   */
   async renew(terms: LeaseTerms, leases: readonly LeaseKey[]): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
       this.manager,
@@ -89,7 +92,7 @@ export class ClaimsRepository {
          SELECT d.id FROM webhook_deliveries d
          JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = d.id AND l.fence = d.fence
          WHERE d.lease_owner = $3
-         ORDER BY d.id FOR UPDATE OF d
+         ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
        )
        UPDATE webhook_deliveries d SET lease_until = ${NOW} + $4::int * interval '1 millisecond'
        FROM mine WHERE d.id = mine.id RETURNING d.id`,

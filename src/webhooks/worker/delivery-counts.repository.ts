@@ -15,24 +15,34 @@ export interface DeliveryCounts {
 
 const STATUS = `CASE ${DELIVERY_STATUSES.map((status) => `WHEN ${STATUS_CONDITIONS[status]} THEN '${status}'`).join(' ')} END`;
 
+const COUNT_LIMIT = '3s';
+
 /** SQL of the operator metrics. */
 @Injectable()
 export class DeliveryCountsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
+  /** @throws Error when PostgreSQL takes longer than COUNT_LIMIT: a metric must not load it more than the work does */
   async count(): Promise<DeliveryCounts> {
+    return this.manager.transaction('REPEATABLE READ', async (manager) => {
+      await sql(manager, `SET LOCAL statement_timeout = '${COUNT_LIMIT}'`);
+      return this.countIn(manager);
+    });
+  }
+
+  private async countIn(manager: EntityManager): Promise<DeliveryCounts> {
     const deliveries = await sql<DeliveryCounts['deliveries'][number]>(
-      this.manager,
+      manager,
       `SELECT t.kind, ${STATUS} AS status, count(*)::int AS count FROM webhook_deliveries t GROUP BY 1, 2`,
     );
     const endpoints = await sql<DeliveryCounts['endpoints'][number]>(
-      this.manager,
+      manager,
       `SELECT CASE WHEN NOT enabled THEN 'disabled' WHEN blocked_until > statement_timestamp() THEN 'blocked'
                    ELSE 'enabled' END AS status, count(*)::int AS count
        FROM webhook_endpoints WHERE deleted_at IS NULL GROUP BY 1`,
     );
     const oldest = await sql<{ seconds: number }>(
-      this.manager,
+      manager,
       `SELECT coalesce(greatest(0, max(extract(epoch FROM statement_timestamp() - due.next_attempt_at))), 0)::float8
               AS seconds
        FROM webhook_endpoints w

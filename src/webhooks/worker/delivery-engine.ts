@@ -129,8 +129,8 @@ export class DeliveryEngine
   }
 
   /**
-   * Looks again afterwards, unless the last look left nothing: who took an endpoint's last slot always does, so
-   * whoever found none may rely on it. A failure has made something due later.
+   * Looks again afterwards, unless the last look left nothing due and slots free. Whoever finds no slot because of
+   * another worker's attempts comes back by itself; a failure has made something due later.
    */
   async perform(delivery: ClaimedDelivery): Promise<LookAfterwards> {
     const outcome = await this.performer.perform(delivery);

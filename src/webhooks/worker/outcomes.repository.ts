@@ -84,6 +84,8 @@ export class OutcomesRepository {
       this.maxAttempts,
       attempts.map(({ requestHeaders }) => jsonOrNull(requestHeaders)),
       attempts.map(({ responseHeaders }) => jsonOrNull(responseHeaders)),
+      // The latency ends with the status line; the attempt began before that, and ended after its body.
+      attempts.map(({ phases, latencyMs }) => phases?.totalMs ?? latencyMs),
     ]);
     return rows.map(({ delivery_id, endpoint_id, ended_at, ...row }) => ({
       ...row,
@@ -107,13 +109,13 @@ export class OutcomesRepository {
 
   /**
    * Slow start (D31, D32: paced): the window of an endpoint that came back doubles while it answers 2xx, at most once
-   * in RAMP_STEP_MS, until it is as wide as the setting; a failure takes it back to one.
+   * in RAMP_STEP_MS, until it is as wide as the setting; a failure halves it.
    */
   async moveRamps(tx: Tx, answering: readonly string[], failing: readonly string[]): Promise<void> {
     await sql(
       tx.manager,
       `UPDATE webhook_endpoints
-       SET ramp_window = CASE WHEN id = ANY ($2) THEN 1 WHEN ramp_window * 2 < $3::int THEN ramp_window * 2 END,
+       SET ramp_window = CASE WHEN id = ANY ($2) THEN greatest(1, ramp_window / 2) WHEN ramp_window * 2 < $3::int THEN ramp_window * 2 END,
            ramp_widened_at = ${NOW}
        WHERE ramp_window IS NOT NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
          AND (id = ANY ($2) AND ramp_window > 1
@@ -175,17 +177,21 @@ const RECORD = `
   WITH attempt AS (
     SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[], $8::text[],
-                $9::text[], $13::text[], $14::text[])
+                $9::text[], $13::text[], $14::text[], $15::float8[])
       AS a (id, fence, outcome, status_code, latency_ms, ended_ago_ms, error, phases, response_body, request_headers,
-            response_headers)
+            response_headers, ran_ms)
   ), next AS (
-    SELECT d.id, a.outcome, a.status_code, a.latency_ms, a.ended_at, a.error, a.phases, a.response_body,
+    SELECT d.id, a.outcome, a.status_code, a.latency_ms, a.ran_ms, a.ended_at, a.error, a.phases, a.response_body,
            a.request_headers, a.response_headers,
-           d.status = 'pending' AS was_pending, c.counts, d.counted_attempts + c.counts::int AS counted,
-           c.counts AND a.outcome <> 'delivered' AND d.status = 'pending'
+           o.given_up, o.owed, c.counts, d.counted_attempts + c.counts::int AS counted,
+           c.counts AND a.outcome <> 'delivered' AND o.owed
              AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
     FROM attempt a
     JOIN webhook_deliveries d ON d.id = a.id AND d.fence = a.fence AND d.lease_owner = $10
+    JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    -- given up by one row of the endpoint, and not written down yet (D32)
+    CROSS JOIN LATERAL (SELECT d.status = 'pending' AND coalesce(d.created_at < w.discard_before, false) AS given_up,
+                               d.status = 'pending' AND NOT coalesce(d.created_at < w.discard_before, false) AS owed) o
     CROSS JOIN LATERAL (
       SELECT a.outcome <> 'interrupted' OR d.interruptions >= ${UNCOUNTED_INTERRUPTIONS} AS counts
     ) c
@@ -193,12 +199,13 @@ const RECORD = `
     FOR UPDATE OF d
   ), recorded AS (
     UPDATE webhook_deliveries d
-    SET status = CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed' ELSE d.status END,
+    SET status = CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed'
+                      WHEN n.given_up THEN 'discarded' ELSE d.status END,
         attempt_count = d.attempt_count + 1,
         counted_attempts = n.counted,
         interruptions = CASE WHEN n.counts THEN 0 ELSE d.interruptions + 1 END,
         next_attempt_at = CASE
-          WHEN n.outcome = 'delivered' OR n.exhausted OR NOT n.was_pending THEN NULL
+          WHEN n.outcome = 'delivered' OR n.exhausted OR NOT n.owed THEN NULL
           WHEN n.counts THEN n.ended_at + ($11::int[])[n.counted] * interval '1 millisecond'
           ELSE d.next_attempt_at END,
         lease_owner = NULL, claimed_at = NULL, lease_until = NULL,
@@ -208,11 +215,11 @@ const RECORD = `
     WHERE d.id = n.id
     -- everything of the attempt too: joining it again would cost the square of the batch
     RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number, n.outcome, n.exhausted, n.ended_at,
-      n.latency_ms, n.status_code, n.error, n.phases, n.response_body, n.request_headers, n.response_headers
+      n.ran_ms, n.latency_ms, n.status_code, n.error, n.phases, n.response_body, n.request_headers, n.response_headers
   ), logged AS (
     INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, status_code, latency_ms, error,
                                   phases, response_body, request_headers, response_headers)
-    SELECT id, endpoint_id, number, ended_at - latency_ms * interval '1 millisecond', outcome, status_code,
+    SELECT id, endpoint_id, number, ended_at - ran_ms * interval '1 millisecond', outcome, status_code,
            round(latency_ms)::int, error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb
     FROM recorded
   )

@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions, type Tx } from '../../infra/database/index.js';
+import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { InjectWakeUps, WakeUps } from '../../infra/queue/index.js';
 import { Sweeper } from '../../infra/sweeping/index.js';
@@ -17,6 +17,8 @@ import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
 
 const TICK_MS = 500;
 const REPLAYS_PER_TICK = 100;
+/** What was not made while nobody could is not made up for at once. */
+const LONGEST_STEP_MS = 1_000;
 
 /**
  * Makes the deliveries of running replays, so many a second, and never has more than a second's worth waiting: what
@@ -33,7 +35,7 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     private readonly transactions: Transactions,
     @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
     @Inject(APP_CONFIG) config: AppConfig,
-    @Inject(LOGGER) logger: Logger,
+    @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.perSecond = config.webhooks.replayPerSecond;
     this.sweeper = new Sweeper({
@@ -54,7 +56,12 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
 
   private async advanceAll(): Promise<void> {
     for (const id of await this.replays.listRunning(REPLAYS_PER_TICK)) {
-      await this.transactions.run((tx) => this.advance(tx, id));
+      try {
+        await this.transactions.run((tx) => this.advance(tx, id));
+      } catch (error) {
+        // One that cannot go on now must not hold up those behind it.
+        this.logger.warn({ event: 'webhook.replay_failed', replayId: id, err: error }, 'trying again');
+      }
     }
   }
 
@@ -64,15 +71,19 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     const { endpointId, partnerId } = replay;
     const endpoint = await this.endpoints.find({ partnerId, id: endpointId }, tx);
     if (!endpoint) return this.replays.end(tx, id, 'canceled');
-    await this.makeSome(tx, replay);
+    const pending = await this.replays.countPending(tx, id);
+    if (!replay.exhausted) await this.makeSome(tx, replay, pending);
+    else if (pending === 0) await this.replays.end(tx, id, 'completed');
   }
 
-  private async makeSome(tx: Tx, replay: WebhookReplayEntity): Promise<void> {
-    const { pending } = await this.replays.progressOf(replay.id, tx);
-    const wanted = Math.min(Math.ceil((this.perSecond * TICK_MS) / 1_000), this.perSecond - pending);
+  private async makeSome(tx: Tx, replay: WebhookReplayEntity, pending: number): Promise<void> {
+    const sinceMs = replay.advancedAt
+      ? (await databaseNow(tx)).getTime() - replay.advancedAt.getTime()
+      : LONGEST_STEP_MS;
+    const allowed = Math.floor((this.perSecond * Math.min(sinceMs, LONGEST_STEP_MS)) / 1_000);
+    const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
     const made = await this.replays.makeDeliveries(tx, replay, wanted);
     if (made > 0) tx.afterCommit(() => this.wakeUps.request(replay.endpointId));
-    if (made === 0 && pending === 0) await this.replays.end(tx, replay.id, 'completed');
   }
 }

@@ -6,7 +6,7 @@ export const MAX_KEPT_HEADERS_BYTES = 8 * 1_024;
 export const REDACTED = '[redacted]';
 
 /** Headers whose values give access to something: the log keeps that they were there. */
-const SECRET_NAME = /cookie|authori[sz]ation|authentication-info|token|secret|session|password|api-?key/;
+const SECRET_NAME = /cookie|authori[sz]ation|authentication-info|token|secret|session|password|jwt|key/;
 
 /**
  * The headers of a receiver's answer for the log: lower-case names, repeated ones joined, values as safe text, secrets

@@ -67,13 +67,17 @@ export class WebhookMaintenance implements OnApplicationBootstrap, BeforeApplica
   }
 
   private async discard(): Promise<void> {
+    for (const endpointId of await this.backlog.listGivingUp()) await this.discardOf(endpointId);
+    await this.backlog.forgetOldDiscards();
+  }
+
+  private async discardOf(endpointId: string): Promise<void> {
     let discarded = 0;
     for (let batch = 0; batch < MAX_DISCARD_BATCHES; batch++) {
-      const count = await this.backlog.writeDiscards(DISCARD_BATCH);
+      const count = await this.backlog.writeDiscards(endpointId, DISCARD_BATCH);
       discarded += count;
       if (count < DISCARD_BATCH) break;
     }
-    if (discarded > 0) this.logger.info({ event: 'webhook.discarded', count: discarded });
-    await this.backlog.forgetOldDiscards();
+    if (discarded > 0) this.logger.info({ event: 'webhook.discarded', endpointId, count: discarded });
   }
 }

@@ -6,7 +6,7 @@ import { type DeliveryCounts, DeliveryCountsRepository } from './delivery-counts
 import type { BlockedEndpoint } from './outcomes.repository.js';
 
 /** Counting reads every delivery: a scraper that asks more often gets the last answer. */
-const COUNTS_KEPT_MS = 5_000;
+const COUNTS_KEPT_MS = 10_000;
 
 /**
  * What operators watch. `webhook_deliveries` are the counters of D33: for the kind `event`, its statuses add up to events x endpoints.
@@ -17,7 +17,8 @@ export class WebhookMetrics {
   private readonly attempts: Counter<'outcome' | 'error_class'>;
   private readonly blocks: Counter;
   private readonly disables: Counter;
-  private counts: Promise<DeliveryCounts> | null = null;
+  private counts: DeliveryCounts | null = null;
+  private counting: Promise<DeliveryCounts | null> | null = null;
   private countedAt = 0;
 
   constructor(
@@ -57,7 +58,7 @@ export class WebhookMetrics {
   }
 
   private registerGauges(registers: Registry[]): void {
-    const current = (): Promise<DeliveryCounts> => this.currentCounts();
+    const current = (): Promise<DeliveryCounts | null> => this.currentCounts();
     new Gauge({
       name: 'webhook_deliveries',
       help: 'Deliveries by kind and status; the kind `event` adds up to events x endpoints (D33).',
@@ -65,7 +66,8 @@ export class WebhookMetrics {
       registers,
       async collect() {
         this.reset();
-        for (const { kind, status, count } of (await current()).deliveries) this.set({ kind, status }, count);
+        for (const { kind, status, count } of (await current())?.deliveries ?? [])
+          this.set({ kind, status }, count);
       },
     });
     new Gauge({
@@ -75,7 +77,7 @@ export class WebhookMetrics {
       registers,
       async collect() {
         this.reset();
-        for (const { status, count } of (await current()).endpoints) this.set({ status }, count);
+        for (const { status, count } of (await current())?.endpoints ?? []) this.set({ status }, count);
       },
     });
     new Gauge({
@@ -83,18 +85,27 @@ export class WebhookMetrics {
       help: 'Age of the oldest delivery that is due and could be sent; 0 when there is none.',
       registers,
       async collect() {
-        this.set((await current()).oldestDueSeconds);
+        const counts = await current();
+        this.reset();
+        if (counts) this.set(counts.oldestDueSeconds);
       },
     });
   }
 
-  private async currentCounts(): Promise<DeliveryCounts> {
-    if (this.counts === null || Date.now() - this.countedAt > COUNTS_KEPT_MS) {
-      this.countedAt = Date.now();
-      this.counts = this.repository.count();
-      // A scrape while PostgreSQL is away must not be remembered.
-      this.counts.catch(() => (this.counts = null));
+  /** Null when PostgreSQL does not answer in time: these gauges are missing then, and no other. */
+  private currentCounts(): Promise<DeliveryCounts | null> {
+    const isFresh = Date.now() - this.countedAt < COUNTS_KEPT_MS;
+    if (this.counting === null && !isFresh) {
+      this.counting = this.repository
+        .count()
+        .catch(() => null)
+        .then((counts) => {
+          this.counts = counts;
+          this.countedAt = Date.now();
+          this.counting = null;
+          return counts;
+        });
     }
-    return this.counts;
+    return this.counting ?? Promise.resolve(this.counts);
   }
 }
