@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
+import { BOOK_BREACHES } from './book-breaches.js';
+import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
+import { differencesOf, reconcileCommand } from './reconcile-command.js';
+import { type Sold, SoldWorld } from './sold-world.js';
+
+const NO_UPSTREAM = { args: ['--no-upstream'] };
+
+let world: SoldWorld;
+let sold: Sold;
+
+beforeAll(async () => {
+  world = await SoldWorld.open();
+  sold = await world.sell();
+  await world.stopService();
+});
+
+afterAll(async () => {
+  await world.close();
+  await dropDatabase(world.database.url);
+});
+
+describe('npm run reconcile -- --no-upstream', () => {
+  it('exits with 0 and counts what it checked when the books agree', async () => {
+    const result = await reconcileCommand(world.database.url, NO_UPSTREAM);
+    expect([result.code, result.stderr]).toEqual([0, '']);
+    expect(differencesOf(result)).toEqual([]);
+    expect(result.stdout).toContain('1 wallets, 8 holds, 10 transactions, 20 entries, 7 orders, 2 topups');
+    expect(result.stdout).toMatch(
+      /^21 checks, 0 differences \(0 errors, 0 warnings\), 0 questions unanswered/m,
+    );
+  });
+
+  it('is tested with a breach of every invariant', () => {
+    expect(BOOK_BREACHES.map(({ check }) => check)).toEqual(BOOK_CHECKS.map(({ check }) => check));
+  });
+
+  it.each(BOOK_BREACHES)(
+    'exits with 1 and names what is wrong: $check',
+    async ({ check, statements, names }) => {
+      const url = await cloneDatabase(world.database.url);
+      try {
+        await corrupt(url, statements(sold));
+        const result = await reconcileCommand(url, NO_UPSTREAM);
+        expect([result.code, result.stderr]).toEqual([1, '']);
+        const lines = differencesOf(result).flatMap(([name, line]) => (name === check ? [line] : []));
+        expect(lines.join('\n')).toContain(names(sold));
+        expect(lines[0]).toMatch(/: expected .+; found .+ To do: .+/);
+      } finally {
+        await dropDatabase(url);
+      }
+    },
+  );
+});

@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { inject } from 'vitest';
+
+/** Copies a database that nobody is connected to. Answers the URL of the copy. */
+export async function cloneDatabase(url: string): Promise<string> {
+  const name = `t_${randomBytes(6).toString('hex')}`;
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${nameOf(url)} STRATEGY FILE_COPY`);
+  const copy = new URL(url);
+  copy.pathname = `/${name}`;
+  return copy.href;
+}
+
+export function dropDatabase(url: string): Promise<void> {
+  return onServer(`DROP DATABASE IF EXISTS ${nameOf(url)} WITH (FORCE)`);
+}
+
+/** Runs statements with triggers and foreign keys off, as whoever corrupts a table does. */
+export async function corrupt(url: string, statements: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(`SET session_replication_role = replica; ${statements}`);
+  } finally {
+    await client.end();
+  }
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
+}
+
+async function onServer(statement: string): Promise<void> {
+  const client = new Client({ connectionString: inject('postgresUrl') });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,26 @@
+import { NodeChild } from '../harness/child-process.js';
+import { testEnvironment } from '../harness/index.js';
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `npm run reconcile -- <args>` as a process of its own. */
+export async function reconcileCommand(
+  databaseUrl: string,
+  { args = [], env = {} }: { args?: readonly string[]; env?: Record<string, string> } = {},
+): Promise<CommandResult> {
+  const child = NodeChild.launch({
+    args: ['--enable-source-maps', 'scripts/start.mjs', 'reconcile', ...args],
+    env: testEnvironment(databaseUrl, env),
+  });
+  const code = await child.exited();
+  return { code, stdout: child.stdout, stderr: child.complaints.join('\n') };
+}
+
+/** The lines about differences, as [check, whole line]. */
+export function differencesOf({ stdout }: CommandResult): readonly (readonly [string, string])[] {
+  return [...stdout.matchAll(/^(?:ERROR|WARNING) (\w+): .*$/gm)].map((match) => [match[1]!, match[0]]);
+}
