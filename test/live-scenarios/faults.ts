@@ -7,8 +7,8 @@ export interface Fault {
 const ofEsimAccess = (faults: object): Fault => ({ provider: 'esimAccess', control: { faults } });
 const ofZendit = (control: object): Fault => ({ provider: 'zendit', control });
 
-/** Longer than the service waits for an answer. */
-const TOO_SLOW_MS = 4_000;
+/** Longer than the service waits for an answer, shorter than its PROVIDER_READ_LAG_MS. */
+const TOO_SLOW_MS = 2_500;
 /** Shorter than the service's PROVIDER_READ_LAG_MS. */
 const LAG_MS = 700;
 

@@ -24,8 +24,9 @@ const SOLD = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 const WORKERS = 2;
 const SETTINGS = {
   PROVIDER_REQUESTS_PER_SECOND: '2000',
-  PROVIDER_TIMEOUT_MS: '3000',
-  PROVIDER_READ_LAG_MS: '1500',
+  PROVIDER_TIMEOUT_MS: '2000',
+  // Longer than a slow call takes to have its effect: a dead worker leaves nothing but the time of its claim.
+  PROVIDER_READ_LAG_MS: '3500',
   LEASE_MS: '1500',
   SWEEP_INTERVAL_MS: '250',
 };

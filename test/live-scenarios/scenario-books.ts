@@ -43,6 +43,8 @@ interface EndedRow {
   issued: number;
   canceled: number;
   by_support: boolean;
+  /** For whoever has to find out what happened. */
+  history: object;
 }
 
 /** One purchase upstream for each reference that was issued or applied, and none for one that failed. */
@@ -83,10 +85,14 @@ async function readEnded(
     `SELECT o.id, o.provider, o.provider_reference, o.status, o.quantity, o.quantity_issued AS issued,
             (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled') AS canceled,
             EXISTS (SELECT 1 FROM audit_log a WHERE a.subject_id = o.id AND a.details ->> 'action' = 'mark_failed')
-              AS by_support
+              AS by_support,
+            jsonb_build_object('created', created_at, 'placed', upstream_placed_at, 'ended', updated_at,
+                               'attempts', upstream_attempts, 'failure', failure_code) AS history
      FROM orders o WHERE o.partner_id = ANY($1)
      UNION ALL
-     SELECT id, provider, provider_reference, status, 0, (status = 'completed')::int, 0, false
+     SELECT id, provider, provider_reference, status, 0, (status = 'completed')::int, 0, false,
+            jsonb_build_object('created', created_at, 'placed', upstream_placed_at, 'ended', updated_at,
+                               'attempts', attempts, 'failure', failure_code)
      FROM topups WHERE partner_id = ANY($1)`,
     [partnerIds],
   );

@@ -13,7 +13,7 @@ import { ScenarioPlayer } from './scenario-player.js';
 const SCENARIOS = Number(process.env['LIVE_SCENARIOS'] ?? 40);
 const SEED = Number(process.env['LIVE_SEED'] ?? randomInt(2 ** 31));
 /** Played at the same time, on one service. */
-const WAVE = Math.min(20, SCENARIOS);
+const WAVE = Math.min(SCENARIOS > 100 ? 40 : 20, SCENARIOS);
 const MINUTE_MS = 60_000;
 
 let service: LiveService;
@@ -66,9 +66,12 @@ describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
         endOnFailure: true,
       });
       // Names the one scenario; fast-check would print the whole wave.
-      if (failed) throw errorInstance;
-      const deaths = service.workers.reduce((sum, worker) => sum + worker.deaths, 0);
-      console.log(`${played} scenarios, ${deaths} worker deaths, ${JSON.stringify(effects)}`);
+      if (failed) {
+        console.log(`worker deaths: ${JSON.stringify(service.workers.map((worker) => worker.deaths))}`);
+        throw errorInstance;
+      }
+      const deaths = service.workers.flatMap((worker) => worker.deaths);
+      console.log(`${played} scenarios, ${deaths.length} worker deaths, ${JSON.stringify(effects)}`);
       expect(effects['orders']).toBeGreaterThan(played);
       expect(effects['topups'] ?? 0).toBeGreaterThan(0);
       expect(effects['cancels'] ?? 0).toBeGreaterThan(0);

@@ -5,7 +5,7 @@ import { testEnvironment } from '../harness/index.js';
 export class WorkerProcess {
   /** Ends one after the other; each waits for the life after the one before. */
   private turn: Promise<void> = Promise.resolve();
-  deaths = 0;
+  readonly deaths: { readonly at: string; readonly how: 'stop' | 'kill' }[] = [];
 
   private constructor(
     private readonly env: Record<string, string>,
@@ -36,7 +36,7 @@ export class WorkerProcess {
   }
 
   private async endNow(how: 'stop' | 'kill'): Promise<void> {
-    this.deaths += 1;
+    this.deaths.push({ at: new Date().toISOString(), how });
     if (how === 'kill') await this.child.kill();
     else {
       this.child.signal('SIGTERM');

@@ -25,8 +25,12 @@ import {
 
 export type { WholesalerSim, WholesalerWorld } from './wholesaler-world.js';
 
-/** What every wholesaler's adapter guarantees at the port, run against its simulator over real HTTP. */
-export function describeConformance(name: string, makeWorld: () => Promise<WholesalerWorld>): void {
+/** What every provider guarantees at the port; wholesalers' adapters run it against their simulators over real HTTP. */
+export function describeConformance(
+  name: string,
+  makeWorld: () => Promise<WholesalerWorld>,
+  { provisioningOnly = false }: { provisioningOnly?: boolean } = {},
+): void {
   describe(`${name} keeps the guarantees of the port`, () => {
     let world: WholesalerWorld;
     beforeEach(async () => {
@@ -37,6 +41,8 @@ export function describeConformance(name: string, makeWorld: () => Promise<Whole
     describeOrders(() => world);
     describeCancellation(() => world);
     describeTopups(() => world);
+    describeBusyUpstream(() => world);
+    if (provisioningOnly) return;
     describeBadAnswers(() => world);
     describeReadings(() => world);
   });
@@ -151,7 +157,7 @@ function describeTopups(get: () => WholesalerWorld): void {
   });
 }
 
-function describeBadAnswers(get: () => WholesalerWorld): void {
+function describeBusyUpstream(get: () => WholesalerWorld): void {
   it('calls a busy upstream unavailable or the order in progress, and orders once it is not', async () => {
     const order = newOrder(get(), 2);
     await get().sim.refuseAsBusy(1);
@@ -161,7 +167,9 @@ function describeBadAnswers(get: () => WholesalerWorld): void {
     expect((await recoverOrder(get().provider, order)).state).toBe('provisioned');
     expect(await get().sim.purchasesOf(order.reference)).toBe(2);
   });
+}
 
+function describeBadAnswers(get: () => WholesalerWorld): void {
   it('takes garbage for no answer: neither for a refusal, nor for "not known"', async () => {
     const order: ProviderOrderRequest = newOrder(get());
     for (const call of [place, find, listPackages, readBalance]) {

@@ -51,7 +51,10 @@ export class Cancellation {
   /** Null when it is canceled now. */
   private async cancelOne(esimTranNo: string, options: CallOptions): Promise<ProviderFailure | null> {
     try {
-      await this.api.call('esim/cancel', { esimTranNo }, options);
+      const answer = await this.api.call('esim/cancel', { esimTranNo }, options);
+      // The contract's answer is empty; a success of another form is believed when the eSIM shows it.
+      if (Object.keys(answer).length > 0 && (await this.look(esimTranNo, options)) !== 'canceled')
+        throw new ProviderOutcomeUnknown();
       return null;
     } catch (error) {
       if (!(error instanceof EsimAccessRefusal)) throw error;

@@ -4,7 +4,7 @@ import {
   type ProviderTopupRequest,
   type ProviderTopupState,
 } from '../esim-provider.js';
-import { countOrNullAt, instantOrNullAt } from '../upstream/index.js';
+import { countOrNullAt, instantOrNullAt, textAt, UpstreamAnswerInvalid } from '../upstream/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
 import { statusOf } from './esim-status.js';
@@ -57,6 +57,8 @@ export class TopupPlacement {
     };
     try {
       const answer = await this.api.call('esim/topup', { ...named, ...amount }, options);
+      // A success that does not name the top-up is not trusted with the partner's money: it is looked for.
+      if (textAt(answer, 'transactionId') !== reference) throw new UpstreamAnswerInvalid('transactionId');
       return {
         state: 'completed',
         totalBytes: countOrNullAt(answer, 'totalVolume'),

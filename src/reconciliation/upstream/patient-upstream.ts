@@ -6,11 +6,11 @@ import {
   type Wholesaler,
 } from '../../providers/index.js';
 
-const MAX_TRIES = 6;
-const LONGEST_WAIT_MS = 5_000;
+/** For how long one question is asked again. */
+const PATIENCE_MS = 10_000;
 const PAUSE_MS = 500;
-/** An upstream that fails this often in a row is left alone: each failure may cost a whole deadline. */
-const MAX_FAILURES_IN_A_ROW = 3;
+/** An upstream that fails this often in a row is left alone: each failure costs all the patience. */
+const MAX_FAILURES_IN_A_ROW = 2;
 
 /** The upstream gave no answer that could be compared. */
 export class UpstreamSilent extends Error {
@@ -31,8 +31,10 @@ export class PatientUpstream {
 
   /** @throws UpstreamSilent; whatever `stopping` was aborted with */
   async ask<T>(question: (wholesaler: Wholesaler, signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.failuresInARow >= MAX_FAILURES_IN_A_ROW) throw new UpstreamSilent('it does not answer');
-    for (let tries = 1; ; tries++) {
+    if (this.failuresInARow >= MAX_FAILURES_IN_A_ROW)
+      throw new UpstreamSilent(new Error('it has not answered before'));
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
       this.stopping.throwIfAborted();
       try {
         const answer = await callProvider(this.wholesaler, (signal) =>
@@ -42,14 +44,19 @@ export class PatientUpstream {
         return answer;
       } catch (error) {
         this.stopping.throwIfAborted();
-        if (!(error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)) throw error;
-        if (tries >= MAX_TRIES || (error instanceof ProviderOutcomeUnknown && tries >= 2)) {
-          this.failuresInARow += 1;
-          throw new UpstreamSilent(error);
-        }
-        const waitMs = error instanceof ProviderUnavailable ? error.retryAfterMs : 0;
-        await delay(Math.min(LONGEST_WAIT_MS, waitMs + PAUSE_MS), undefined, { signal: this.stopping });
+        await this.waitAfter(error, deadline);
       }
     }
+  }
+
+  /** @throws UpstreamSilent when the patience would be over; the error itself when it is no word of an upstream */
+  private async waitAfter(error: unknown, deadline: number): Promise<void> {
+    if (!(error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)) throw error;
+    const waitMs = PAUSE_MS + (error instanceof ProviderUnavailable ? error.retryAfterMs : 0);
+    if (performance.now() + waitMs > deadline) {
+      this.failuresInARow += 1;
+      throw new UpstreamSilent(error);
+    }
+    await delay(waitMs, undefined, { signal: this.stopping });
   }
 }
