@@ -29,17 +29,20 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
         statuses text[] NOT NULL,
         total int NOT NULL,
         created int NOT NULL DEFAULT 0,
-        -- the last delivery that was repeated: the job goes on behind it
-        reached_at timestamptz,
-        reached_id text,
         -- when the last step was made: the pace is the replay's, however many workers there are
         advanced_at timestamptz,
-        -- everything that matches is made; what is left is to wait for its deliveries
-        exhausted boolean NOT NULL DEFAULT false,
         created_at timestamptz NOT NULL DEFAULT now(),
         ended_at timestamptz
       );
       CREATE INDEX webhook_replays_running ON webhook_replays (id) WHERE status = 'running';
+
+      -- What a replay still has to repeat: chosen once, when it begins, whatever happens meanwhile.
+      CREATE TABLE webhook_replay_items (
+        replay_id text NOT NULL REFERENCES webhook_replays (id),
+        place int NOT NULL,
+        delivery_id text NOT NULL,
+        PRIMARY KEY (replay_id, place)
+      );
 
       CREATE TABLE alerts (
         id text PRIMARY KEY,
@@ -60,7 +63,7 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
       DROP FUNCTION claim_webhook_deliveries (text, int, int, text, int);
-      DROP TABLE alerts, webhook_replays;
+      DROP TABLE alerts, webhook_replay_items, webhook_replays;
       DROP INDEX webhook_deliveries_by_replay, webhook_deliveries_leased;
       ALTER TABLE webhook_deliveries DROP COLUMN replay_id;
       CREATE INDEX webhook_deliveries_due_anywhere ON webhook_deliveries (next_attempt_at) WHERE status = 'pending';
@@ -140,8 +143,11 @@ const CLAIM_FUNCTION = `
 
     id := NULL;
     room := free - found_count;
+    -- Took the last slot of the window, with more of its own: the ends of others free what it waits for.
+    IF room = 0 AND found_count < slots AND of_others > 0 THEN
+      next_look_ms := 500;
     -- With every slot taken nobody asks for the next due time: the end of an attempt does.
-    IF found_count < least(slots, free) THEN
+    ELSIF found_count < least(slots, free) THEN
       SELECT d.next_attempt_at INTO look FROM webhook_deliveries d
       WHERE d.endpoint_id = of_endpoint AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= claim_time)
         AND (endpoint.discard_before IS NULL OR d.created_at >= endpoint.discard_before)

@@ -49,18 +49,20 @@ export class ReplayEvents {
 
   /** @throws NotFound */
   async start(tx: Tx, by: ChangeAuthor, key: EndpointKey, command: ReplayCommand): Promise<TrackedReplay> {
-    const preview = await this.preview(tx, key, command);
+    await this.find.getById(key, tx);
     const id = newId('rpl');
     const { partnerId } = key;
-    await this.replays.insert(tx, { ...preview, id, partnerId, status: 'running' });
+    await this.replays.insert(tx, { ...(await this.select(tx, key.id, command)), id, partnerId });
+    const started = await this.get(id, tx);
+    const details = { endpoint_id: key.id, total: started.replay.total };
     await this.audit.record(tx, {
       ...by,
       action: 'webhook_replay.started',
       partnerId,
       subjectId: id,
-      details: { endpoint_id: key.id, total: preview.total },
+      details,
     });
-    return this.get(id, tx);
+    return started;
   }
 
   /** @throws NotFound */
@@ -87,11 +89,11 @@ export class ReplayEvents {
     return this.get(id, tx);
   }
 
-  /** What has not happened yet is not repeated: an end in the future would never come. */
   private async select(tx: Tx, endpointId: string, command: ReplayCommand): Promise<ReplaySelection> {
-    const createdAt = await databaseNow(tx);
+    const now = await databaseNow(tx);
     const { since, eventTypes, statuses } = command;
-    const until = command.until !== null && command.until < createdAt ? command.until : createdAt;
-    return { endpointId, since, until, eventTypes, statuses, createdAt };
+    // What has not happened yet is not repeated.
+    const until = command.until !== null && command.until < now ? command.until : now;
+    return { endpointId, since, until, eventTypes, statuses };
   }
 }

@@ -44,14 +44,10 @@ export class WebhookReplayEntity {
   @Column({ type: 'int' })
   created!: number;
 
-  /** Everything that matches is made; what is left is to wait for its deliveries. */
-  @Column({ type: 'boolean' })
-  exhausted!: boolean;
-
+  /** When the last deliveries were made. */
   @Column({ name: 'advanced_at', type: 'timestamptz', nullable: true })
   advancedAt!: Date | null;
 
-  /** What ended later is not repeated: it was still owed when the job began. */
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 

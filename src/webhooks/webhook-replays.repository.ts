@@ -6,10 +6,10 @@ import { STATUS_CONDITIONS } from './delivery-conditions.js';
 import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
-/** Which deliveries a replay repeats: those of events, made in [since, until), that had ended at `createdAt` (D33). */
+/** Which deliveries a replay repeats: those of events, made in [since, until), that have ended (D33). */
 export type ReplaySelection = Pick<
   WebhookReplayEntity,
-  'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses' | 'createdAt'
+  'endpointId' | 'since' | 'until' | 'eventTypes' | 'statuses'
 >;
 
 /** What became of the deliveries that a replay has made. */
@@ -25,11 +25,26 @@ export interface ReplayProgress {
 export class WebhookReplaysRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
+  /** Begins a replay of what matches at this moment; whatever happens later changes nothing of it. */
   async insert(
     tx: Tx,
-    replay: Omit<WebhookReplayEntity, 'created' | 'endedAt' | 'exhausted' | 'advancedAt'>,
+    replay: Pick<WebhookReplayEntity, 'id' | 'partnerId'> & ReplaySelection,
   ): Promise<void> {
-    await tx.manager.insert(WebhookReplayEntity, replay);
+    const { id, partnerId, endpointId, since, until, eventTypes, statuses } = replay;
+    const fixed = { id, partnerId, endpointId, since, until, eventTypes, statuses };
+    await tx.manager.insert(WebhookReplayEntity, { ...fixed, status: 'running', total: 0 });
+    const parameters = parametersOf(replay);
+    await sql(
+      tx.manager,
+      `WITH items AS (
+         INSERT INTO webhook_replay_items (replay_id, place, delivery_id)
+         SELECT $${parameters.length + 1}, row_number() OVER (ORDER BY t.created_at, t.id), t.id
+         FROM webhook_deliveries t WHERE ${matching(replay)}
+         RETURNING 1
+       )
+       UPDATE webhook_replays SET total = (SELECT count(*) FROM items) WHERE id = $${parameters.length + 1}`,
+      [...parameters, id],
+    );
   }
 
   async find(id: string, tx?: Tx): Promise<WebhookReplayEntity | null> {
@@ -97,52 +112,37 @@ export class WebhookReplaysRepository {
   }
 
   /** Makes up to `limit` further deliveries, oldest first; answers how many. The replay is locked. */
-  async makeDeliveries(tx: Tx, replay: WebhookReplayEntity, limit: number): Promise<number> {
-    const parameters = parametersOf(replay);
-    const next = (offset: number): string => `$${parameters.length + offset}`;
-    const reached = await this.reachedBy(tx, replay);
+  async makeDeliveries(tx: Tx, id: string, limit: number): Promise<number> {
     const { rows } = await sql<{ made: number }>(
       tx.manager,
-      `WITH source AS (
-         SELECT t.id, t.created_at, t.endpoint_id, t.event_id, t.event_type,
-                row_number() OVER (ORDER BY t.created_at, t.id) AS place
-         FROM webhook_deliveries t
-         WHERE ${matching(replay)} AND (t.created_at, t.id) > (${next(3)}::timestamptz, ${next(4)})
-         ORDER BY t.created_at, t.id LIMIT ${next(2)}
+      `WITH taken AS (
+         DELETE FROM webhook_replay_items
+         WHERE replay_id = $1 AND place IN (SELECT place FROM webhook_replay_items WHERE replay_id = $1
+                                            ORDER BY place LIMIT $2)
+         RETURNING place, delivery_id
        ), made AS (
          INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, replay_id, next_attempt_at)
-         SELECT ${deliveryIdSql(next(5))}, endpoint_id, event_id, event_type, 'replay', 'pending', ${next(1)},
-                now() + place * interval '1 microsecond'
-         FROM source
+         SELECT ${deliveryIdSql('$3')}, d.endpoint_id, d.event_id, d.event_type, 'replay', 'pending', $1,
+                now() + taken.place * interval '1 microsecond'
+         FROM taken JOIN webhook_deliveries d ON d.id = taken.delivery_id
        )
-       UPDATE webhook_replays r
-       SET created = r.created + (SELECT count(*) FROM source),
-           exhausted = (SELECT count(*) FROM source) < ${next(2)},
-           advanced_at = clock_timestamp(),
-           reached_at = coalesce((SELECT max(created_at) FROM source), r.reached_at),
-           reached_id = coalesce((SELECT id FROM source ORDER BY place DESC LIMIT 1), r.reached_id)
-       WHERE r.id = ${next(1)}
-       RETURNING (SELECT count(*)::int FROM source) AS made`,
-      [...parameters, replay.id, limit, ...reached, deliveryIdStem()],
+       UPDATE webhook_replays r SET created = r.created + (SELECT count(*) FROM taken), advanced_at = clock_timestamp()
+       WHERE r.id = $1
+       RETURNING (SELECT count(*)::int FROM taken) AS made`,
+      [id, limit, deliveryIdStem()],
     );
     return rows[0]!.made;
   }
 
-  /** The place behind which to go on, as a parameter: as part of a join it could not be searched for in the index. */
-  private async reachedBy(tx: Tx, { id, since }: WebhookReplayEntity): Promise<readonly [string, string]> {
-    const { rows } = await sql<{ at: string | null; id: string | null }>(
-      tx.manager,
-      'SELECT reached_at::text AS at, reached_id AS id FROM webhook_replays WHERE id = $1',
-      [id],
-    );
-    const reached = rows[0]!;
-    return reached.at === null ? [since.toISOString(), ''] : [reached.at, reached.id!];
-  }
-
+  /** What was not repeated by then is not. */
   async end(tx: Tx, id: string, status: 'completed' | 'canceled'): Promise<void> {
     await sql(
       tx.manager,
-      `UPDATE webhook_replays SET status = $2, ended_at = statement_timestamp() WHERE id = $1 AND status = 'running'`,
+      `WITH ended AS (
+         UPDATE webhook_replays SET status = $2, ended_at = statement_timestamp()
+         WHERE id = $1 AND status = 'running' RETURNING id
+       )
+       DELETE FROM webhook_replay_items WHERE replay_id IN (SELECT id FROM ended)`,
       [id, status],
     );
   }
@@ -163,10 +163,9 @@ export class WebhookReplaysRepository {
 function matching({ statuses }: ReplaySelection): string {
   return `t.endpoint_id = $1 AND t.kind = 'event' AND t.created_at >= $2 AND t.created_at < $3
     AND ($4::text[] IS NULL OR t.event_type = ANY ($4))
-    AND coalesce(t.delivered_at, t.failed_at, '-infinity') <= $5
     AND (${statuses.map((status) => STATUS_CONDITIONS[status]).join(' OR ')})`;
 }
 
-function parametersOf({ endpointId, since, until, eventTypes, createdAt }: ReplaySelection): SqlParameter[] {
-  return [endpointId, since, until, eventTypes, createdAt];
+function parametersOf({ endpointId, since, until, eventTypes }: ReplaySelection): SqlParameter[] {
+  return [endpointId, since, until, eventTypes];
 }

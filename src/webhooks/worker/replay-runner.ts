@@ -72,7 +72,7 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     const endpoint = await this.endpoints.find({ partnerId, id: endpointId }, tx);
     if (!endpoint) return this.replays.end(tx, id, 'canceled');
     const pending = await this.replays.countPending(tx, id);
-    if (!replay.exhausted) await this.makeSome(tx, replay, pending);
+    if (replay.created < replay.total) await this.makeSome(tx, replay, pending);
     else if (pending === 0) await this.replays.end(tx, id, 'completed');
   }
 
@@ -83,7 +83,7 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     const allowed = Math.floor((this.perSecond * Math.min(sinceMs, LONGEST_STEP_MS)) / 1_000);
     const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
-    const made = await this.replays.makeDeliveries(tx, replay, wanted);
+    const made = await this.replays.makeDeliveries(tx, replay.id, wanted);
     if (made > 0) tx.afterCommit(() => this.wakeUps.request(replay.endpointId));
   }
 }

@@ -86,8 +86,9 @@ export class WebhookMetrics {
       registers,
       async collect() {
         const counts = await current();
-        this.reset();
+        // `reset` would leave a zero: this gauge has no labels.
         if (counts) this.set(counts.oldestDueSeconds);
+        else this.remove();
       },
     });
   }

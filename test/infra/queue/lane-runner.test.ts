@@ -139,4 +139,38 @@ describe('LaneRunner', () => {
     await stopping;
     expect(work.done).toEqual(['lane-0']);
   });
+
+  it('serves a healthy lane although every slot was reserved for lanes that turned out to be empty', async () => {
+    const work = new MemoryLanes();
+    const runner = runnerOf(work, 16, 2_048);
+    work.add('healthy', 1);
+    for (let i = 0; i < 128; i++) runner.wake(`empty-${i}`);
+    runner.wake('healthy');
+    await eventually('the healthy lane', () => work.underWay.has('healthy-0'), 2_000);
+    expect(work.claims).toBe(129);
+    work.finishAll();
+    await runner.stop();
+    expect(runner.inFlight).toBe(0);
+  });
+
+  it('serves 872 of 1,000 lanes with one item each while the 128 that came first hang', async () => {
+    const work = new MemoryLanes();
+    const runner = runnerOf(work, 16, 2_048);
+    const lanes = Array.from({ length: 1_000 }, (_, i) => `lane${i}`);
+    const hanging = lanes.slice(0, 128).map((lane) => `${lane}-0`);
+    for (const lane of lanes) work.add(lane, 1);
+    for (const lane of lanes) runner.wake(lane);
+    await eventually(
+      'the other lanes',
+      () => {
+        for (const [item, finish] of work.underWay) if (!hanging.includes(item)) finish();
+        return work.done.length === 872;
+      },
+      5_000,
+    );
+    expect([...work.underWay.keys()].sort()).toEqual(hanging.toSorted());
+    work.finishAll();
+    await runner.stop();
+    expect(runner.inFlight).toBe(0);
+  });
 });

@@ -1,0 +1,43 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { eventually, startTestService, type TestService } from '../harness/index.js';
+
+const GAUGES = ['webhook_deliveries', 'webhook_endpoints', 'webhook_oldest_due_seconds'];
+
+let service: TestService;
+
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.stop());
+
+/** Names of the metrics that have a sample. */
+async function scrape(): Promise<{ status: number; names: Set<string> }> {
+  const answer = await fetch(`${service.process.admin!.url}/metrics`, {
+    signal: AbortSignal.timeout(15_000),
+  });
+  const samples = (await answer.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return { status: answer.status, names: new Set(samples.map((line) => line.split(/[{ ]/, 1)[0]!)) };
+}
+
+it('a count that takes too long leaves its gauges out of /metrics, and nothing else', async () => {
+  const client = await service.database.pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('LOCK TABLE webhook_deliveries IN ACCESS EXCLUSIVE MODE');
+    const [{ status, names }, second] = await Promise.all([scrape(), scrape()]);
+    expect([status, second.status]).toEqual([200, 200]);
+    expect([...names]).toEqual(
+      expect.arrayContaining(['webhook_endpoint_blocks_total', 'webhook_endpoint_disables_total']),
+    );
+    // Neither a wrong number nor a zero that nobody counted.
+    expect([...names].filter((name) => GAUGES.includes(name))).toEqual([]);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+  const partner = await service.createPartner();
+  const fields = { url: 'https://partner.example/hook', mode: 'sandbox' };
+  await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
+  // The failed count is kept for ten seconds, as any other.
+  await eventually('they are back', async () => (await scrape()).names.has('webhook_endpoints'), 25_000);
+}, 60_000);
