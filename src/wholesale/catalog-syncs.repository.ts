@@ -15,13 +15,15 @@ export class CatalogSyncsRepository {
 
   /** Asks for a synchronisation; the one that waits already when there is one. */
   async request(tx: Tx): Promise<CatalogSyncEntity> {
-    await sql(
+    // An update of nothing locks the one that waits: no worker takes it up between this and the read.
+    const { rows } = await sql<{ id: string }>(
       tx.manager,
-      `INSERT INTO catalog_syncs (id, status) VALUES ($1, 'requested')
-       ON CONFLICT (status) WHERE status = 'requested' DO NOTHING`,
+      `INSERT INTO catalog_syncs AS s (id, status) VALUES ($1, 'requested')
+       ON CONFLICT (status) WHERE status = 'requested' DO UPDATE SET requested_at = s.requested_at
+       RETURNING s.id`,
       [newId('syn')],
     );
-    return tx.manager.findOneByOrFail(CatalogSyncEntity, { status: 'requested' });
+    return tx.manager.findOneByOrFail(CatalogSyncEntity, { id: rows[0]!.id });
   }
 
   /** Asks for one unless one waits already, or has begun after `since` and not failed. */
