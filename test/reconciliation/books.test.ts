@@ -21,7 +21,7 @@ afterAll(async () => {
   await dropDatabase(world.database.url);
 });
 
-describe('npm run reconcile -- --no-upstream', () => {
+describe('npm run reconcile -- --no-upstream', { timeout: 60_000 }, () => {
   it('exits with 0 and counts what it checked when the books agree', async () => {
     const result = await reconcileCommand(world.database.url, NO_UPSTREAM);
     expect([result.code, result.stderr]).toEqual([0, '']);

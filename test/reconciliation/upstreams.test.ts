@@ -35,7 +35,7 @@ function lineOf(result: CommandResult, check: string): string {
   return found![1];
 }
 
-describe('npm run reconcile with the wholesalers', () => {
+describe('npm run reconcile with the wholesalers', { timeout: 60_000 }, () => {
   it('agrees with both when nothing is wrong, and names their balances', async () => {
     const result = await reconcileCommand(world.database.url, { env: world.env });
     expect([result.code, result.stderr]).toEqual([0, '']);
@@ -109,7 +109,7 @@ describe('npm run reconcile with the wholesalers', () => {
     expect(result.stdout).toMatch(/^UNANSWERED zendit balance: /m);
     expect(result.stdout).toContain(`UNANSWERED zendit ${sold.zendit}: `);
     expect(result.stdout).toMatch(/0 differences .*, 5 questions unanswered/);
-  }, 60_000);
+  });
 
   it('exits with 2 when a wholesaler that has sold something is not connected', async () => {
     const { ZENDIT_BASE_URL: _url, ZENDIT_API_KEY: _key, ...env } = world.env;
