@@ -30,19 +30,23 @@ class ReconcileModule {
 }
 
 /** `npm run reconcile`: prints the report and answers the exit code. Never throws. */
-export async function runReconcile(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function runReconcile(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  output: Pick<Console, 'log' | 'error'> = console,
+): Promise<number> {
   try {
     const options = parseReconcileOptions(args, new Date());
     if (options === null) {
-      console.log(RECONCILE_HELP);
+      output.log(RECONCILE_HELP);
       return EXIT.agreed;
     }
     const report = await reconcile(options, env);
-    console.log(options.json ? JSON.stringify(report, null, 2) : renderReport(report));
+    output.log(options.json ? JSON.stringify(report, null, 2) : renderReport(report));
     return exitCodeOf(report);
   } catch (error) {
-    if (error instanceof UsageError) console.error(`${error.message}\n\n${RECONCILE_HELP}`);
-    else console.error(`could not run: ${describeStartError(error)}`);
+    if (error instanceof UsageError) output.error(`${error.message}\n\n${RECONCILE_HELP}`);
+    else output.error(`could not run: ${describeStartError(error)}`);
     return EXIT.incomplete;
   }
 }

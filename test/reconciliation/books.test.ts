@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { BOOK_BREACHES } from './book-breaches.js';
 import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
-import { differencesOf, reconcileCommand } from './reconcile-command.js';
+import { differencesOf, reconcileCommand, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 
 const NO_UPSTREAM = { args: ['--no-upstream'] };
@@ -42,7 +42,7 @@ describe('npm run reconcile -- --no-upstream', { timeout: 60_000 }, () => {
       const url = await cloneDatabase(world.database.url);
       try {
         await corrupt(url, statements(sold));
-        const result = await reconcileCommand(url, NO_UPSTREAM);
+        const result = await reconcileHere(url, NO_UPSTREAM);
         expect([result.code, result.stderr]).toEqual([1, '']);
         const lines = differencesOf(result).flatMap(([name, line]) => (name === check ? [line] : []));
         expect(lines.join('\n')).toContain(names(sold));

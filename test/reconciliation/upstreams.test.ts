@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
-import { type CommandResult, differencesOf, reconcileCommand } from './reconcile-command.js';
+import { type CommandResult, differencesOf, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 
 let world: SoldWorld;
@@ -22,7 +22,7 @@ async function reconcile(statements: string, ...args: string[]): Promise<Command
   const url = await cloneDatabase(world.database.url);
   try {
     await corrupt(url, statements);
-    return await reconcileCommand(url, { args, env: world.env });
+    return await reconcileHere(url, { args, env: world.env });
   } finally {
     await dropDatabase(url);
   }
@@ -37,7 +37,7 @@ function lineOf(result: CommandResult, check: string): string {
 
 describe('npm run reconcile with the wholesalers', { timeout: 60_000 }, () => {
   it('agrees with both when nothing is wrong, and names their balances', async () => {
-    const result = await reconcileCommand(world.database.url, { env: world.env });
+    const result = await reconcileHere(world.database.url, { env: world.env });
     expect([result.code, result.stderr]).toEqual([0, '']);
     expect(result.stdout).toMatch(
       /^upstream esim_access: 3 orders and 1 topups since .+, balance \d+\.\d\d USD$/m,
@@ -102,7 +102,7 @@ describe('npm run reconcile with the wholesalers', { timeout: 60_000 }, () => {
   });
 
   it('exits with 2 when a wholesaler does not answer, and says what was not compared', async () => {
-    const result = await reconcileCommand(world.database.url, {
+    const result = await reconcileHere(world.database.url, {
       env: { ...world.env, ZENDIT_BASE_URL: 'http://127.0.0.1:9/v1' },
     });
     expect(result.code).toBe(2);
@@ -113,7 +113,7 @@ describe('npm run reconcile with the wholesalers', { timeout: 60_000 }, () => {
 
   it('exits with 2 when a wholesaler that has sold something is not connected', async () => {
     const { ZENDIT_BASE_URL: _url, ZENDIT_API_KEY: _key, ...env } = world.env;
-    const result = await reconcileCommand(world.database.url, { env });
+    const result = await reconcileHere(world.database.url, { env });
     expect(result.code).toBe(2);
     expect(result.stdout).toContain('UNANSWERED zendit not connected');
   });
