@@ -123,8 +123,15 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', 86_400_000, MILLISECONDS),
     shutdownTimeoutMs: read.integer('SHUTDOWN_TIMEOUT_MS', 4_000, { min: 100, max: 120_000 }),
   };
+  refuseShortReadLag(read, config);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   return Object.freeze(config);
+}
+
+/** A call that is still on its way upstream must not be taken for one that never arrived; tests may be faster. */
+function refuseShortReadLag(read: EnvReader, { production, provisioning }: AppConfig): void {
+  if (!production || provisioning.providerReadLagMs >= provisioning.providerTimeoutMs) return;
+  read.problems.push('PROVIDER_READ_LAG_MS must be at least PROVIDER_TIMEOUT_MS');
 }
 
 /** `DATABASE_URL` alone, for `npm run migrate`. @throws ConfigError */

@@ -56,6 +56,15 @@ describe('loadConfig', () => {
     expect(() => loadConfig(env)).toThrow(/WEBHOOK_ALLOW_PRIVATE_TARGETS/);
   });
 
+  it('refuses in production to take a call that may still arrive for one that never did', () => {
+    const timing = { PROVIDER_TIMEOUT_MS: '20000', PROVIDER_READ_LAG_MS: '5000' };
+    const production = { NODE_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
+    expect(() => loadConfig(testEnvironment(DATABASE_URL, { ...timing, ...production }))).toThrow(
+      /PROVIDER_READ_LAG_MS/,
+    );
+    expect(loadConfig(testEnvironment(DATABASE_URL, timing)).provisioning.providerReadLagMs).toBe(5_000);
+  });
+
   it('is described by .env.example: the same variables, no more and no less', () => {
     const example = readFileSync('.env.example', 'utf8');
     const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
