@@ -9,6 +9,8 @@ import type { ProcessResources } from './process-resources.js';
 
 /** Callbacks are one short object. */
 const MAX_BODY_BYTES = 65_536;
+const CHECK_CONNECTIONS_MS = 1_000;
+const MAX_CONNECTIONS = 1_024;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** What is still taken of a refused body, so that the answer is not lost in a reset. */
 const LINGER_MS = 1_000;
@@ -39,9 +41,15 @@ export async function startCallbacks(
   });
   const listener = new CallbackListener(door, take, logger);
   const server = createServer(
-    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
+    {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      // Node looks only every 30 s by itself.
+      connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
+    },
     (request, response) => void listener.handle(request, response),
   );
+  server.maxConnections = MAX_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
   return { url: urlOf(server, host), close: () => listener.close(server) };

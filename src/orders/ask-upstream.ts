@@ -35,4 +35,17 @@ export class AskUpstream {
       throw new AppError('service_unavailable', { detail: 'The upstream does not answer now.', cause });
     }
   }
+
+  /**
+   * For an order that support is about to fail: what the upstream has provisioned may not be failed. An upstream that
+   * does not answer leaves the decision to support.
+   * @throws AppError `conflict` when the upstream names eSIMs of the order
+   */
+  async assertNothingProvisioned(orderId: string): Promise<void> {
+    const found = await this.findProvisioned(orderId).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'service_unavailable') return null;
+      throw error;
+    });
+    if (found) throw new AppError('conflict', { detail: 'The upstream has provisioned it: mark it issued.' });
+  }
 }

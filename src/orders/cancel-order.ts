@@ -19,13 +19,14 @@ export class CancelOrder {
     @InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps,
   ) {}
 
-  /** @throws NotFound, AppError `order_not_cancelable` unless it is issued and nothing was downloaded */
+  /** @throws NotFound, AppError `order_not_cancelable` unless it is issued, nothing was downloaded and nothing topped up */
   async execute(tx: Tx, buyer: Buyer, orderId: string): Promise<OrderEntity> {
     const order = await this.orders.findForUpdate(tx, buyer, orderId);
     if (!order) throw new NotFound();
     if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
     const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, orderId));
     if (esims.length === 0 || !esims.every(isUntouched)) throw new AppError('order_not_cancelable');
+    if (await this.orders.hasTopups(tx, orderId)) throw new AppError('order_not_cancelable');
     const now = await databaseNow(tx);
     const changes = {
       status: 'canceling',

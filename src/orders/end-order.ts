@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Alerts } from '../alerts/index.js';
 import { CatalogRepository, type PackageEntity } from '../catalog/index.js';
 import { multiplyMoney } from '../common/money.js';
 import { type IssuedEsim, IssueEsims } from '../esims/index.js';
@@ -26,18 +27,20 @@ export class EndOrder {
     private readonly issueEsims: IssueEsims,
     private readonly events: EventRecorder,
     private readonly refreshCatalog: RefreshCatalog,
+    private readonly alerts: Alerts,
   ) {}
 
   /** Issues what was provisioned, at least one profile: that much is charged, the rest of the hold released. */
   async issue(tx: Tx, lease: OrderLease, order: OrderEntity, result: Provisioned): Promise<boolean> {
-    const issued = result.profiles.length;
+    const profiles = result.profiles.slice(0, order.quantity);
+    const issued = profiles.length;
     const failed = order.quantity - issued;
     const status = failed === 0 ? 'issued' : 'partially_issued';
     const outcome = { status, issued, failed, failure: result.shortfall } as const;
     if (!(await this.endings.markIssued(tx, lease, outcome))) return false;
     await this.settle(tx, order, issued);
     const issuedAt = await databaseNow(tx);
-    const esims = await this.issueProfiles(tx, order, result, issuedAt);
+    const esims = await this.issueProfiles(tx, order, profiles, issuedAt);
     await this.events.record(tx, [
       {
         type: 'order.issued',
@@ -55,6 +58,7 @@ export class EndOrder {
       },
     ]);
     await this.learnFrom(tx, order, result.shortfall);
+    await this.reportSurplus(tx, order, result.profiles.length);
     return true;
   }
 
@@ -82,6 +86,15 @@ export class EndOrder {
     return true;
   }
 
+  /** More than was ordered is nobody's: we are charged for it, the partner is not. */
+  private async reportSurplus(tx: Tx, order: OrderEntity, provisioned: number): Promise<void> {
+    if (provisioned <= order.quantity) return;
+    const { id: subjectId, partnerId, provider, quantity } = order;
+    const details = { provider, quantity, provisioned };
+    const onceKey = 'surplus';
+    await this.alerts.raise(tx, { type: 'order.needs_review', partnerId, subjectId, details, onceKey });
+  }
+
   /** The next order must not be sold at a price that the upstream has just refused. */
   private async learnFrom(tx: Tx, order: OrderEntity, failure: ProviderFailure | null): Promise<void> {
     if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
@@ -95,7 +108,7 @@ export class EndOrder {
   private async issueProfiles(
     tx: Tx,
     order: OrderEntity,
-    result: Provisioned,
+    profiles: Provisioned['profiles'],
     issuedAt: Date,
   ): Promise<readonly IssuedEsim[]> {
     const sold = await this.getSoldPackage(tx, order);
@@ -111,7 +124,7 @@ export class EndOrder {
       activationPolicy: sold.activationPolicy,
       issuedAt,
     };
-    return this.issueEsims.execute(tx, terms, result.profiles);
+    return this.issueEsims.execute(tx, terms, profiles);
   }
 
   /** Withdrawn packages stay in the table, so a sold one is always there. */

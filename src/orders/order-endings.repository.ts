@@ -55,13 +55,14 @@ export class OrderEndingsRepository {
   }
 
   /**
-   * Takes a processing order from whoever has it: the leases before are void. Null when it is not processing: then
-   * somebody has ended it.
+   * Takes a processing order that nobody is at: the leases before are void. Null when somebody has ended it, or asks
+   * the upstream right now.
    */
   async takeOver(tx: Tx, orderId: string): Promise<OrderLease | null> {
     const { rows } = await sql<{ fence: string }>(
       tx.manager,
-      `UPDATE orders SET fence = fence + 1 WHERE id = $1 AND status = 'processing' RETURNING fence`,
+      `UPDATE orders SET fence = fence + 1 WHERE id = $1 AND status = 'processing'
+         AND (lease_until IS NULL OR lease_until <= now()) RETURNING fence`,
       [orderId],
     );
     return rows[0] ? { orderId, fence: Number(rows[0].fence) } : null;
@@ -77,10 +78,11 @@ export class OrderEndingsRepository {
     return affected === 1;
   }
 
-  /** Ends a cancellation that the upstream accepted: everything has come back. */
-  async markCanceled(tx: Tx, lease: OrderLease): Promise<boolean> {
-    const refund = 'refunded_amount = unit_price_amount * quantity, status_before_cancel = NULL';
-    return this.finish(tx, lease, 'canceled', refund, [], 'canceling');
+  /** Ends a cancellation that the upstream accepted: `canceled` eSIMs, all that were left, have come back. */
+  async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<boolean> {
+    const refund =
+      'refunded_amount = refunded_amount + unit_price_amount * $4::int, status_before_cancel = NULL';
+    return this.finish(tx, lease, 'canceled', refund, [canceled], 'canceling');
   }
 
   /** Ends a cancellation that took only some eSIMs back, or none: the order is back where it was (D22). */

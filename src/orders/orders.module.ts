@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
@@ -28,6 +29,7 @@ const PROVIDERS = [
 
 @Module({
   imports: [
+    AlertsModule,
     CatalogModule,
     EsimsModule,
     EventsModule,

@@ -145,6 +145,17 @@ export class OrdersRepository {
     return tx.manager.findOne(OrderEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
 
+  /** Whether an eSIM of the order was topped up, or is about to be: its data could not be taken back. */
+  async hasTopups(tx: Tx, orderId: string): Promise<boolean> {
+    const { rows } = await sql(
+      tx.manager,
+      `SELECT 1 FROM topups t JOIN esims e ON e.id = t.esim_id
+       WHERE e.order_id = $1 AND t.status <> 'failed' LIMIT 1`,
+      [orderId],
+    );
+    return rows.length > 0;
+  }
+
   /** Changes an order whose row `tx` has locked. */
   async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<void> {
     await tx.manager.update(OrderEntity, { id }, changes);

@@ -51,6 +51,8 @@ export class PlaceTopup {
     const esim = await this.esims.find(buyer, command.esimId, tx.manager);
     if (!esim) throw new NotFound();
     await this.assertTakesTopups(tx, esim);
+    // Locked until the end: what is being taken back is not topped up, and what is topped up not taken back.
+    if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');
     const item = await this.catalog.getSellableTopup(tx, {
       partnerId: buyer.partnerId,
       mode: buyer.mode,

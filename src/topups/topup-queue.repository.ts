@@ -106,6 +106,15 @@ export class TopupQueueRepository {
     return affected === 1;
   }
 
+  /** The placement may have taken effect at any time until now: its read lag begins only here. */
+  async prolongPlacement(lease: TopupLease): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE topups SET upstream_placed_at = clock_timestamp() WHERE id = $1 AND fence = $2 AND status = 'processing'`,
+      [lease.topupId, lease.fence],
+    );
+  }
+
   /** Takes back the note of a placement that certainly had no effect: the last one is again that of `before`. */
   async undoPlacement(lease: TopupLease, before: Date | null): Promise<void> {
     await sql(

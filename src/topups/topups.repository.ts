@@ -77,6 +77,16 @@ export class TopupsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
+  /** Keeps the order of an eSIM from being canceled until the end of `tx`; true when it is, or is about to be. */
+  async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
+    const { rows } = await sql<{ ends: boolean }>(
+      tx.manager,
+      `SELECT status IN ('canceling', 'canceled') AS ends FROM orders WHERE id = $1 FOR SHARE`,
+      [orderId],
+    );
+    return rows[0]?.ends ?? false;
+  }
+
   /** Keeps a new top-up, due at once. @throws AppError `reference_taken` */
   async insert(tx: Tx, topup: NewTopup): Promise<TopupEntity> {
     try {

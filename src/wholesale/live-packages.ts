@@ -25,6 +25,7 @@ export function toLivePackage(
   if (!offered.unlimited && offered.dataBytes === null && offered.kind === 'base') return null;
   const { cost, suggestedRetail } = offered;
   const currency = cost.currency;
+  if (!hasTwoDecimals(currency)) return null;
   return {
     upstreamId: offered.upstreamId,
     cost,
@@ -52,6 +53,13 @@ export function toLivePackage(
       available: offered.available,
     },
   };
+}
+
+/** Prices are made of hundredths: yen have none, dinars have thousandths. */
+function hasTwoDecimals(currency: string): boolean {
+  if (!/^[A-Z]{3}$/.test(currency)) return false;
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency });
+  return format.resolvedOptions().maximumFractionDigits === 2;
 }
 
 /** Stable for ever: orders and eSIMs name it. Readable where the wholesaler's own id allows it. */

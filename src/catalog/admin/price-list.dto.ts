@@ -5,6 +5,7 @@ import {
   ArrayUnique,
   IsArray,
   IsInt,
+  IsObject,
   Matches,
   Max,
   Min,
@@ -22,6 +23,7 @@ export class PackagePriceDto {
   package_id!: string;
 
   @ApiProperty({ type: MoneyDto })
+  @IsObject({ message: 'must be an object' })
   @ValidateNested()
   @Type(() => MoneyDto)
   price!: MoneyDto;
@@ -53,6 +55,7 @@ export class PriceListDto {
   @IsArray({ message: 'must be a list' })
   @ArrayMaxSize(MAX_PRICES, { message: `must have at most ${MAX_PRICES} prices` })
   @ArrayUnique((item: PackagePriceDto | null) => item?.package_id, { message: 'must not repeat a package' })
+  @IsObject({ each: true, message: 'must be an object' })
   @ValidateNested({ each: true })
   @Type(() => PackagePriceDto)
   prices?: PackagePriceDto[] | null;

@@ -35,7 +35,10 @@ export class SettleCancellation {
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
   async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
-    const outcome = esims.every(isUntouched) ? await this.askProvider(order, esims) : NONE_IN_USE;
+    // A call of an earlier attempt may have taken some back: only the upstream knows.
+    const mayHaveLeft = order.upstreamAttempts > 1;
+    const outcome =
+      mayHaveLeft || esims.every(isUntouched) ? await this.askProvider(order, esims) : NONE_IN_USE;
     await this.transactions.run((tx) => this.record(tx, lease, order, outcome));
   }
 
@@ -71,11 +74,11 @@ export class SettleCancellation {
     if (!(await this.endings.holds(tx, lease))) return;
     const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, order.id));
     const canceled = esims.filter(outcome.isCanceled);
-    const whole = canceled.length === esims.length;
+    const whole = canceled.length > 0 && canceled.length === esims.length;
     // A sandbox order is taken back as a whole or not at all: what a customer uses is not taken back.
     const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
     const ended = whole
-      ? await this.endings.markCanceled(tx, lease)
+      ? await this.endings.markCanceled(tx, lease, taken.length)
       : await this.endings.markCancelRefused(tx, lease, order.statusBeforeCancel ?? 'issued', {
           canceled: taken.length,
           failure: outcome.failure,

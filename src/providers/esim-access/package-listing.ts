@@ -81,6 +81,8 @@ function toPackage(sold: AnswerObject, kind: ProviderPackage['kind']): ProviderP
   // Types 2 and 3 allow the volume each day: only a plan of one day has a total.
   if (dataType !== TOTAL_DATA && dataType !== UNLIMITED_DATA && validityDays !== 1) return null;
   const currency = textAt(sold, 'currencyCode');
+  // Orders name their price in USD: what is sold in another currency could be listed and never bought.
+  if (currency !== 'USD') return null;
   const retail = countOrNullAt(sold, 'retailPrice');
   return {
     upstreamId: textAt(sold, 'packageCode'),

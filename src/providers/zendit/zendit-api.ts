@@ -104,14 +104,14 @@ export class ZenditApi {
     const answer = await this.call({ method: 'GET', path, purpose, signal });
     if (answer.status < 300) return asObject(answer.json);
     // An answer of something in between is no word of the wholesaler: only its own 404 lets a purchase be placed.
-    if (answer.status === 404 && answer.json !== undefined) return null;
+    if (answer.status === 404 && hasErrorCode(answer.json)) return null;
     throw new ProviderUnavailable(BROKEN_RETRY_MS, new Error(`status ${answer.status}`));
   }
 
   private async post(call: Omit<Call, 'method'>): Promise<PostAnswer> {
     const answer = await this.call({ ...call, method: 'POST' });
     if (answer.status < 300) return { accepted: true, progress: readProgress(asObject(answer.json)) };
-    if (answer.json !== undefined && REFUSED.includes(answer.status))
+    if (hasErrorCode(answer.json) && REFUSED.includes(answer.status))
       return { accepted: false, refusal: readRefusal(answer.status, answer.json) };
     throw new ProviderOutcomeUnknown(new Error(`status ${answer.status}`));
   }
@@ -144,4 +144,10 @@ export class ZenditApi {
 
 function purchasePath(transactionId: string): string {
   return `/esim/purchases/${encodeURIComponent(transactionId)}`;
+}
+
+/** Zendit's own refusals name a code; a proxy's or a gateway's JSON does not. */
+function hasErrorCode(json: unknown): boolean {
+  const code = (json as { errorCode?: unknown } | null | undefined)?.errorCode;
+  return typeof code === 'string' && code !== '';
 }

@@ -15,7 +15,7 @@ import type {
   UpstreamPurchase,
   Wholesaler,
 } from '../esim-provider.js';
-import type { UpstreamClient } from '../upstream/index.js';
+import { UpstreamAnswerInvalid, type UpstreamClient } from '../upstream/index.js';
 import { ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
@@ -54,7 +54,10 @@ export class ZenditProvider implements Wholesaler {
   private readonly cancelling: ZenditCancelling;
   private readonly catalog: ZenditCatalog;
 
+  private readonly logger: ZenditOptions['logger'];
+
   constructor(options: ZenditOptions) {
+    this.logger = options.logger;
     this.timeoutMs = options.timeoutMs;
     this.readLagMs = options.readLagMs;
     this.api = new ZenditApi(options);
@@ -116,9 +119,21 @@ export class ZenditProvider implements Wholesaler {
     const readings: ProviderEsimReading[] = [];
     for (const esim of esims) {
       const plans = await this.api.findPlans(esim.iccid, signal);
-      if (plans) readings.push(toReading(esim, plans, new Date()));
+      const reading = plans && this.read(esim, plans);
+      if (reading) readings.push(reading);
     }
     return readings;
+  }
+
+  /** One that cannot be read must not keep the others' usage from being seen. */
+  private read(esim: ProviderEsimRef, plans: Parameters<typeof toReading>[1]): ProviderEsimReading | null {
+    try {
+      return toReading(esim, plans, new Date());
+    } catch (error) {
+      if (!(error instanceof UpstreamAnswerInvalid)) throw error;
+      this.logger.warn({ event: 'upstream.reading_skipped', provider: this.name, path: error.path });
+      return null;
+    }
   }
 
   listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]> {

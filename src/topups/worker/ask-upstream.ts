@@ -51,6 +51,7 @@ export class AskUpstream {
       return await callProvider(provider, (signal) => provider.placeTopup(request, placement, signal));
     } catch (error) {
       if (error instanceof ProviderUnavailable) await this.queue.undoPlacement(lease, topup.upstreamPlacedAt);
+      else await this.queue.prolongPlacement(lease);
       throw error;
     }
   }
