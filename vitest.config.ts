@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     environment: 'node',
     pool: 'forks',
-    // Two cores: more files at once only make each other's deadlines late.
-    maxWorkers: 2,
+    // Two cores, and tests that mostly wait: more files at once make each other's deadlines late.
+    maxWorkers: 3,
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
     hookTimeout: 60_000,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import { type ApiAnswer, eventually } from '../harness/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
 import { type Json, readFeed } from '../harness/order-steps.js';
@@ -175,6 +175,32 @@ describe('reconcile', () => {
     expect(await shop.row(order['id'] as string)).toMatchObject({ status: 'processing' });
     await reconcile(order['id'] as string, 'mark_failed');
   });
+
+  it('mark_failed is 409 for what the upstream has provisioned, and mark_issued then issues it', async () => {
+    const held = (await balance(buyer)).held;
+    const order = await stuckOrder();
+    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    expectProblem(await reconcile(order['id'] as string, 'mark_failed'), 409, 'conflict');
+    expect(await shop.row(order['id'] as string)).toMatchObject({
+      status: 'processing',
+      fence: order['fence'],
+    });
+    expect((await balance(buyer)).held).toBe(held + PRICE);
+    expect((await reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it.each([new ProviderOutcomeUnknown(), new ProviderUnavailable(1_000)])(
+    'mark_failed is for support to decide when the upstream does not answer: %s',
+    async (silence) => {
+      const before = await balance(buyer);
+      const order = await stuckOrder();
+      shop.wholesaler.findError = silence;
+      const answer = await reconcile(order['id'] as string, 'mark_failed');
+      expect([answer.status, answer.body.data?.status], answer.text).toEqual([200, 'failed']);
+      expect(await balance(buyer)).toEqual(before);
+    },
+  );
 
   it('lets nobody fail an order while the upstream is asked: what it answers counts', async () => {
     let answerUpstream!: () => void;

@@ -81,6 +81,30 @@ describe('what zendit says of eSIMs', () => {
       });
     });
 
+    it('skips an eSIM whose plans cannot be read, reads the others, and says so in the log', async () => {
+      const [before, broken, after] = [await issue(), await issue(), await issue()];
+      const startAt = new Date(Date.now() - 3_600_000).toISOString();
+      const ofOthers = { usedGB: 0.5, startAt };
+      suite.simulator.control({
+        plans: {
+          [before.iccid]: ofOthers,
+          [broken.iccid]: { startAt, endAt: 'next week' },
+          [after.iccid]: ofOthers,
+        },
+      });
+      const readings = await suite.provider.readEsims([before, broken, after], signal);
+      expect(readings.map((reading) => reading.providerEsimId)).toEqual([
+        before.providerEsimId,
+        after.providerEsimId,
+      ]);
+      for (const reading of readings) expect(reading).toMatchObject({ status: 'active', usedBytes: 5e8 });
+      expect(suite.bench.log.lines).toContainEqual({
+        event: 'upstream.reading_skipped',
+        provider: 'zendit',
+        path: 'endAt',
+      });
+    });
+
     it('does not take the ended plan of an earlier owner of the ICCID for its own', async () => {
       const esim = await issue();
       const plan = { usedGB: 1, startAt: '2026-01-01T00:00:00Z', endAt: '2026-01-08T00:00:00Z' };

@@ -25,7 +25,7 @@ type Answer = () => Promise<ProviderTopupState | null>;
 export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
   readonly timeoutMs = 5_000;
-  readonly readLagMs = 800;
+  readLagMs = 800;
   private readonly scripts = new Map<string, Answer[]>();
   private readonly calls: UpstreamCall[] = [];
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
 import {
@@ -101,6 +102,31 @@ describe('a placement without an answer', () => {
     expect(calls.indexOf(again!)).toBeGreaterThan(1);
     await run(topup, [done]);
     expect(callsOf(topup).filter((call) => call === 'first')).toHaveLength(1);
+    expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
+  });
+
+  it('is placed again only when the read lag is over since that call ended, however long it took', async () => {
+    const topup = await givenTopup(FAR_MS);
+    const { readLagMs } = upstream;
+    upstream.readLagMs = 2_500;
+    let endedAtMs = NaN;
+    // Nearly as long as the lag: counted from the start of the call, the lag would be over at the next look.
+    const longSilence = async (): Promise<never> => {
+      await sleep(2_000);
+      endedAtMs = performance.now();
+      throw new ProviderOutcomeUnknown();
+    };
+    try {
+      const denials = Array.from({ length: 20 }, () => nothing);
+      upstream.script(topup.reference, [longSilence, ...denials]);
+      await database.pool.query('UPDATE topups SET next_attempt_at = now() WHERE id = $1', [topup.id]);
+      await eventually('placed again', () => callsOf(topup).includes('again'), 20_000);
+      const again = upstream.callsFor(topup.reference).find(({ call }) => call === 'again')!;
+      expect(again.atMs - endedAtMs).toBeGreaterThanOrEqual(2_500);
+    } finally {
+      upstream.readLagMs = readLagMs;
+    }
+    await run(topup, [done]);
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
   });
 

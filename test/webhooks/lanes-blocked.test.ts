@@ -82,7 +82,8 @@ describe('a blocked endpoint with a backlog (D31, A11)', () => {
     const [sent, blocked] = [receiver.received.length, await churn()];
     console.log('quiet', quiet, 'blocked', blocked);
     expect(receiver.received).toHaveLength(sent);
-    expect(blocked.deliveryWrites).toBe(0);
+    // Sessions that went idle report their last work up to ten seconds late; churn would be hundreds.
+    expect(blocked.deliveryWrites).toBeLessThan(20);
     expect(blocked.jobWrites).toBeLessThanOrEqual(quiet.jobWrites + 4);
     const sweeps = (2 * WINDOW_MS) / SWEEP_MS;
     // The sweep passes from endpoint to endpoint through the index, twice when there is a backlog.

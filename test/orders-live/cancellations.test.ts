@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
+import { eventually } from '../harness/index.js';
+import type { Json } from '../harness/order-steps.js';
+import { expectBooksToAddUp } from '../wallet/books.js';
+import { balance, type LiveBuyer, LiveShop, place, PRICE, statement } from './live-shop.js';
+
+const IN_USE = { code: 'provider_rejected', reason: 'One is in use.' } as const;
+
+let shop: LiveShop;
+let buyer: LiveBuyer;
+
+beforeAll(async () => {
+  shop = await LiveShop.open();
+  await shop.startWorker();
+});
+
+afterAll(() => shop.close());
+
+beforeEach(async () => {
+  buyer = await shop.buyer(2 * PRICE);
+  shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+});
+
+async function issuedOrder(quantity: number): Promise<string> {
+  const { id } = await place(buyer, quantity);
+  expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
+  return id as string;
+}
+
+async function cancel(id: string): Promise<void> {
+  const answer = await buyer.live.post(`/v1/orders/${id}/cancel`);
+  expect(answer.status, answer.text).toBe(202);
+}
+
+/** What the upstream calls the order's eSIMs. */
+async function upstreamIds(orderId: string): Promise<string[]> {
+  const { rows } = await shop.database.pool.query<{ provider_esim_id: string }>(
+    'SELECT provider_esim_id FROM esims WHERE order_id = $1 ORDER BY id',
+    [orderId],
+  );
+  return rows.map((row) => row.provider_esim_id);
+}
+
+async function change(esim: string, assignment: string): Promise<void> {
+  await shop.database.pool.query(`UPDATE esims SET ${assignment} WHERE provider_esim_id = $1`, [esim]);
+}
+
+/** Refunds of the ledger, in cents. */
+async function refunds(): Promise<number[]> {
+  return (await statement(buyer)).filter(([type]) => type === 'refund').map(([, amount]) => amount);
+}
+
+const statuses = (order: Json): string[] =>
+  (order['esims'] as { status: string }[]).map((esim) => esim.status).sort();
+
+describe('a cancellation whose first answer was lost', () => {
+  /** Silent until an eSIM was installed; then the wholesaler says what the lost call did. */
+  async function loseAnswerAndInstall(orderId: string, esim: string): Promise<() => void> {
+    let isInstalled = false;
+    const { cancelState } = shop.wholesaler;
+    shop.wholesaler.cancelState = (request) => {
+      if (!isInstalled) throw new ProviderOutcomeUnknown();
+      return cancelState(request);
+    };
+    const asked = shop.wholesaler.cancels.length;
+    await cancel(orderId);
+    await eventually('the upstream was asked', () => shop.wholesaler.cancels.length > asked);
+    await change(esim, `profile_status = 'downloaded'`);
+    return () => (isInstalled = true);
+  }
+
+  it('refunds what that call took back, though an eSIM was installed meanwhile', async () => {
+    const id = await issuedOrder(2);
+    const [gone, installed] = await upstreamIds(id);
+    const canceledEsimIds = [gone!];
+    shop.wholesaler.cancelState = () => ({ state: 'partly_canceled', canceledEsimIds, failure: IN_USE });
+    const answerAgain = await loseAnswerAndInstall(id, installed!);
+    answerAgain();
+    const order = await shop.settled(buyer, id);
+    expect(order).toMatchObject({ status: 'issued', cancel_failure: IN_USE, refunded: { amount: PRICE } });
+    expect(statuses(order)).toEqual(['canceled', 'issued']);
+    expect(await refunds()).toEqual([PRICE]);
+    expect(await balance(buyer)).toMatchObject({ posted: PRICE, available: PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('refunds nothing, and is back where it was, when that call took nothing back', async () => {
+    const id = await issuedOrder(1);
+    const [installed] = await upstreamIds(id);
+    shop.wholesaler.cancelState = () => ({ state: 'refused', failure: IN_USE });
+    const answerAgain = await loseAnswerAndInstall(id, installed!);
+    answerAgain();
+    const order = await shop.settled(buyer, id);
+    expect(order).toMatchObject({ status: 'issued', cancel_failure: IN_USE, refunded: { amount: 0 } });
+    expect(await refunds()).toEqual([]);
+    await expectBooksToAddUp(shop.database);
+  });
+});
+
+describe('an order that had lost an eSIM before', () => {
+  it('has refunded what the ledger has, not the eSIM that the upstream revoked by itself', async () => {
+    const id = await issuedOrder(2);
+    const [revoked, left] = await upstreamIds(id);
+    await change(revoked!, `status = 'canceled'`);
+    await cancel(id);
+    const order = await shop.settled(buyer, id);
+    expect(order).toMatchObject({ status: 'canceled', refunded: { amount: PRICE, currency: 'USD' } });
+    expect(shop.wholesaler.cancels.at(-1)!.esims.map((esim) => esim.providerEsimId)).toEqual([left]);
+    expect(await refunds()).toEqual([PRICE]);
+    expect(await balance(buyer)).toMatchObject({ available: PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+});

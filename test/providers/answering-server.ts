@@ -1,0 +1,43 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface WireAnswer {
+  readonly status: number;
+  readonly json: unknown;
+}
+
+export interface AnsweringServer {
+  readonly url: string;
+  /** `METHOD /path` of every call, oldest first. */
+  readonly calls: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Answers every call with JSON as a test has it: a gateway before a wholesaler, or an odd wholesaler. */
+export async function startAnsweringServer(
+  answer: (method: string, path: string, body: string) => WireAnswer,
+): Promise<AnsweringServer> {
+  const calls: string[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
+    request.on('end', () => {
+      const { method = '', url = '' } = request;
+      calls.push(`${method} ${url}`);
+      const { status, json } = answer(method, url, body);
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    calls,
+    close: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import type { DataSource } from 'typeorm';
+import { defaultCatalogue, packageOnWire } from '../../simulators/esim-access/catalogue.js';
+import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
+import { callProvider } from '../../src/providers/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
+import { UpstreamPace } from '../../src/providers/upstream/index.js';
+import { toLivePackage } from '../../src/wholesale/live-packages.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { type AnsweringServer, startAnsweringServer } from './answering-server.js';
+import { openTestDataSource } from './esim-access-world.js';
+import { signal, ZenditSuite } from './zendit-suite.js';
+
+describe('eSIM Access', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let server: AnsweringServer;
+  let provider: EsimAccessProvider;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await openTestDataSource(database.url);
+  });
+  afterEach(async () => {
+    await provider.close();
+    await server.close();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  /** The first packages of the simulator, each in one of the currencies. */
+  async function listIn(...currencies: readonly string[]) {
+    const sold = defaultCatalogue().slice(0, currencies.length).map(packageOnWire);
+    const packageList = sold.map((item, i) => ({ ...item, currencyCode: currencies[i] }));
+    server = await startAnsweringServer(() => ({
+      status: 200,
+      json: { success: true, errorCode: '0', errorMsg: null, obj: { packageList } },
+    }));
+    const settings = { ...SIMULATOR_CREDENTIALS, baseUrl: server.url, timeoutMs: 5_000, readLagMs: 0 };
+    const pace = new UpstreamPace(dataSource.manager, 5_000);
+    provider = new EsimAccessProvider(settings, { pace, logger: pino({ level: 'silent' }) });
+    return callProvider(provider, (abort) => provider.listPackages(abort));
+  }
+
+  it('lists what it sells in dollars, the currency of its orders, and nothing else', async () => {
+    const [inDollars] = defaultCatalogue();
+    const packages = await listIn('USD', 'EUR', 'JPY', 'usd');
+    expect(new Set(packages.map((item) => item.upstreamId))).toEqual(new Set([inDollars!.packageCode]));
+    expect(new Set(packages.map((item) => item.cost.currency))).toEqual(new Set(['USD']));
+  });
+});
+
+describe('the live catalogue', () => {
+  const suite = ZenditSuite.use();
+
+  it.each(['USD', 'EUR', 'GBP'])('sells what costs hundredths: %s', async (currency) => {
+    expect(await soldIn(currency)).toMatchObject({
+      cost: { currency },
+      item: { price: { currency }, available: true },
+    });
+  });
+
+  it.each([
+    ['JPY', 'none'],
+    ['KRW', 'none'],
+    ['KWD', 'three'],
+    ['usd', 'an unknown number'],
+    ['', 'an unknown number'],
+  ])('does not list a package in %s, whose amounts have %s decimals', async (currency) => {
+    expect(await soldIn(currency)).toBeNull();
+  });
+
+  async function soldIn(currency: string) {
+    const packages = await suite.provider.listPackages(signal);
+    const offered = packages.find((item) => item.kind === 'base' && item.cost.currency === 'USD')!;
+    return toLivePackage('zendit', { ...offered, cost: { ...offered.cost, currency } }, 0);
+  }
+});
