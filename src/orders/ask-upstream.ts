@@ -8,6 +8,7 @@ import {
 } from '../providers/index.js';
 import type { Provisioned } from './end-order.js';
 import { OrdersRepository } from './orders.repository.js';
+import type { ReconcileAction } from './reconcile-order.js';
 import { toProviderRequest } from './provider-order-request.js';
 
 /** Looks an order up at its upstream, for support. Only asks, and outside any transaction (D16). */
@@ -22,7 +23,7 @@ export class AskUpstream {
    * What the upstream has provisioned for a processing order; null when it names no eSIM.
    * @throws AppError `service_unavailable` when it does not answer or is not connected
    */
-  async findProvisioned(orderId: string): Promise<Provisioned | null> {
+  private async findProvisioned(orderId: string): Promise<Provisioned | null> {
     const order = await this.orders.findById(orderId);
     if (order?.status !== 'processing') return null;
     const provider = this.providers.forMode(order.mode, order.provider);
@@ -37,15 +38,18 @@ export class AskUpstream {
   }
 
   /**
-   * For an order that support is about to fail: what the upstream has provisioned may not be failed. An upstream that
-   * does not answer leaves the decision to support.
-   * @throws AppError `conflict` when the upstream names eSIMs of the order
+   * What the upstream has provisioned, as far as the action needs to know it. One that is to be failed is asked for
+   * too: what was bought may not be failed. There an upstream that does not answer leaves the decision to support.
+   * @throws AppError `service_unavailable`
    */
-  async assertNothingProvisioned(orderId: string): Promise<void> {
-    const found = await this.findProvisioned(orderId).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'service_unavailable') return null;
+  async findFor(action: ReconcileAction, orderId: string): Promise<Provisioned | null> {
+    if (action === 'requery') return null;
+    try {
+      return await this.findProvisioned(orderId);
+    } catch (error) {
+      const isSilent = error instanceof AppError && error.code === 'service_unavailable';
+      if (action === 'mark_failed' && isSilent) return null;
       throw error;
-    });
-    if (found) throw new AppError('conflict', { detail: 'The upstream has provisioned it: mark it issued.' });
+    }
   }
 }

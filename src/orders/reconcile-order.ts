@@ -18,7 +18,7 @@ export interface ReconcileCommand {
   readonly orderId: string;
   readonly action: ReconcileAction;
   readonly note: string;
-  /** What the upstream named a moment ago; needed by `mark_issued`. */
+  /** What the upstream named a moment ago; `mark_issued` needs it, `mark_failed` is refused by it. */
   readonly provisioned: Provisioned | null;
 }
 
@@ -67,6 +67,8 @@ export class ReconcileOrder {
       case 'requery':
         return this.requery(tx, order);
       case 'mark_failed':
+        if (provisioned)
+          throw new AppError('conflict', { detail: 'The upstream has provisioned it: mark it issued.' });
         return this.end.fail(tx, await this.takeOver(tx, order), order, ENDED_BY_SUPPORT);
       case 'mark_issued': {
         const lease = await this.takeOver(tx, order);
@@ -90,5 +92,7 @@ export class ReconcileOrder {
 }
 
 function hasEnded(): AppError {
-  return new AppError('conflict', { detail: 'The order is not in a state that this can settle.' });
+  return new AppError('conflict', {
+    detail: 'The order has ended, or the upstream is being asked right now.',
+  });
 }

@@ -63,8 +63,7 @@ export class OrderReviewsController {
     @Body() { action, note }: ReconcileOrderDto,
   ): Promise<RenderedAnswer> {
     // Before the transaction, in which nothing outside the database is called (D16).
-    if (action === 'mark_failed') await this.upstream.assertNothingProvisioned(orderId);
-    const provisioned = action === 'mark_issued' ? await this.upstream.findProvisioned(orderId) : null;
+    const provisioned = await this.upstream.findFor(action, orderId);
     return this.onceOnly.run(call, async (tx) => {
       const order = await this.reconcile.execute(tx, by, { orderId, action, note, provisioned });
       return { status: 200, data: toOrderResponse(await this.orders.complete(tx, order)) };
