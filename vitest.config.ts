@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 export default defineConfig({
   test: {
@@ -7,6 +8,7 @@ export default defineConfig({
     pool: 'forks',
     // Two cores, and tests that mostly wait: more files at once make each other's deadlines late.
     maxWorkers: 3,
+    sequence: { sequencer: SlowFirstSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
     hookTimeout: 60_000,
