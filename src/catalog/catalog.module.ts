@@ -2,9 +2,11 @@ import { Module } from '@nestjs/common';
 import { CatalogList } from './catalog-list.js';
 import { CatalogRepository } from './catalog.repository.js';
 import { CatalogService } from './catalog.service.js';
+import { PackageSources } from './package-sources.js';
 import { PartnerCatalogs } from './partner-catalogs.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 import { CatalogSnapshots } from './catalog-snapshots.js';
+import { SellablePackages } from './sellable-packages.js';
 
 @Module({
   providers: [
@@ -13,8 +15,10 @@ import { CatalogSnapshots } from './catalog-snapshots.js';
     PriceListsRepository,
     PartnerCatalogs,
     CatalogList,
+    SellablePackages,
     CatalogService,
+    PackageSources,
   ],
-  exports: [CatalogRepository, PriceListsRepository, CatalogList, CatalogService],
+  exports: [CatalogRepository, PriceListsRepository, CatalogList, CatalogService, PackageSources],
 })
 export class CatalogModule {}

@@ -5,10 +5,12 @@ import type { Tx } from '../infra/database/index.js';
 import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
 import { type CatalogReader, PartnerCatalogs } from './partner-catalogs.js';
-import { atPartnerPrice } from './price-list.js';
-import { PriceListsRepository } from './price-lists.repository.js';
 import type { CatalogPackage, PackageKind } from './package.js';
 import { topupPackageMatches } from './sandbox/sandbox-packages.js';
+import { type PackageSource, type SellablePackage, SellablePackages } from './sellable-packages.js';
+
+/** A package that may be sold now. */
+export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
 const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 
@@ -18,7 +20,7 @@ export class CatalogService {
   constructor(
     private readonly catalog: CatalogRepository,
     private readonly catalogs: PartnerCatalogs,
-    private readonly priceLists: PriceListsRepository,
+    private readonly sellable: SellablePackages,
   ) {}
 
   /** The package and the catalogue's version. @throws NotFound for unknown and other-mode packages (D14). */
@@ -30,24 +32,23 @@ export class CatalogService {
   }
 
   /**
-   * The package at its price of this moment, read in the transaction that sells it.
+   * The package at its price of this moment and with who provisions it, read in the transaction that sells it.
    * @throws NotFound, AppError `package_unavailable`, `price_changed` (D27, Refusals)
    */
   async getSellable(
     tx: Tx,
     wanted: CatalogReader & { id: string; kind: PackageKind; maxPrice: Money | null },
-  ): Promise<PackageEntity> {
-    const listed = PACKAGE_ID.test(wanted.id)
-      ? await this.catalog.findPackage(wanted.mode, wanted.id, tx.manager)
-      : null;
-    if (!listed) throw new NotFound();
-    const item = await this.atPriceFor(tx, wanted, listed);
-    if (!item.available || item.kind !== wanted.kind) throw new AppError('package_unavailable');
+  ): Promise<SoldPackage> {
+    const item = PACKAGE_ID.test(wanted.id) ? await this.sellable.find(tx, wanted, wanted.id) : null;
+    if (!item) throw new NotFound();
+    const { available, kind, price, source } = item;
+    if (!available || kind !== wanted.kind) throw new AppError('package_unavailable');
     const { maxPrice } = wanted;
-    if (maxPrice && (maxPrice.currency !== item.currency || item.priceAmount > maxPrice.amount)) {
+    if (maxPrice && (maxPrice.currency !== price.currency || price.amount > maxPrice.amount)) {
       throw new AppError('price_changed');
     }
-    return item;
+    if (!source) throw new AppError('package_unavailable');
+    return { ...item, source };
   }
 
   /**
@@ -58,7 +59,7 @@ export class CatalogService {
   async getSellableTopup(
     tx: Tx,
     wanted: CatalogReader & { id: string; baseId: string; maxPrice: Money | null },
-  ): Promise<PackageEntity> {
+  ): Promise<SoldPackage> {
     const { mode, id, baseId } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
     if (!item) throw new NotFound();
@@ -79,13 +80,6 @@ export class CatalogService {
           item.kind === 'topup' && item.available && topupPackageMatches(toPackage(base), toPackage(item)),
       )
       .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
-  }
-
-  /** In Sandbox everybody pays the same. */
-  private async atPriceFor(tx: Tx, reader: CatalogReader, item: PackageEntity): Promise<PackageEntity> {
-    if (reader.mode === 'sandbox') return item;
-    const list = await this.priceLists.find(reader.partnerId, tx.manager);
-    return list ? atPartnerPrice(item, list) : item;
   }
 }
 

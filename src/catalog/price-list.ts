@@ -26,15 +26,31 @@ export function priceWithMargin(costMicros: number, marginBps: number): number {
   return amount;
 }
 
-/** The package as the partner of this list sees and pays it. */
-export function atPartnerPrice(item: PackageEntity, list: PriceList): PackageEntity {
-  const own = Object.hasOwn(list.prices, item.id) ? list.prices[item.id] : undefined;
-  if (own) return changed(item, list, own.amount, own.currency);
-  if (list.marginBps === null || item.costMicros === null) return item;
-  return changed(item, list, priceWithMargin(item.costMicros, list.marginBps), item.currency);
+/**
+ * What a partner pays for a package, by the terms of its price list: its own price of the package, if there is one,
+ * else the cost with the list's margin. Null when the list says nothing of it: the catalogue's price holds.
+ */
+export function priceByList(
+  item: { readonly costMicros: number | null; readonly currency: string },
+  terms: { readonly own: Money | null; readonly marginBps: number | null },
+): Money | null {
+  if (terms.own) return terms.own;
+  if (terms.marginBps === null || item.costMicros === null) return null;
+  return { amount: priceWithMargin(item.costMicros, terms.marginBps), currency: item.currency };
 }
 
-function changed(item: PackageEntity, list: PriceList, priceAmount: number, currency: string): PackageEntity {
+/** The package as the partner of this list sees and pays it. */
+export function atPartnerPrice(item: PackageEntity, list: PriceList): PackageEntity {
+  const own = Object.hasOwn(list.prices, item.id) ? list.prices[item.id]! : null;
+  const price = priceByList(item, { own, marginBps: list.marginBps });
+  return price ? changed(item, list, price) : item;
+}
+
+function changed(
+  item: PackageEntity,
+  list: PriceList,
+  { amount: priceAmount, currency }: Money,
+): PackageEntity {
   // A new list counts as a change of what it prices, for `updated_since`.
   const updatedAt = item.updatedAt > list.updatedAt ? item.updatedAt : list.updatedAt;
   // A suggested retail price in another currency would be a wrong number.

@@ -17,9 +17,9 @@ interface PriceListRow {
 export class PriceListsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  async find(partnerId: string, manager: EntityManager = this.manager): Promise<PriceList | null> {
+  async find(partnerId: string): Promise<PriceList | null> {
     const { rows } = await sql<PriceListRow>(
-      manager,
+      this.manager,
       'SELECT margin_bps, prices, version, updated_at FROM price_lists WHERE partner_id = $1',
       [partnerId],
     );

@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { CatalogService, type PackageEntity } from '../catalog/index.js';
+import { CatalogService, type PackageEntity, PackageSources } from '../catalog/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import { CursorCodec, SecretBox } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
-import { PackageSources } from '../providers/index.js';
 import { type InstallData, takesTopups } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimFilters, EsimsRepository } from './esims.repository.js';

@@ -5,7 +5,7 @@ import type { Mode } from '../common/mode.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
-import { PackageSources, ProviderRegistry } from '../providers/index.js';
+import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { ORDER_WAKE_UPS } from './order-queue.js';
@@ -33,7 +33,6 @@ export interface Buyer {
 export class PlaceOrder {
   constructor(
     private readonly catalog: CatalogService,
-    private readonly sources: PackageSources,
     private readonly providers: ProviderRegistry,
     private readonly orders: OrdersRepository,
     private readonly wallet: Wallet,
@@ -49,15 +48,15 @@ export class PlaceOrder {
     const { packageId, quantity, reference } = command;
     const wanted = { partnerId, mode, id: packageId, kind: 'base', maxPrice: command.maxUnitPrice } as const;
     const item = await this.catalog.getSellable(tx, wanted);
-    const source = await this.sources.get(tx, mode, item.id);
+    const { price, source } = item;
     const order = await this.orders.insert(tx, {
       id: newId('ord'),
       partnerId,
       mode,
       packageId: item.id,
       quantity,
-      unitPriceAmount: item.priceAmount,
-      currency: item.currency,
+      unitPriceAmount: price.amount,
+      currency: price.currency,
       reference,
       metadata: { ...command.metadata },
       provider: this.providers.forMode(mode, source.provider).name,
@@ -68,7 +67,7 @@ export class PlaceOrder {
       acceptedRequestId: command.requestId,
     });
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
-    const money = multiplyMoney({ amount: item.priceAmount, currency: item.currency }, quantity);
+    const money = multiplyMoney(price, quantity);
     await this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: order.id }, reference });
     tx.afterCommit(() => this.wakeUps.request(partnerId));
     return order;

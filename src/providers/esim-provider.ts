@@ -1,4 +1,5 @@
 import type { CatalogPackage } from '../catalog/index.js';
+import type { MicroMoney } from '../common/money.js';
 
 /** A profile that an upstream has provisioned. Everything but the ICCID is a secret (D25). */
 export interface ProviderProfile {
@@ -60,11 +61,8 @@ export type ProviderTopupState =
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
-/** An upstream's price in millionths of the currency's unit: eSIM Access quotes in 1/10,000 USD. */
-export interface UpstreamCost {
-  readonly micros: number;
-  readonly currency: string;
-}
+/** What an upstream charges for one. */
+export type UpstreamCost = MicroMoney;
 
 export interface ProviderOrderRequest {
   /** Fixed in the order's row; every call, retry and recovery of the order uses it (D19). */

@@ -21,7 +21,6 @@ export {
   type UpstreamPurchase,
   type Wholesaler,
 } from './esim-provider.js';
-export { type PackageSource, PackageSources } from './package-sources.js';
 export { ProviderRegistry } from './provider-registry.js';
 export { type ProviderHealth, ProviderHealthRepository } from './upstream/index.js';
 export { ProvidersModule } from './providers.module.js';

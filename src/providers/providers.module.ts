@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { PackageSources } from './package-sources.js';
 import { getEntityManagerToken } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
@@ -14,7 +13,6 @@ import { SandboxUpstreamRepository } from './sandbox/sandbox-upstream.repository
   providers: [
     SandboxUpstreamRepository,
     SandboxProvider,
-    PackageSources,
     ProviderRegistry,
     {
       provide: ProviderHealthRepository,
@@ -23,6 +21,6 @@ import { SandboxUpstreamRepository } from './sandbox/sandbox-upstream.repository
     },
     ConnectWholesalers,
   ],
-  exports: [PackageSources, ProviderRegistry, ProviderHealthRepository],
+  exports: [ProviderRegistry, ProviderHealthRepository],
 })
 export class ProvidersModule {}

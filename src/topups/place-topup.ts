@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { CatalogService, type PackageEntity } from '../catalog/index.js';
+import { CatalogService } from '../catalog/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId, ulid } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
@@ -7,7 +7,7 @@ import type { Money } from '../common/money.js';
 import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
-import { type PackageSource, PackageSources, ProviderRegistry } from '../providers/index.js';
+import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.entity.js';
 import { TOPUP_WAKE_UPS } from './topup-queue.js';
@@ -36,7 +36,6 @@ export class PlaceTopup {
   constructor(
     private readonly esims: EsimsRepository,
     private readonly catalog: CatalogService,
-    private readonly sources: PackageSources,
     private readonly providers: ProviderRegistry,
     private readonly topups: TopupsRepository,
     private readonly wallet: Wallet,
@@ -60,7 +59,8 @@ export class PlaceTopup {
       baseId: esim.packageId,
       maxPrice: command.maxPrice,
     });
-    const source = await this.getSource(tx, esim, item);
+    const { price, source } = item;
+    this.assertTopsUp(source.provider, esim);
     const topup = await this.topups.insert(tx, {
       id: newId('top'),
       partnerId: buyer.partnerId,
@@ -68,8 +68,8 @@ export class PlaceTopup {
       esimId: esim.id,
       iccid: esim.iccid,
       packageId: item.id,
-      priceAmount: item.priceAmount,
-      currency: item.currency,
+      priceAmount: price.amount,
+      currency: price.currency,
       dataAddedBytes: item.dataBytes,
       validityAddedDays: item.validityDays,
       reference: command.reference,
@@ -84,7 +84,7 @@ export class PlaceTopup {
     await this.wallet.hold(tx, {
       partnerId: buyer.partnerId,
       mode: buyer.mode,
-      money: { amount: item.priceAmount, currency: item.currency },
+      money: price,
       subject: { topupId: topup.id },
       reference: command.reference,
     });
@@ -93,11 +93,9 @@ export class PlaceTopup {
   }
 
   /** Only the upstream that issued an eSIM can top it up. */
-  private async getSource(tx: Tx, esim: EsimEntity, item: PackageEntity): Promise<PackageSource> {
-    const source = await this.sources.get(tx, esim.mode, item.id);
-    if (source.provider !== esim.provider) throw new AppError('topup_not_supported');
-    this.providers.forMode(esim.mode, source.provider);
-    return source;
+  private assertTopsUp(provider: string, esim: EsimEntity): void {
+    if (provider !== esim.provider) throw new AppError('topup_not_supported');
+    this.providers.forMode(esim.mode, provider);
   }
 
   private async assertTakesTopups(tx: Tx, esim: EsimEntity): Promise<void> {

@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import type { Mode } from '../common/mode.js';
+import type { MicroMoney, Money } from '../common/money.js';
+import { sql, toSafeInteger, toSafeIntegerOrNull, type Tx } from '../infra/database/index.js';
+import type { PackageKind } from './package.js';
+import type { CatalogReader } from './partner-catalogs.js';
+import { priceByList } from './price-list.js';
+
+/** Who provisions a package, under which name, and what one costs us there. */
+export interface PackageSource {
+  readonly provider: string;
+  readonly upstreamPackageId: string;
+  /** Null when nobody charges for it. */
+  readonly unitCost: MicroMoney | null;
+}
+
+/** A package as one partner can buy it at this moment. */
+export interface SellablePackage {
+  readonly id: string;
+  readonly kind: PackageKind;
+  readonly available: boolean;
+  readonly price: Money;
+  /** Null for unlimited data. */
+  readonly dataBytes: number | null;
+  readonly validityDays: number;
+  /** Null when nobody provisions the package any more. */
+  readonly source: PackageSource | null;
+}
+
+interface PackageRow {
+  id: string;
+  kind: PackageKind;
+  available: boolean;
+  price_amount: string;
+  currency: string;
+  data_bytes: string | null;
+  validity_days: number;
+}
+
+interface LivePackageRow extends PackageRow {
+  listed_cost_micros: string | null;
+  margin_bps: number | null;
+  own_price: Money | null;
+  provider: string | null;
+  upstream_id: string;
+  cost_micros: string;
+  cost_currency: string;
+}
+
+const COLUMNS = 'p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days';
+
+const IN_SANDBOX = `SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`;
+
+/** Only the package's own price leaves the list: one may hold thousands. */
+const IN_LIVE = `
+  SELECT ${COLUMNS}, p.cost_micros AS listed_cost_micros, l.margin_bps, l.prices -> p.id AS own_price,
+         s.provider, s.upstream_id, s.cost_micros, s.cost_currency
+  FROM packages p
+  LEFT JOIN package_sources s ON s.package_id = p.id
+  LEFT JOIN price_lists l ON l.partner_id = $2
+  WHERE p.mode = 'live' AND p.id = $1`;
+
+/**
+ * Packages as they are sold: price, availability, source and cost of one moment, in one statement of the transaction
+ * that sells. What is shown may lag (`PartnerCatalogs`), what is charged may not.
+ */
+@Injectable()
+export class SellablePackages {
+  /** Null for an id that the mode's catalogue does not have. */
+  find(tx: Tx, reader: CatalogReader, id: string): Promise<SellablePackage | null> {
+    return BY_MODE[reader.mode](tx, id, reader.partnerId);
+  }
+}
+
+const BY_MODE: Record<Mode, (tx: Tx, id: string, partnerId: string) => Promise<SellablePackage | null>> = {
+  sandbox: findInSandbox,
+  live: findInLive,
+};
+
+/** Everybody pays the same, and the built-in upstream knows packages by our own ids. */
+async function findInSandbox(tx: Tx, id: string): Promise<SellablePackage | null> {
+  const { rows } = await sql<PackageRow>(tx.manager, IN_SANDBOX, [id]);
+  const [row] = rows;
+  if (!row) return null;
+  const source = { provider: 'sandbox', upstreamPackageId: id, unitCost: null };
+  return { ...toTerms(row), price: listedPrice(row), source };
+}
+
+async function findInLive(tx: Tx, id: string, partnerId: string): Promise<SellablePackage | null> {
+  const { rows } = await sql<LivePackageRow>(tx.manager, IN_LIVE, [id, partnerId]);
+  const [row] = rows;
+  if (!row) return null;
+  const item = { costMicros: toSafeIntegerOrNull(row.listed_cost_micros), currency: row.currency };
+  const terms = { own: row.own_price, marginBps: row.margin_bps };
+  return { ...toTerms(row), price: priceByList(item, terms) ?? listedPrice(row), source: toSource(row) };
+}
+
+function toTerms(row: PackageRow): Omit<SellablePackage, 'price' | 'source'> {
+  return {
+    id: row.id,
+    kind: row.kind,
+    available: row.available,
+    dataBytes: toSafeIntegerOrNull(row.data_bytes),
+    validityDays: row.validity_days,
+  };
+}
+
+function listedPrice(row: PackageRow): Money {
+  return { amount: toSafeInteger(row.price_amount), currency: row.currency };
+}
+
+function toSource(row: LivePackageRow): PackageSource | null {
+  if (row.provider === null) return null;
+  return {
+    provider: row.provider,
+    upstreamPackageId: row.upstream_id,
+    unitCost: { micros: toSafeInteger(row.cost_micros), currency: row.cost_currency },
+  };
+}
