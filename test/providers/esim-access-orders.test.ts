@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
+import { cancelable, findParts, findStandings } from './support-conformance.js';
 import { find, newOrder, place, provision, recoverOrder } from './wholesaler-world.js';
 
 let database: TestDatabase;
@@ -58,15 +59,70 @@ describe('orders at eSIM Access', () => {
     expect(await find(world.anotherProvider(), early)).toMatchObject({ state: 'provisioned' });
   });
 
+  it('behind more eSIMs than can be looked through are placed again, which is the same request', async () => {
+    const order = newOrder(world, 2);
+    world.simulator.control({ faults: { othersAhead: 30_000 } });
+    await place(world.provider, order);
+    const later = world.anotherProvider();
+    expect(await find(later, order)).toBeNull();
+    await expect(findParts(later, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(await place(later, order, 'again')).toMatchObject({ state: 'provisioned' });
+    expect(await find(later, order)).toMatchObject({ state: 'provisioned', shortfall: null });
+    expect(await world.sim.purchasesOf(order.reference)).toBe(2);
+  });
+
+  it('are shown to support as running while they are allocated, and without what was revoked or is ill-formed', async () => {
+    const order = newOrder(world, 3);
+    world.simulator.control({ faults: { allocatingLooks: 2 } });
+    await place(world.provider, order);
+    expect(await findParts(world.provider, order)).toMatchObject({ profiles: [], running: 3, unusable: 0 });
+    const { profiles } = await provision(world.provider, order);
+    const [revoked, broken, kept] = profiles.map(({ providerEsimId: esimTranNo }) => esimTranNo);
+    world.simulator.control({ esim: { esimTranNo: revoked!, esimStatus: 'REVOKE' } });
+    world.simulator.control({ esim: { esimTranNo: broken!, matchingId: '?' } });
+    expect(await findParts(world.provider, order)).toMatchObject({
+      profiles: [{ providerEsimId: kept }],
+      running: 0,
+      unusable: 1,
+      failure: { code: 'provider_rejected' },
+    });
+    world.simulator.control({ esim: { esimTranNo: kept!, esimStatus: 'TELEPORTED' } });
+    expect(await findParts(world.provider, order)).toMatchObject({ profiles: [], running: 1 });
+  });
+
   it.each([
-    ['200007', 'provider_unavailable'],
-    ['200011', 'package_unavailable'],
-    ['310241', 'package_unavailable'],
-    ['310243', 'package_unavailable'],
+    ['IN_USE', 'ENABLED', 'in_use'],
+    ['GOT_RESOURCE', 'DOWNLOAD', 'in_use'],
+    ['USED_EXPIRED', 'DELETED', 'in_use'],
+    ['UNUSED_EXPIRED', 'RELEASED', 'unused'],
+    ['REVOKE', 'RELEASED', 'canceled'],
+    ['TELEPORTED', 'RELEASED', 'unknown'],
+  ])('tell support that an eSIM which is %s and %s is %s', async (esimStatus, smdpStatus, standing) => {
+    const request = await cancelable(world.provider, newOrder(world));
+    const { providerEsimId } = request.esims[0]!;
+    world.simulator.control({ esim: { esimTranNo: providerEsimId, esimStatus, smdpStatus } });
+    expect(await findStandings(world.provider, request)).toEqual([{ providerEsimId, standing }]);
+  });
+
+  it.each([
+    ['000105', 'provider_rejected'],
+    ['000106', 'provider_rejected'],
+    ['000107', 'provider_rejected'],
+    ['200002', 'provider_rejected'],
     ['200005', 'price_changed'],
     ['200006', 'price_changed'],
+    ['200007', 'provider_unavailable'],
     ['200008', 'provider_rejected'],
+    ['200009', 'provider_rejected'],
+    ['200011', 'package_unavailable'],
+    ['310201', 'provider_rejected'],
+    ['310211', 'provider_rejected'],
+    ['310221', 'provider_rejected'],
     ['310231', 'provider_rejected'],
+    ['310241', 'package_unavailable'],
+    ['310243', 'package_unavailable'],
+    ['310251', 'provider_rejected'],
+    ['310403', 'provider_rejected'],
   ])('refused with %s are rejected as %s', async (code, failure) => {
     world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
@@ -75,10 +131,33 @@ describe('orders at eSIM Access', () => {
     });
   });
 
-  it.each(['000001', '999999', '310999'])('answered with %s are not taken for rejected', async (code) => {
-    world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
-    await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
-  });
+  it.each([
+    ['900001', 1_000],
+    ['000101', 60_000],
+    ['000102', 60_000],
+    ['000103', 60_000],
+    ['000104', 60_000],
+    ['101001', 60_000],
+    ['101002', 60_000],
+    ['101003', 60_000],
+    ['101099', 60_000],
+  ])(
+    'answered with %s certainly had no effect and are tried again after %i ms',
+    async (code, retryAfterMs) => {
+      world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
+      const refused = place(world.provider, newOrder(world));
+      await expect(refused).rejects.toBeInstanceOf(ProviderUnavailable);
+      await expect(refused).rejects.toMatchObject({ retryAfterMs });
+    },
+  );
+
+  it.each(['000001', '200010', '310272', '999999', '310999'])(
+    'answered with %s are not taken for rejected',
+    async (code) => {
+      world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
+      await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    },
+  );
 
   it('are rejected as price_changed when the price has risen since they were accepted', async () => {
     world.simulator.control({ price: { packageCode: 'PDE1D7', price: 6_100 } });

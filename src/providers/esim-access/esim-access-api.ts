@@ -10,7 +10,7 @@ import {
   type UpstreamPurpose,
   valueAt,
 } from '../upstream/index.js';
-import { CODES, EsimAccessRefusal, isMisconfiguration } from './refusal.js';
+import { CODES, EsimAccessRefusal, meaningOf } from './refusal.js';
 import { type EsimAccessCredentials, signedHeaders } from './request-signature.js';
 
 export const ESIM_ACCESS = 'esim_access';
@@ -59,10 +59,11 @@ export class EsimAccessApi {
   }
 
   private errorOf(code: string, operation: string): Error {
-    if (code === CODES.busy) return new ProviderUnavailable(RETRY_BUSY_MS);
+    const meaning = meaningOf(code);
+    if (meaning.retryable && meaning.because === 'busy') return new ProviderUnavailable(RETRY_BUSY_MS);
+    if (meaning.retryable && meaning.because === 'setup') return this.misconfigured(code, operation);
     // A server error says nothing about how far it came.
     if (code === CODES.server) return new ProviderOutcomeUnknown(new Error(code));
-    if (isMisconfiguration(code)) return this.misconfigured(code, operation);
     if (code === CODES.insufficientBalance) {
       // Worth an alert: no order goes through until the account is filled.
       this.logger.error({ event: 'upstream.funds_exhausted', provider: ESIM_ACCESS, operation });

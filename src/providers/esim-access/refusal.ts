@@ -19,35 +19,79 @@ export const CODES = {
   unknownEsim: '310403',
 } as const;
 
-/** Header, method, body form, signature, address, clock: nothing that an order could be blamed for. */
-export function isMisconfiguration(code: string): boolean {
-  return /^(1010\d\d|00010[1-4])$/.test(code);
-}
+/**
+ * What an error code means for what was asked.
+ *
+ * Retryable: `busy` and `setup` certainly had no effect, the one passes by itself, the other when somebody mends our
+ * address, key or clock; `unfinished` is still worked on; `unsaid` may have had an effect, so it is asked for by its
+ * reference before anything else (D19). Not retryable: the order or top-up ends with this failure (D22).
+ */
+export type ErrorMeaning =
+  | { readonly retryable: true; readonly because: 'busy' | 'setup' | 'unfinished' | 'unsaid' }
+  | { readonly retryable: false; readonly failure: ProviderFailure };
 
-const FAILURES: Readonly<Record<string, readonly [FailureCode, string]>> = {
-  // Our operator's account is empty: no fault of the partner's wallet.
-  [CODES.insufficientBalance]: ['provider_unavailable', 'The upstream cannot provision now.'],
-  '200011': ['package_unavailable', 'The package is out of stock.'],
-  '310241': ['package_unavailable', 'The package is no longer sold.'],
-  '310243': ['package_unavailable', 'The package is no longer sold.'],
-  '200005': ['price_changed', 'The upstream price has changed.'],
-  '200006': ['price_changed', 'The upstream price has changed.'],
-  '000105': ['provider_rejected', 'The upstream did not accept the request.'],
-  '000106': ['provider_rejected', 'The upstream did not accept the request.'],
-  '000107': ['provider_rejected', 'The upstream did not accept the request.'],
-  '200008': ['provider_rejected', 'The upstream did not accept the request.'],
-  [CODES.wrongStatus]: ['provider_rejected', 'The upstream does not allow this in the present status.'],
-  [CODES.abnormalStatus]: ['provider_rejected', 'The upstream does not allow this in the present status.'],
-  [CODES.unknownEsim]: ['provider_rejected', 'The upstream does not know the eSIM.'],
-  '310201': ['provider_rejected', 'The upstream does not know what was asked for.'],
-  '310211': ['provider_rejected', 'The upstream does not know what was asked for.'],
-  '310221': ['provider_rejected', 'The upstream does not know what was asked for.'],
-  '310231': ['provider_rejected', 'The upstream does not know what was asked for.'],
-  '310251': ['provider_rejected', 'The upstream does not know what was asked for.'],
+const BUSY: ErrorMeaning = { retryable: true, because: 'busy' };
+/** Header, method, body form, signature, address, clock: nothing that an order could be blamed for. */
+const SETUP: ErrorMeaning = { retryable: true, because: 'setup' };
+const UNFINISHED: ErrorMeaning = { retryable: true, because: 'unfinished' };
+const UNSAID: ErrorMeaning = { retryable: true, because: 'unsaid' };
+
+const OUT_OF_STOCK = ends('package_unavailable', 'The package is out of stock.');
+const NO_LONGER_SOLD = ends('package_unavailable', 'The package is no longer sold.');
+const PRICE_MOVED = ends('price_changed', 'The upstream price has changed.');
+const NOT_ACCEPTED = ends('provider_rejected', 'The upstream did not accept the request.');
+const WRONG_STATUS = ends('provider_rejected', 'The upstream does not allow this in the present status.');
+const UNKNOWN_ESIM = ends('provider_rejected', 'The upstream does not know the eSIM.');
+const UNKNOWN_THING = ends('provider_rejected', 'The upstream does not know what was asked for.');
+/** Our operator's account is empty: no fault of the partner's wallet. */
+const FUNDS_EXHAUSTED = ends('provider_unavailable', 'The upstream cannot provision now.');
+
+/** Every code of the contract (esim.md, 3.1). */
+const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
+  [CODES.server]: UNSAID,
+  '000101': SETUP,
+  '000102': SETUP,
+  '000103': SETUP,
+  '000104': SETUP,
+  '000105': NOT_ACCEPTED,
+  '000106': NOT_ACCEPTED,
+  '000107': NOT_ACCEPTED,
+  '101001': SETUP,
+  '101002': SETUP,
+  '101003': SETUP,
+  [CODES.wrongStatus]: WRONG_STATUS,
+  '200005': PRICE_MOVED,
+  '200006': PRICE_MOVED,
+  [CODES.insufficientBalance]: FUNDS_EXHAUSTED,
+  '200008': NOT_ACCEPTED,
+  [CODES.abnormalStatus]: WRONG_STATUS,
+  [CODES.allocating]: UNFINISHED,
+  '200011': OUT_OF_STOCK,
+  '310201': UNKNOWN_THING,
+  '310211': UNKNOWN_THING,
+  '310221': UNKNOWN_THING,
+  '310231': UNKNOWN_THING,
+  '310241': NO_LONGER_SOLD,
+  '310243': NO_LONGER_SOLD,
+  '310251': UNKNOWN_THING,
+  // Answers look-ups by number only, and may be the read lag: never an end.
+  [CODES.unknownOrder]: UNSAID,
+  [CODES.unknownEsim]: UNKNOWN_ESIM,
+  [CODES.busy]: BUSY,
 };
 
-/** What a code means for an order or top-up; null for a code that does not say for certain that it was refused. */
+/** A code that the contract does not know says nothing of what happened. */
+export function meaningOf(code: string): ErrorMeaning {
+  if (Object.hasOwn(MEANINGS, code)) return MEANINGS[code]!;
+  return code.startsWith('1010') ? SETUP : UNSAID;
+}
+
+/** The failure that a code is for an order or top-up; null for one that does not say for certain that it ended. */
 export function failureOf(code: string): ProviderFailure | null {
-  const found = Object.hasOwn(FAILURES, code) ? FAILURES[code] : undefined;
-  return found ? { code: found[0], reason: found[1] } : null;
+  const meaning = meaningOf(code);
+  return meaning.retryable ? null : meaning.failure;
+}
+
+function ends(code: FailureCode, reason: string): ErrorMeaning {
+  return { retryable: false, failure: { code, reason } };
 }
