@@ -1,32 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { sql, type Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { HurryRows, InjectWakeUps, WakeUps } from '../infra/queue/index.js';
 import { ORDER_WAKE_UPS } from './order-queue.js';
 
-export interface HurriedReferences {
-  readonly provider: string;
-  readonly references: readonly string[];
-  /** Not sooner than this after the last look. */
-  readonly restMs: number;
-}
-
-/** Makes open orders due now, because their upstream says that something happened: only a look, no belief. */
+/** Makes open orders due now, because their upstream says that something happened. */
 @Injectable()
-export class HurryOrders {
-  constructor(@InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps) {}
-
-  /** Orders that are ended, unknown or another provider's stay as they are. */
-  async execute(tx: Tx, { provider, references, restMs }: HurriedReferences): Promise<void> {
-    const { rows } = await sql<{ partner_id: string; next_attempt_at: Date }>(
-      tx.manager,
-      `UPDATE orders o SET next_attempt_at = due.at
-       FROM (SELECT id, greatest(now(), updated_at + $3 * interval '1 millisecond') AS at FROM orders
-             WHERE provider = $1 AND provider_reference = ANY($2::text[])
-             ORDER BY id FOR UPDATE) AS due
-       WHERE o.id = due.id AND o.next_attempt_at > due.at
-       RETURNING o.partner_id, o.next_attempt_at`,
-      [provider, references, restMs],
-    );
-    tx.afterCommit(() => rows.forEach((row) => this.wakeUps.requestAt(row.partner_id, row.next_attempt_at)));
+export class HurryOrders extends HurryRows {
+  constructor(@InjectWakeUps(ORDER_WAKE_UPS) wakeUps: WakeUps) {
+    super('orders', wakeUps);
   }
 }

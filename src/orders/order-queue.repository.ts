@@ -3,6 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql } from '../infra/database/index.js';
+import { LeasedRows } from '../infra/queue/index.js';
 import { OrderEntity } from './order.entity.js';
 
 /** The right to work on an order: void when the lease lapsed and another worker took it with a higher fence. */
@@ -15,22 +16,31 @@ export interface OrderLease {
 export interface ClaimedOrder extends OrderLease {
   /** No placement of it has ever left; the claim itself has noted that one may leave now. */
   readonly neverPlaced: boolean;
+  /** A time of `performance.now()` before the claim's note was written. */
+  readonly notedAfter: number;
+}
+
+/** The answer to who asks to place an order again. */
+export interface PlacementTurn {
+  /** Milliseconds that are still to wait; 0 when it is noted and may leave now. */
+  readonly waitMs: number;
+  /** A time of `performance.now()` before the note was written. */
+  readonly notedAfter: number;
 }
 
 /** SQL of the worker's queue in `orders`. Due times and leases are the database's (D40). */
 @Injectable()
-export class OrderQueueRepository {
-  private readonly leaseMs: number;
-
+export class OrderQueueRepository extends LeasedRows<OrderLease> {
   constructor(
-    @InjectEntityManager() private readonly manager: EntityManager,
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'leaseMs'>,
+    @InjectEntityManager() manager: EntityManager,
+    @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    this.leaseMs = config.leaseMs;
+    super(manager, { table: 'orders', leaseMs, idOf: (lease) => lease.orderId });
   }
 
   /** Leases up to `slots` due orders of a partner, oldest due first; pending ones become processing. */
   async claim(partnerId: string, slots: number): Promise<readonly ClaimedOrder[]> {
+    const notedAfter = performance.now();
     const { rows } = await sql<{ id: string; fence: string; never_placed: boolean }>(
       this.manager,
       `UPDATE orders o
@@ -52,47 +62,12 @@ export class OrderQueueRepository {
       orderId: row.id,
       fence: Number(row.fence),
       neverPlaced: row.never_placed,
+      notedAfter,
     }));
   }
 
   async getById(id: string): Promise<OrderEntity> {
     return this.manager.findOneByOrFail(OrderEntity, { id });
-  }
-
-  /**
-   * When the partner's next order is due. Leased ones do not count: whoever holds the lease looks again at its end,
-   * and the sweep finds the lease of a dead worker.
-   */
-  async nextDueAt(partnerId: string): Promise<Date | null> {
-    const { rows } = await sql<{ at: Date | null }>(
-      this.manager,
-      `SELECT min(next_attempt_at) AS at FROM orders
-       WHERE partner_id = $1 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())`,
-      [partnerId],
-    );
-    return rows[0]?.at ?? null;
-  }
-
-  /** Partners that have something due and nobody at it: their wake-up was lost (D1). */
-  async listLanesDue(limit: number): Promise<readonly string[]> {
-    const { rows } = await sql<{ partner_id: string }>(
-      this.manager,
-      `SELECT DISTINCT partner_id FROM orders
-       WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now()) LIMIT $1`,
-      [limit],
-    );
-    return rows.map((row) => row.partner_id);
-  }
-
-  /** Extends leases that are still ours. */
-  async renew(leases: readonly OrderLease[]): Promise<void> {
-    await sql(
-      this.manager,
-      `UPDATE orders o SET lease_until = now() + $3 * interval '1 millisecond'
-       FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS l (id, fence) ORDER BY id) AS l
-       WHERE o.id = l.id AND o.fence = l.fence AND o.lease_until IS NOT NULL`,
-      [leases.map((lease) => lease.orderId), leases.map((lease) => lease.fence), this.leaseMs],
-    );
   }
 
   /** Gives the order back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
@@ -108,9 +83,10 @@ export class OrderQueueRepository {
 
   /**
    * Notes that a placement leaves again, provided that the last one is longer ago than the upstream's read lag.
-   * Answers the milliseconds that are still to wait, 0 when it may leave; null when the lease is void.
+   * Null when the lease is void.
    */
-  async placeAgain(lease: OrderLease, readLagMs: number): Promise<number | null> {
+  async placeAgain(lease: OrderLease, readLagMs: number): Promise<PlacementTurn | null> {
+    const notedAfter = performance.now();
     const { rows } = await sql<{ wait_ms: number }>(
       this.manager,
       `WITH own AS (
@@ -122,7 +98,7 @@ export class OrderQueueRepository {
        SELECT greatest(0, ceil(extract(epoch FROM free_at - now()) * 1000))::int AS wait_ms FROM own`,
       [lease.orderId, lease.fence, readLagMs],
     );
-    return rows[0]?.wait_ms ?? null;
+    return rows[0] ? { waitMs: rows[0].wait_ms, notedAfter } : null;
   }
 
   /** The placement may have taken effect at any time until now: its read lag begins only here. */

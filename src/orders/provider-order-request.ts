@@ -1,18 +1,14 @@
-import type { ProviderOrderRequest } from '../providers/index.js';
+import { type ProviderOrderRequest, unitCostOf } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
 
 /** The order as every upstream call about it names it: fixed at acceptance (D19). */
 export function toProviderRequest(order: OrderEntity): ProviderOrderRequest {
-  const { unitCostMicros, unitCostCurrency } = order;
   return {
     reference: order.providerReference,
     packageId: order.packageId,
     upstreamPackageId: order.upstreamPackageId,
     quantity: order.quantity,
-    unitCost:
-      unitCostMicros === null || unitCostCurrency === null
-        ? null
-        : { micros: unitCostMicros, currency: unitCostCurrency },
+    unitCost: unitCostOf(order),
     acceptedAt: order.createdAt,
   };
 }

@@ -228,23 +228,3 @@ export interface Wholesaler extends EsimProvider {
   /** Never throws; what cannot be understood gives no hint. */
   hintsOf(callbackBody: unknown): readonly UpstreamHint[];
 }
-
-/** Runs one upstream call under the provider's deadline. @throws ProviderOutcomeUnknown when it passes. */
-export async function callProvider<T>(
-  provider: EsimProvider,
-  call: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      reject(new ProviderOutcomeUnknown());
-      controller.abort();
-    }, provider.timeoutMs);
-  });
-  try {
-    return await Promise.race([call(controller.signal), deadline]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,5 +1,5 @@
+export { callProvider } from './call-provider.js';
 export {
-  callProvider,
   type EsimProvider,
   FAILURE_CODES,
   type FailureCode,
@@ -24,3 +24,5 @@ export {
 export { ProviderRegistry } from './provider-registry.js';
 export { type ProviderHealth, ProviderHealthRepository } from './upstream/index.js';
 export { ProvidersModule } from './providers.module.js';
+export { retryDelayMs } from './retry-delay.js';
+export { unitCostOf } from './unit-cost.js';

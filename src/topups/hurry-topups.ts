@@ -1,32 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { sql, type Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { HurryRows, InjectWakeUps, WakeUps } from '../infra/queue/index.js';
 import { TOPUP_WAKE_UPS } from './topup-queue.js';
 
-export interface HurriedReferences {
-  readonly provider: string;
-  readonly references: readonly string[];
-  /** Not sooner than this after the last look. */
-  readonly restMs: number;
-}
-
-/** Makes open top-ups due now, because their upstream says that something happened: only a look, no belief. */
+/** Makes open top-ups due now, because their upstream says that something happened. */
 @Injectable()
-export class HurryTopups {
-  constructor(@InjectWakeUps(TOPUP_WAKE_UPS) private readonly wakeUps: WakeUps) {}
-
-  /** Top-ups that are ended, unknown or another provider's stay as they are. */
-  async execute(tx: Tx, { provider, references, restMs }: HurriedReferences): Promise<void> {
-    const { rows } = await sql<{ partner_id: string; next_attempt_at: Date }>(
-      tx.manager,
-      `UPDATE topups t SET next_attempt_at = due.at
-       FROM (SELECT id, greatest(now(), updated_at + $3 * interval '1 millisecond') AS at FROM topups
-             WHERE provider = $1 AND provider_reference = ANY($2::text[])
-             ORDER BY id FOR UPDATE) AS due
-       WHERE t.id = due.id AND t.next_attempt_at > due.at
-       RETURNING t.partner_id, t.next_attempt_at`,
-      [provider, references, restMs],
-    );
-    tx.afterCommit(() => rows.forEach((row) => this.wakeUps.requestAt(row.partner_id, row.next_attempt_at)));
+export class HurryTopups extends HurryRows {
+  constructor(@InjectWakeUps(TOPUP_WAKE_UPS) wakeUps: WakeUps) {
+    super('topups', wakeUps);
   }
 }

@@ -3,6 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
+import { LeasedRows } from '../infra/queue/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { TopupEntity } from './topup.entity.js';
 import { statusesBefore, type TopupStatus } from './topup-state.js';
@@ -15,14 +16,12 @@ export interface TopupLease {
 
 /** SQL of the worker's side of `topups`. Due times and leases are the database's (D40). */
 @Injectable()
-export class TopupQueueRepository {
-  private readonly leaseMs: number;
-
+export class TopupQueueRepository extends LeasedRows<TopupLease> {
   constructor(
-    @InjectEntityManager() private readonly manager: EntityManager,
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'leaseMs'>,
+    @InjectEntityManager() manager: EntityManager,
+    @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    this.leaseMs = config.leaseMs;
+    super(manager, { table: 'topups', leaseMs, idOf: (lease) => lease.topupId });
   }
 
   /** Leases up to `slots` due top-ups of a partner, oldest due first; pending ones become processing. */
@@ -49,42 +48,6 @@ export class TopupQueueRepository {
     return this.manager.findOneByOrFail(TopupEntity, { id });
   }
 
-  /**
-   * When the partner's next top-up is due. Leased ones do not count: whoever holds the lease looks again at its end,
-   * and the sweep finds the lease of a dead worker.
-   */
-  async nextDueAt(partnerId: string): Promise<Date | null> {
-    const { rows } = await sql<{ at: Date | null }>(
-      this.manager,
-      `SELECT min(next_attempt_at) AS at FROM topups
-       WHERE partner_id = $1 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())`,
-      [partnerId],
-    );
-    return rows[0]?.at ?? null;
-  }
-
-  /** Partners that have something due and nobody at it: their wake-up was lost (D1). */
-  async listLanesDue(limit: number): Promise<readonly string[]> {
-    const { rows } = await sql<{ partner_id: string }>(
-      this.manager,
-      `SELECT DISTINCT partner_id FROM topups
-       WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now()) LIMIT $1`,
-      [limit],
-    );
-    return rows.map((row) => row.partner_id);
-  }
-
-  /** Extends leases that are still ours. */
-  async renew(leases: readonly TopupLease[]): Promise<void> {
-    await sql(
-      this.manager,
-      `UPDATE topups t SET lease_until = now() + $3 * interval '1 millisecond'
-       FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS l (id, fence) ORDER BY id) AS l
-       WHERE t.id = l.id AND t.fence = l.fence AND t.lease_until IS NOT NULL`,
-      [leases.map((lease) => lease.topupId), leases.map((lease) => lease.fence), this.leaseMs],
-    );
-  }
-
   /** Gives the top-up back, to be looked at after `delayMs`. */
   async postpone(lease: TopupLease, delayMs: number): Promise<void> {
     await sql(
@@ -95,15 +58,19 @@ export class TopupQueueRepository {
     );
   }
 
-  /** Notes that a placement is about to leave. False when the lease is void: then nothing may leave. */
-  async recordPlacement(lease: TopupLease): Promise<boolean> {
+  /**
+   * Notes that a placement is about to leave, and answers a time of `performance.now()` before the note was written.
+   * Null when the lease is void: then nothing may leave.
+   */
+  async recordPlacement(lease: TopupLease): Promise<number | null> {
+    const notedAfter = performance.now();
     const { affected } = await sql(
       this.manager,
       `UPDATE topups SET upstream_placed_at = now(), updated_at = now()
        WHERE id = $1 AND fence = $2 AND status = 'processing'`,
       [lease.topupId, lease.fence],
     );
-    return affected === 1;
+    return affected === 1 ? notedAfter : null;
   }
 
   /** The placement may have taken effect at any time until now: its read lag begins only here. */

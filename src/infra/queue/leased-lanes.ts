@@ -26,11 +26,15 @@ export interface LeasedLanesOptions<Lease> {
   readonly totalSlots: number;
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
+  /** The time of a process's whole stop. */
+  readonly shutdownTimeoutMs: number;
   readonly logger: Logger;
   /** Does one item and records its outcome. What it throws is logged; the lease then lapses. */
   perform(lease: Lease): Promise<void>;
 }
 
+/** The part of a stop's time that items under way may still take. */
+const DRAIN_SHARE = 0.75;
 const LANES_PER_SWEEP = 500;
 /** What is due and was not claimed is locked by somebody for a moment: no hot loop. */
 const SHORTEST_WAIT_MS = 25;
@@ -41,6 +45,7 @@ export class LeasedLanes<Lease> {
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
   private readonly held = new Set<Lease>();
+  private stopping: Promise<void> | null = null;
 
   constructor(private readonly options: LeasedLanesOptions<Lease>) {
     const { name, table, wakeUps, logger, slotsPerLane, totalSlots, sweepIntervalMs, leaseMs } = options;
@@ -78,20 +83,26 @@ export class LeasedLanes<Lease> {
   }
 
   /**
-   * Claims nothing more and waits up to `limitMs` for what is under way, its leases kept alive until then. What an
-   * upstream has not answered by then is left: its lease lapses and it is asked for by its reference.
+   * Claims nothing more and waits for what is under way, up to its share of the stop's time, its leases kept alive
+   * until then. What an upstream has not answered by then is left: its lease lapses and it is asked for by its
+   * reference. Every call answers the same stop: Nest waits for hooks one by one, so it is begun in `onModuleDestroy`,
+   * where every drain of the process begins, and awaited in `beforeApplicationShutdown`.
    */
-  async stop(limitMs: number): Promise<void> {
-    const ended = this.runner.stop();
-    await this.sweeper.stop();
-    if (!(await endsWithin(ended, limitMs))) {
-      this.options.logger.warn({ event: `${this.options.name}.left`, count: this.held.size }, 'stopping');
-    }
-    await this.heartbeat.stop();
+  stop(): Promise<void> {
+    return (this.stopping ??= this.drain());
   }
 
   wake(lane: string): void {
     this.runner.wake(lane);
+  }
+
+  private async drain(): Promise<void> {
+    const ended = this.runner.stop();
+    await this.sweeper.stop();
+    if (!(await endsWithin(ended, this.options.shutdownTimeoutMs * DRAIN_SHARE))) {
+      this.options.logger.warn({ event: `${this.options.name}.left`, count: this.held.size }, 'stopping');
+    }
+    await this.heartbeat.stop();
   }
 
   private async claim(lane: string, slots: number): Promise<readonly Lease[]> {

@@ -8,12 +8,18 @@ import {
   type ProviderOrderState,
   ProviderRegistry,
   ProviderUnavailable,
+  retryDelayMs,
 } from '../../providers/index.js';
 import { EndOrder, type Provisioned } from '../end-order.js';
 import type { OrderEntity } from '../order.entity.js';
 import { type ClaimedOrder, OrderQueueRepository } from '../order-queue.repository.js';
 import { toProviderRequest } from '../provider-order-request.js';
-import { retryDelayMs } from './retry-delay.js';
+
+interface NotedPlacement {
+  readonly placement: Placement;
+  /** A time of `performance.now()` before its note was written: it leaves within the timeout from then, or never. */
+  readonly notedAfter: number;
+}
 
 /**
  * Takes a processing order to its end: upstream calls outside any transaction, then one transaction with the
@@ -33,7 +39,7 @@ export class FulfilOrder {
   async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<void> {
     const provider = this.providers.getByName(order.provider);
     const result = claimed.neverPlaced
-      ? await this.place(provider, claimed, order, 'first')
+      ? await this.place(provider, claimed, order, { placement: 'first', notedAfter: claimed.notedAfter })
       : await this.findOrPlace(provider, claimed, order);
     if (result) await this.record(claimed, order, result);
   }
@@ -48,11 +54,13 @@ export class FulfilOrder {
       provider.findOrder(toProviderRequest(order), signal),
     );
     if (found) return found;
-    const waitMs = await this.queue.placeAgain(claimed, provider.readLagMs);
-    if (waitMs === null) return null;
-    if (waitMs === 0) return this.place(provider, claimed, order, 'again');
+    const turn = await this.queue.placeAgain(claimed, provider.readLagMs);
+    if (turn === null) return null;
+    if (turn.waitMs === 0) {
+      return this.place(provider, claimed, order, { placement: 'again', notedAfter: turn.notedAfter });
+    }
     // It may turn up before the whole lag is over.
-    await this.queue.postpone(claimed, Math.min(waitMs, retryDelayMs(order.upstreamAttempts)));
+    await this.queue.postpone(claimed, Math.min(turn.waitMs, retryDelayMs(order.upstreamAttempts)));
     return null;
   }
 
@@ -60,11 +68,15 @@ export class FulfilOrder {
     provider: EsimProvider,
     claimed: ClaimedOrder,
     order: OrderEntity,
-    placement: Placement,
+    { placement, notedAfter }: NotedPlacement,
   ): Promise<ProviderOrderState> {
     try {
       const request = toProviderRequest(order);
-      return await callProvider(provider, (signal) => provider.placeOrder(request, placement, signal));
+      return await callProvider(
+        provider,
+        (signal) => provider.placeOrder(request, placement, signal),
+        notedAfter,
+      );
     } catch (error) {
       if (!(error instanceof ProviderUnavailable)) await this.queue.prolongPlacement(claimed);
       else if (placement === 'first') await this.queue.forgetPlacement(claimed);

@@ -55,11 +55,6 @@ export function integerAt(object: AnswerObject, key: string): number {
   return value as number;
 }
 
-/** Null when missing or null. @throws UpstreamAnswerInvalid for anything else than a safe integer */
-export function integerOrNullAt(object: AnswerObject, key: string): number | null {
-  return orNull(object, key, integerAt);
-}
-
 /** A safe integer of zero or more: an amount, a count. @throws UpstreamAnswerInvalid */
 export function countAt(object: AnswerObject, key: string): number {
   const value = integerAt(object, key);

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import { Agent, request as send, type Dispatcher } from 'undici';
+import { deadlineOf } from '../call-provider.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
 import { failureCode, isBeforeSending } from './connection-failure.js';
+import { isTooLate, leavingBy, TooLateToLeave } from './departure.js';
 import type { UpstreamHealth } from './provider-health.repository.js';
 import { readJsonBody, type ReadBody } from './upstream-answer.js';
 import type { UpstreamPace, UpstreamPurpose } from './upstream-pace.js';
@@ -40,6 +42,12 @@ export interface UpstreamAnswer {
   readonly json: unknown;
 }
 
+/** The end of one call, and the time by `performance.now()` after which it may not begin. */
+interface CallLimits {
+  readonly signal: AbortSignal;
+  readonly leavesBy: number;
+}
+
 const MAX_ANSWER_BYTES = 8_388_608;
 const RETRY_CONNECTION_MS = 1_000;
 
@@ -65,18 +73,23 @@ export class UpstreamClient {
   }
 
   /**
-   * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection.
+   * Leaves before the deadline of its signal and within `timeoutMs`, or not at all, however long the process was
+   * frozen while it waited for its slot or its connection.
+   * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection, too late.
    * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
    */
   async request(request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { breaker, provider, pace, timeoutMs } = this.options;
     const permit = breaker.admit();
     if (!permit) throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
+    const leavesBy = Math.min(deadlineOf(request.signal), performance.now() + timeoutMs);
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
     try {
       await pace.waitForSlot(provider, request.purpose, timeoutMs / 2, signal);
       if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
-      return await this.exchange(request, signal, permit);
+      // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
+      if (isTooLate(leavesBy)) throw new TooLateToLeave();
+      return await this.exchange(request, { signal, leavesBy }, permit);
     } finally {
       permit.released();
     }
@@ -89,14 +102,14 @@ export class UpstreamClient {
 
   private async exchange(
     request: UpstreamRequest,
-    signal: AbortSignal,
+    limits: CallLimits,
     permit: CircuitPermit,
   ): Promise<UpstreamAnswer> {
     const startedAt = performance.now();
     let status: number | null = null;
     let code: string | null = null;
     try {
-      const answer = await this.send(request, signal);
+      const answer = await this.send(request, limits);
       status = answer.statusCode;
       const body = await readJsonBody(answer.body, this.maxAnswerBytes);
       code = faultOf(status, body);
@@ -109,10 +122,10 @@ export class UpstreamClient {
     }
   }
 
-  private send(request: UpstreamRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  private send(request: UpstreamRequest, { signal, leavesBy }: CallLimits): Promise<Dispatcher.ResponseData> {
     const headers = typeof request.headers === 'function' ? request.headers() : request.headers;
     return send(this.baseUrl + request.path, {
-      dispatcher: this.agent,
+      dispatcher: this.agent.compose(leavingBy(leavesBy)),
       method: request.method,
       headers: { accept: 'application/json', ...headers },
       body: request.body ?? null,
@@ -154,7 +167,7 @@ function faultOf(status: number, body: ReadBody): string | null {
 }
 
 function asProviderError(error: unknown): Error {
-  if (error instanceof ProviderOutcomeUnknown) return error;
+  if (error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable) return error;
   return isBeforeSending(error)
     ? new ProviderUnavailable(RETRY_CONNECTION_MS, error)
     : new ProviderOutcomeUnknown(error);

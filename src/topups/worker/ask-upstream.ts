@@ -8,6 +8,7 @@ import {
   type ProviderTopupRequest,
   type ProviderTopupState,
   ProviderUnavailable,
+  unitCostOf,
 } from '../../providers/index.js';
 import type { TopupEntity } from '../topup.entity.js';
 import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
@@ -46,9 +47,14 @@ export class AskUpstream {
     request: ProviderTopupRequest,
     placement: Placement,
   ): Promise<ProviderTopupState | null> {
-    if (!(await this.queue.recordPlacement(lease))) return null;
+    const notedAfter = await this.queue.recordPlacement(lease);
+    if (notedAfter === null) return null;
     try {
-      return await callProvider(provider, (signal) => provider.placeTopup(request, placement, signal));
+      return await callProvider(
+        provider,
+        (signal) => provider.placeTopup(request, placement, signal),
+        notedAfter,
+      );
     } catch (error) {
       if (error instanceof ProviderUnavailable) await this.queue.undoPlacement(lease, topup.upstreamPlacedAt);
       else await this.queue.prolongPlacement(lease);
@@ -58,13 +64,12 @@ export class AskUpstream {
 }
 
 function toRequest(topup: TopupEntity, esim: EsimEntity): ProviderTopupRequest {
-  const { unitCostMicros: micros, unitCostCurrency: currency } = topup;
   return {
     reference: topup.providerReference,
     esim: { providerEsimId: esim.providerEsimId, iccid: esim.iccid, issuedAt: esim.createdAt },
     packageId: topup.packageId,
     upstreamPackageId: topup.upstreamPackageId,
-    unitCost: micros === null || currency === null ? null : { micros, currency },
+    unitCost: unitCostOf(topup),
     acceptedAt: topup.createdAt,
   };
 }

@@ -9,25 +9,17 @@ import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { InjectWakeUps, LeasedLanes, WakeUps } from '../../infra/queue/index.js';
-import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../providers/index.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
 import { TOPUP_WAKE_UPS } from '../topup-queue.js';
 import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
 import { FulfilTopup } from './fulfil-topup.js';
 
-/** The part of a stop's time that calls under way may still take. */
-const DRAIN_SHARE = 0.75;
 /** Top-ups under way at once in one worker process, over all partners. */
 const TOTAL_SLOTS = 64;
-const FIRST_RETRY_MS = 500;
-const LAST_RETRY_MS = 30_000;
-/** An upstream may name any time; a top-up is not forgotten for longer than this. */
-const LONGEST_WAIT_MS = 60_000;
 
 /** Works off the top-ups that are due, partner by partner; each partner has its own slots (D27, Fairness). */
 @Injectable()
 export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
-  private readonly drainMs: number;
-  private drained: Promise<void> = Promise.resolve();
   private readonly lanes: LeasedLanes<TopupLease>;
 
   constructor(
@@ -38,7 +30,6 @@ export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, Befo
     config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.drainMs = config.shutdownTimeoutMs * DRAIN_SHARE;
     this.lanes = new LeasedLanes({
       name: 'topups',
       table: queue,
@@ -47,6 +38,7 @@ export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, Befo
       totalSlots: TOTAL_SLOTS,
       sweepIntervalMs: config.sweepIntervalMs,
       leaseMs: config.leaseMs,
+      shutdownTimeoutMs: config.shutdownTimeoutMs,
       logger,
       perform: (lease) => this.perform(lease),
     });
@@ -56,13 +48,12 @@ export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, Befo
     this.lanes.start();
   }
 
-  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
   onModuleDestroy(): void {
-    this.drained = this.lanes.stop(this.drainMs);
+    void this.lanes.stop();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.drained;
+    await this.lanes.stop();
   }
 
   wake(lane: string): void {
@@ -83,11 +74,4 @@ export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, Befo
       await this.queue.postpone(lease, retryDelayMs(topup.attempts, error));
     }
   }
-}
-
-function retryDelayMs(attempts: number, error: unknown): number {
-  if (error instanceof ProviderUnavailable) {
-    return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_RETRY_MS, error.retryAfterMs));
-  }
-  return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
 }

@@ -1,0 +1,47 @@
+import { type EsimProvider, ProviderOutcomeUnknown, ProviderUnavailable } from './esim-provider.js';
+
+const deadlines = new WeakMap<AbortSignal, number>();
+
+/**
+ * The time, by `performance.now()`, after which nothing may leave under a signal of `callProvider`; Infinity for any
+ * other, also for one that is made from it. The abort alone cannot promise that: when a frozen process wakes up, what
+ * a call has waited for (a slot, a connection) may be handled before the timer that would abort it. So whoever sends
+ * compares the clock in the same step.
+ */
+export function deadlineOf(signal: AbortSignal): number {
+  return deadlines.get(signal) ?? Infinity;
+}
+
+/** Told to whoever is too late to begin a call. */
+const RETRY_LATE_MS = 1_000;
+
+/**
+ * Runs one upstream call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
+ * placement's is that before its note was written: it leaves within the timeout after its note, or not at all, so that
+ * whoever waits for the read lag after the note sees it (D19), however long this process was frozen in between.
+ * @throws ProviderUnavailable when the deadline passed before the call began: nothing has left
+ * @throws ProviderOutcomeUnknown when it passes during the call
+ */
+export async function callProvider<T>(
+  provider: EsimProvider,
+  call: (signal: AbortSignal) => Promise<T>,
+  since: number = performance.now(),
+): Promise<T> {
+  const deadlineAt = since + provider.timeoutMs;
+  const leftMs = deadlineAt - performance.now();
+  if (leftMs <= 0) throw new ProviderUnavailable(RETRY_LATE_MS);
+  const controller = new AbortController();
+  deadlines.set(controller.signal, deadlineAt);
+  let timer: NodeJS.Timeout | undefined;
+  const deadline = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new ProviderOutcomeUnknown());
+      controller.abort();
+    }, leftMs);
+  });
+  try {
+    return await Promise.race([call(controller.signal), deadline]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createTestDatabase,
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+import { RoleChild } from '../harness/role-child.js';
+import { expectBooksInOrder } from './books.js';
+import { HeldNotes } from './held-notes.js';
+import { buy, type Buyer, esimIdsOf, FAST, LiveShop, order, settled, topUp } from './shop.js';
+import { ZenditUpstream } from './zendit-upstream.js';
+
+/** As production demands it: the read lag is not shorter than the timeout. */
+const TIMING = { LEASE_MS: '500', PROVIDER_TIMEOUT_MS: '1200', PROVIDER_READ_LAG_MS: '1200' };
+
+let upstream: ZenditUpstream;
+let database: TestDatabase;
+let api: TestService;
+let shop: LiveShop;
+let buyer: Buyer;
+let frozen: RoleChild;
+let awake: RoleChild | null = null;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  [upstream, database] = await Promise.all([ZenditUpstream.start(), createTestDatabase()]);
+  env = { ...FAST, ...TIMING, ...upstream.settings(upstream.url) };
+  const [office, receiver] = await Promise.all([
+    startTestService({ role: 'admin', database, env }),
+    startReceiver(),
+  ]);
+  [api, frozen] = await Promise.all([
+    startTestService({ role: 'api', database, env }),
+    RoleChild.start({ role: 'worker', database, env }),
+  ]);
+  shop = new LiveShop(database, office, receiver, [upstream], (key) => api.partnerApi(key));
+  buyer = await shop.buyer(100_000);
+  await eventually('the catalogue is there', async () => {
+    return (await buyer.api.get(`/v1/catalog/${upstream.packageId}`)).status === 200;
+  });
+});
+
+afterAll(async () => {
+  frozen.thaw();
+  await Promise.all([frozen.kill(), awake?.kill()]);
+  await api.stop();
+  await shop.close();
+});
+
+/** Zendit is asked again only after two seconds; orders and top-ups that wait for that are made due at once. */
+async function soon<T>(work: Promise<T>): Promise<T> {
+  const hurry = (table: string): string =>
+    `UPDATE ${table} SET next_attempt_at = now() WHERE next_attempt_at > now() AND lease_until IS NULL`;
+  const bell = setInterval(() => void database.pool.query(`${hurry('orders')}; ${hurry('topups')}`), 100);
+  try {
+    return await work;
+  } finally {
+    clearInterval(bell);
+  }
+}
+
+describe('a worker that freezes between the note of a placement and its call', () => {
+  it('sends nothing when it wakes up: another worker has bought it meanwhile, once', async () => {
+    const [esimId] = esimIdsOf(await soon(buy(buyer, upstream.packageId)));
+    const notes = await HeldNotes.hold(database);
+    const jobs = [
+      await order(buyer, upstream.packageId),
+      await topUp(buyer, esimId!, upstream.topupPackageId),
+    ];
+    await notes.waiters(jobs.length);
+    frozen.freeze();
+    await notes.release();
+    const before = upstream.arrivals();
+
+    awake = await RoleChild.start({ role: 'worker', database, env });
+    const ends = await soon(Promise.all(jobs.map((job) => settled(buyer, job))));
+    expect(ends.map((end) => end['status'] as string)).toEqual(['issued', 'completed']);
+    expect(upstream.arrivals() - before).toBe(jobs.length);
+    await awake.kill();
+
+    frozen.thaw();
+    // It has read the answers to its notes, which lay there, long before it has bought something new.
+    await soon(buy(buyer, upstream.packageId));
+    expect(upstream.arrivals() - before).toBe(jobs.length + 1);
+    expect(upstream.repeats()).toBe(0);
+    await expectBooksInOrder(shop);
+  });
+});

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { callProvider, type EsimProvider, ProviderUnavailable } from '../../src/providers/index.js';
+import { CircuitBreaker, UpstreamClient, type UpstreamPace } from '../../src/providers/upstream/index.js';
+
+const TIMEOUT_MS = 200;
+
+/** Nothing runs in this thread until then: neither timers nor sockets. */
+function freezeFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+describe('a purchase whose process freezes before it leaves', () => {
+  const taken: string[] = [];
+  const sockets: Socket[] = [];
+  let server: Server;
+  let client: UpstreamClient;
+  let waitForSlot: () => Promise<void>;
+
+  beforeEach(async () => {
+    taken.length = 0;
+    server = createHttpServer((request, response) => {
+      taken.push(`${request.method} ${request.url}`);
+      response.end('{}');
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    waitForSlot = () => Promise.resolve();
+    client = new UpstreamClient({
+      provider: 'w',
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      // Longer than the provider's: the deadline of the placement decides.
+      timeoutMs: 10_000,
+      pace: { waitForSlot: () => waitForSlot() } as unknown as UpstreamPace,
+      breaker: new CircuitBreaker(),
+      logger: pino({ level: 'silent' }),
+    });
+  });
+
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await client.close();
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  function buy(since: number = performance.now(), headers: () => Record<string, string> = () => ({})) {
+    return callProvider(
+      { timeoutMs: TIMEOUT_MS } as EsimProvider,
+      (signal) =>
+        client.request({ method: 'POST', path: '/buy', headers, body: '{}', purpose: 'order', signal }),
+      since,
+    );
+  }
+
+  /** Afterwards a connection is kept, and whatever was written before has arrived. */
+  async function look(): Promise<void> {
+    waitForSlot = () => Promise.resolve();
+    const signal = new AbortController().signal;
+    await client.request({ method: 'GET', path: '/look', headers: {}, purpose: 'poll', signal });
+  }
+
+  it('leaves when there is time', async () => {
+    await expect(buy()).resolves.toEqual({ status: 200, json: {} });
+    expect(taken).toEqual(['POST /buy']);
+  });
+
+  it('does not begin when the time since its note has passed', async () => {
+    const notedAfter = performance.now();
+    freezeFor(TIMEOUT_MS + 1);
+    await expect(buy(notedAfter)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await look();
+    expect(taken).toEqual(['GET /look']);
+  });
+
+  it('has only the rest of its time', async () => {
+    waitForSlot = () => delay(10_000, undefined, { ref: false });
+    const startedAt = performance.now();
+    await expect(buy(startedAt - TIMEOUT_MS + 20)).rejects.toThrow();
+    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS - 20);
+  });
+
+  it('does not leave after a freeze while it waited for its slot, and is not signed', async () => {
+    let signatures = 0;
+    await look();
+    waitForSlot = async () => {
+      const slot = delay(20);
+      // Both timers are due after this, and the slot's is the first.
+      setImmediate(() => freezeFor(TIMEOUT_MS * 2));
+      await slot;
+    };
+    await expect(buy(undefined, () => ({ signature: String(++signatures) }))).rejects.toThrow();
+    await look();
+    expect(taken).toEqual(['GET /look', 'GET /look']);
+    expect(signatures).toBe(0);
+  });
+
+  it('does not leave after a freeze while it waited for its connection', async () => {
+    const { near, far } = await connectedPair();
+    near.once('data', () => freezeFor(TIMEOUT_MS * 2));
+    waitForSlot = async () => {
+      // In the phase of the timers, so that the loop then sees in one look the data that makes it freeze and the
+      // connection, which it handles afterwards and before any timer.
+      await delay(5);
+      far.write('freeze');
+    };
+    await expect(buy()).rejects.toThrow();
+    await look();
+    expect(taken).toEqual(['GET /look']);
+  });
+
+  async function connectedPair(): Promise<{ near: Socket; far: Socket }> {
+    const listener = createServer().listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const near = connect((listener.address() as AddressInfo).port, '127.0.0.1');
+    const [far] = (await once(listener, 'connection')) as [Socket];
+    sockets.push(near, far);
+    listener.close();
+    return { near, far };
+  }
+});
