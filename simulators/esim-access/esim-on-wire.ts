@@ -1,3 +1,4 @@
+import type { Faults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
 import { wireTime } from './wire.ts';
 
@@ -8,6 +9,7 @@ export function esimOnWire(
   esim: SimEsim,
   allocating: boolean,
   hidden: ReadonlySet<string>,
+  { packageList }: Pick<Faults, 'packageList'>,
 ): Record<string, unknown> {
   const unseen = esim.packages.filter((bought) => hidden.has(bought.transactionId));
   return {
@@ -39,14 +41,23 @@ export function esimOnWire(
     ipExport: 'HK',
     supportTopUpType: esim.supportTopUpType,
     fupPolicy: null,
-    packageList: esim.packages
-      .filter((bought) => !hidden.has(bought.transactionId))
-      .map(({ createTimeMs, ...bought }) => ({
-        ...bought,
-        createTime: wireTime(createTimeMs),
-        esimTranNo: esim.esimTranNo,
-      })),
+    ...(packageList === 'missing' ? {} : { packageList: packagesOnWire(esim, hidden, packageList) }),
   };
+}
+
+function packagesOnWire(
+  { packages, esimTranNo }: SimEsim,
+  hidden: ReadonlySet<string>,
+  names: 'named' | 'unnamed',
+): Record<string, unknown>[] {
+  return packages
+    .filter((bought) => !hidden.has(bought.transactionId))
+    .map(({ createTimeMs, transactionId, ...bought }) => ({
+      ...bought,
+      transactionId: names === 'named' ? transactionId : null,
+      createTime: wireTime(createTimeMs),
+      esimTranNo,
+    }));
 }
 
 function timeOrNull(atMs: number | null): string | null {

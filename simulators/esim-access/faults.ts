@@ -26,6 +26,10 @@ export interface Faults {
   /** The next eSIM gets this ICCID, whoever has it already. */
   nextIccid: string | null;
   nonLuhn: boolean;
+  /** How looks show what was bought for an eSIM: as documented, without the names of the purchases, or not at all. */
+  packageList: 'named' | 'unnamed' | 'missing';
+  /** So many eSIMs of others were made after ours: a search by time lists them first. */
+  othersAhead: number;
   revokeWord: 'REVOKE' | 'REVOKED';
   /** Null switches the limit off. */
   requestsPerSecond: number | null;
@@ -46,6 +50,8 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     refuse: null,
     nextIccid: null,
     nonLuhn: false,
+    packageList: 'named',
+    othersAhead: 0,
     revokeWord: 'REVOKE',
     requestsPerSecond,
   };

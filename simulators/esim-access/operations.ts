@@ -44,13 +44,15 @@ function query(shop: Shop, fields: Fields): unknown {
     if (lookAtAllocating(shop, fields.orderNo))
       throw new WireError('200010', 'SM-DP+ is still allocating profiles');
   }
-  const page = all.slice((pageNum - 1) * pageSize, pageNum * pageSize);
+  const ahead = fields.startTime == null ? 0 : shop.faults.othersAhead;
+  const [from, to] = [(pageNum - 1) * pageSize - ahead, pageNum * pageSize - ahead];
+  const page = all.slice(Math.max(0, from), Math.max(0, to));
   const allocating = new Set(
     [...new Set(page.map((e) => e.orderNo))].filter((no) => lookAtAllocating(shop, no)),
   );
   return {
-    esimList: page.map((esim) => esimOnWire(esim, allocating.has(esim.orderNo), hidden)),
-    pager: { pageSize, pageNum, total: all.length },
+    esimList: page.map((esim) => esimOnWire(esim, allocating.has(esim.orderNo), hidden, shop.faults)),
+    pager: { pageSize, pageNum, total: all.length + ahead },
   };
 }
 

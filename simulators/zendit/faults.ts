@@ -19,6 +19,8 @@ export interface Faults {
   outcomes: (string | null)[];
   /** While on, every purchase ends FAILED with OUT_OF_STOCK. */
   outOfStock: boolean;
+  /** So many purchases are still taken; the others are refused without saying why. Null: no limit. */
+  sellsOnly: number | null;
   /** The end of every refund: an error code makes it FAILED. */
   refundOutcome: string | null;
   /** The next POSTs commit, and the connection drops instead of an answer. */
@@ -38,7 +40,7 @@ export interface Faults {
   /** More calls than this within a second answer 429; null: no limit. */
   maxPerSecond: number | null;
   /** The shape of the activation code. */
-  activationCode: 'bare' | 'lpa' | 'short';
+  activationCode: 'bare' | 'lpa' | 'short' | 'none';
   smdpScheme: boolean;
   iccids: 'fresh' | 'reused' | 'nonLuhn';
   /** Known transaction ids are refused without naming a field. */
@@ -69,6 +71,7 @@ export function noFaults(): Faults {
     finishAfterMs: null,
     outcomes: [],
     outOfStock: false,
+    sellsOnly: null,
     refundOutcome: null,
     dropAfterCommit: 0,
     dropBeforeCommit: 0,

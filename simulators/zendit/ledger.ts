@@ -55,6 +55,7 @@ export class Ledger {
     if (!offer?.enabled) throw new Refusal(404, { errorCode: 'NOT_FOUND', message: 'offer not found' });
     if (topupOf !== null && !this.knowsIccid(topupOf))
       throw invalid('iccid', 'no eSIM of this account has the ICCID');
+    if (this.faults.sellsOnly !== null && this.faults.sellsOnly-- <= 0) throw unsaid();
     const purchase = this.newPurchase(transactionId, structuredClone(offer), topupOf);
     this.purchases.set(transactionId, purchase);
     this.balanceMicros -= heldMicros(purchase);
@@ -63,9 +64,7 @@ export class Ledger {
   }
 
   private duplicate(): Refusal {
-    if (this.faults.vagueDuplicates)
-      return new Refusal(400, { errorCode: 'INVALID_REQUEST', message: 'invalid request' });
-    return invalid('transactionId', 'transactionId was used before');
+    return this.faults.vagueDuplicates ? unsaid() : invalid('transactionId', 'transactionId was used before');
   }
 
   private newPurchase(transactionId: string, offer: Offer, topupOf: string | null): Purchase {
@@ -186,6 +185,10 @@ function requireText(request: Readonly<Record<string, unknown>>, field: string):
   const value = request[field];
   if (typeof value !== 'string' || value === '') throw invalid(field, `${field} is required`);
   return value;
+}
+
+function unsaid(): Refusal {
+  return new Refusal(400, { errorCode: 'INVALID_REQUEST', message: 'invalid request' });
 }
 
 function invalid(field: string, message: string): Refusal {

@@ -20,6 +20,7 @@ export function mintConfirmation(faults: Faults, topupOf: string | null): Confir
 
 function toActivationCode(shape: Faults['activationCode'], matchingId: string): string {
   if (shape === 'bare') return matchingId;
+  if (shape === 'none') return '';
   return `${shape === 'lpa' ? 'LPA:' : ''}1$${SMDP_HOST}$${matchingId}`;
 }
 

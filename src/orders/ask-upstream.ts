@@ -1,55 +1,123 @@
-import { Injectable } from '@nestjs/common';
-import { AppError } from '../common/errors/index.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
 import {
   callProvider,
+  type EsimProvider,
+  type ProviderEsimStanding,
   ProviderOutcomeUnknown,
   ProviderRegistry,
   ProviderUnavailable,
 } from '../providers/index.js';
-import type { Provisioned } from './end-order.js';
+import type { OrderEntity } from './order.entity.js';
+import { OrderEndingsRepository } from './order-endings.repository.js';
+import { uncanceled } from './order-esims.js';
 import { OrdersRepository } from './orders.repository.js';
-import type { ReconcileAction } from './reconcile-order.js';
-import { toProviderRequest } from './provider-order-request.js';
+import { toCancelRequest, toProviderRequest } from './provider-order-request.js';
+import { notWaiting, type ReconcileAction, type UpstreamLook, type UpstreamWord } from './upstream-word.js';
 
-/** Looks an order up at its upstream, for support. Only asks, and outside any transaction (D16). */
+type WaitingOrder = OrderEntity & { readonly status: 'processing' | 'canceling' };
+
+/** Asks the upstream about an order that support is to end. Only asks, and outside any transaction (D16). */
 @Injectable()
 export class AskUpstream {
-  constructor(
-    private readonly orders: OrdersRepository,
-    private readonly providers: ProviderRegistry,
-  ) {}
+  private readonly readLagMs: number;
 
-  /**
-   * What the upstream has provisioned for a processing order; null when it names no eSIM.
-   * @throws AppError `service_unavailable` when it does not answer or is not connected
-   */
-  private async findProvisioned(orderId: string): Promise<Provisioned | null> {
-    const order = await this.orders.findById(orderId);
-    if (order?.status !== 'processing') return null;
-    const provider = this.providers.forMode(order.mode, order.provider);
-    try {
-      const request = toProviderRequest(order);
-      const found = await callProvider(provider, (signal) => provider.findOrder(request, signal));
-      return found?.state === 'provisioned' && found.profiles.length > 0 ? found : null;
-    } catch (cause) {
-      if (!(cause instanceof ProviderOutcomeUnknown || cause instanceof ProviderUnavailable)) throw cause;
-      throw new AppError('service_unavailable', { detail: 'The upstream does not answer now.', cause });
-    }
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly orders: OrdersRepository,
+    private readonly esims: EsimsRepository,
+    private readonly endings: OrderEndingsRepository,
+    private readonly providers: ProviderRegistry,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning'>,
+  ) {
+    this.readLagMs = config.provisioning.providerReadLagMs;
   }
 
   /**
-   * What the upstream has provisioned, as far as the action needs to know it. One that is to be failed is asked for
-   * too: what was bought may not be failed. There an upstream that does not answer leaves the decision to support.
+   * The upstream's word for an action; null when the order does not wait for one, or a worker is asking right now.
+   * Only issuing needs an answer; otherwise silence leaves support to decide.
    * @throws AppError `service_unavailable`
    */
-  async findFor(action: ReconcileAction, orderId: string): Promise<Provisioned | null> {
-    if (action === 'requery') return null;
+  async askFor(action: ReconcileAction, orderId: string): Promise<UpstreamWord | null> {
+    const order = action === 'requery' ? null : await this.orders.findById(orderId);
+    if (!order || !isWaiting(order)) return null;
+    const provider = this.findProvider(order);
+    const readLagMs = provider?.readLagMs ?? this.readLagMs;
+    const fence = await this.endings.keepWorkersOff(orderId, order.status, readLagMs);
+    if (fence === null) return null;
+    const look = await this.lookAt(provider, order);
+    if (look.about === 'processing' && look.parts === null && action === 'mark_issued')
+      throw new AppError('service_unavailable', { detail: 'The upstream does not answer now.' });
+    return { ...look, fence, readLagMs };
+  }
+
+  /** What the upstream shows of an order, for support to read. @throws NotFound, AppError `conflict` */
+  async look(orderId: string): Promise<{ readonly order: OrderEntity; readonly look: UpstreamLook }> {
+    const order = await this.orders.findById(orderId);
+    if (!order) throw new NotFound();
+    if (!isWaiting(order)) throw notWaiting();
+    return { order, look: await this.lookAt(this.findProvider(order), order) };
+  }
+
+  private async lookAt(provider: EsimProvider | null, order: WaitingOrder): Promise<UpstreamLook> {
+    if (order.status === 'canceling') {
+      const standings = await unlessSilent(provider, (asked) => this.findStandings(asked, order));
+      return { about: order.status, standings };
+    }
+    const request = toProviderRequest(order);
+    const parts = await unlessSilent(provider, (asked) =>
+      callProvider(asked, (signal) => asked.findParts(request, signal)),
+    );
+    return { about: order.status, parts };
+  }
+
+  /** Null when this process is not connected to it. */
+  private findProvider({ mode, provider }: OrderEntity): EsimProvider | null {
     try {
-      return await this.findProvisioned(orderId);
+      return this.providers.forMode(mode, provider);
     } catch (error) {
-      const isSilent = error instanceof AppError && error.code === 'service_unavailable';
-      if (action === 'mark_failed' && isSilent) return null;
+      if (error instanceof AppError) return null;
       throw error;
     }
+  }
+
+  private async findStandings(
+    provider: EsimProvider,
+    order: OrderEntity,
+  ): Promise<readonly ProviderEsimStanding[]> {
+    const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
+    const request = toCancelRequest(order, esims);
+    const standings = await callProvider(provider, (signal) => provider.findStandings(request, signal));
+    return order.mode === 'live' ? standings : withOurDevices(standings, esims);
+  }
+}
+
+function isWaiting(order: OrderEntity): order is WaitingOrder {
+  return order.status === 'processing' || order.status === 'canceling';
+}
+
+/** The device of a sandbox eSIM acts in our own store, where its upstream does not look (D26). */
+function withOurDevices(
+  standings: readonly ProviderEsimStanding[],
+  esims: readonly EsimEntity[],
+): readonly ProviderEsimStanding[] {
+  const inUse = new Set(esims.filter((esim) => !isUntouched(esim)).map((esim) => esim.providerEsimId));
+  return standings.map((one) => (inUse.has(one.providerEsimId) ? { ...one, standing: 'in_use' } : one));
+}
+
+/** Null when the upstream does not answer, or is not connected. */
+async function unlessSilent<T>(
+  provider: EsimProvider | null,
+  ask: (provider: EsimProvider) => Promise<T>,
+): Promise<T | null> {
+  try {
+    return provider && (await ask(provider));
+  } catch (error) {
+    if (error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable) return null;
+    throw error;
   }
 }

@@ -58,6 +58,7 @@ export class EndOrder {
       },
     ]);
     await this.learnFrom(tx, order, result.shortfall);
+    if (result.costRose) await this.refreshCatalog.afterDearSale(tx, order.createdAt);
     await this.reportSurplus(tx, order, result.profiles.length);
     return true;
   }

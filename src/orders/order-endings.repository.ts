@@ -1,8 +1,21 @@
 import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import type { OrderLease } from './order-queue.repository.js';
 import { type OrderStatus, statusesBefore } from './order-state.js';
+
+type OpenStatus = 'processing' | 'canceling';
+
+/** An order that support has taken over. */
+export interface TakenOver extends OrderLease {
+  /** How long the upstream may still deny what the last call did; 0: it cannot any more. */
+  readonly lagLeftMs: number;
+}
+
+/** Until when a call may have taken effect upstream; null when none ever left. A worker at a cancellation updates the row. */
+const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
 /**
  * SQL that ends what a worker, or support, works on in `orders`. Every write is guarded by the lease's fence and the
@@ -10,6 +23,8 @@ import { type OrderStatus, statusesBefore } from './order-state.js';
  */
 @Injectable()
 export class OrderEndingsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
   /** Ends provisioning as issued or partially issued; what was not issued came back. */
   async markIssued(
     tx: Tx,
@@ -55,17 +70,44 @@ export class OrderEndingsRepository {
   }
 
   /**
-   * Takes a processing order that nobody is at: the leases before are void. Null when somebody has ended it, or asks
-   * the upstream right now.
+   * The fence of an order that nobody is at in `status`; null when somebody is, or the status is another. While the
+   * upstream may deny what the last call did, the order is due only after that and as long again twice, for support
+   * to decide in: a worker's retry would begin the read lag anew, for ever.
    */
-  async takeOver(tx: Tx, orderId: string): Promise<OrderLease | null> {
+  async keepWorkersOff(orderId: string, status: OpenStatus, readLagMs: number): Promise<number | null> {
     const { rows } = await sql<{ fence: string }>(
-      tx.manager,
-      `UPDATE orders SET fence = fence + 1 WHERE id = $1 AND status = 'processing'
-         AND (lease_until IS NULL OR lease_until <= now()) RETURNING fence`,
-      [orderId],
+      this.manager,
+      `UPDATE orders SET next_attempt_at = CASE WHEN ${LAST_CALL} + $3 * interval '1 millisecond' > now()
+         THEN greatest(next_attempt_at, ${LAST_CALL} + 3 * $3 * interval '1 millisecond') ELSE next_attempt_at END
+       WHERE id = $1 AND status = $2 AND (lease_until IS NULL OR lease_until <= now()) RETURNING fence`,
+      [orderId, status, readLagMs],
     );
-    return rows[0] ? { orderId, fence: Number(rows[0].fence) } : null;
+    return rows[0] ? Number(rows[0].fence) : null;
+  }
+
+  /**
+   * Takes an order over that nobody has been at since it had `fence`: the leases before are void. Null when somebody
+   * has, or has ended it.
+   */
+  async takeOver(
+    tx: Tx,
+    orderId: string,
+    {
+      about,
+      fence,
+      readLagMs,
+    }: { readonly about: OpenStatus; readonly fence: number; readonly readLagMs: number },
+  ): Promise<TakenOver | null> {
+    const { rows } = await sql<{ fence: string; lag_left_ms: number }>(
+      tx.manager,
+      `UPDATE orders SET fence = fence + 1 WHERE id = $1 AND status = $2 AND fence = $3
+         AND (lease_until IS NULL OR lease_until <= now())
+       RETURNING fence, greatest(0, ceil(extract(epoch FROM
+         ${LAST_CALL} + $4 * interval '1 millisecond' - now()) * 1000))::int AS lag_left_ms`,
+      [orderId, about, fence, readLagMs],
+    );
+    const row = rows[0];
+    return row ? { orderId, fence: Number(row.fence), lagLeftMs: row.lag_left_ms } : null;
   }
 
   /** Makes an order that is not at its end due now. */

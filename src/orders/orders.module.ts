@@ -7,6 +7,7 @@ import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { WholesaleModule } from '../wholesale/index.js';
 import { CancelOrder } from './cancel-order.js';
+import { EndCancellation } from './end-cancellation.js';
 import { EndOrder } from './end-order.js';
 import { HurryOrders } from './hurry-orders.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
@@ -23,6 +24,7 @@ const PROVIDERS = [
   PlaceOrder,
   CancelOrder,
   EndOrder,
+  EndCancellation,
   HurryOrders,
   ReadOrders,
 ];

@@ -1,4 +1,5 @@
-import { type ProviderOrderRequest, unitCostOf } from '../providers/index.js';
+import type { EsimEntity } from '../esims/index.js';
+import { type ProviderCancelRequest, type ProviderOrderRequest, unitCostOf } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
 
 /** The order as every upstream call about it names it: fixed at acceptance (D19). */
@@ -10,5 +11,18 @@ export function toProviderRequest(order: OrderEntity): ProviderOrderRequest {
     quantity: order.quantity,
     unitCost: unitCostOf(order),
     acceptedAt: order.createdAt,
+  };
+}
+
+/** The cancellation of these eSIMs of the order, as every upstream call about it names it. */
+export function toCancelRequest(order: OrderEntity, esims: readonly EsimEntity[]): ProviderCancelRequest {
+  return {
+    reference: order.providerReference,
+    quantity: order.quantity,
+    esims: esims.map(({ providerEsimId, iccid, createdAt }) => ({
+      providerEsimId,
+      iccid,
+      issuedAt: createdAt,
+    })),
   };
 }

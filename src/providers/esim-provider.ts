@@ -37,8 +37,21 @@ export type ProviderOrderState =
       readonly profiles: readonly ProviderProfile[];
       /** Set when fewer profiles than asked were provisioned. */
       readonly shortfall: ProviderFailure | null;
+      /** The upstream sold at more than the cost of the order: its list has moved. */
+      readonly costRose?: boolean;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
+
+/** What an upstream certainly has of an order, complete or not. Nothing at all: it does not know the order. */
+export interface ProviderOrderParts {
+  readonly profiles: readonly ProviderProfile[];
+  /** eSIMs that may still become profiles: while there are any, nobody may end the order by hand. */
+  readonly running: number;
+  /** eSIMs that are sold, but not described in a form that can be issued. */
+  readonly unusable: number;
+  /** Why there is no profile of an eSIM, where the upstream says so. */
+  readonly failure: ProviderFailure | null;
+}
 
 export type ProviderCancelState =
   | { readonly state: 'canceled' }
@@ -58,6 +71,8 @@ export type ProviderTopupState =
       /** What the upstream says that the eSIM has now; null where it does not say. */
       readonly totalBytes: number | null;
       readonly expiresAt: Date | null;
+      /** As for an order. */
+      readonly costRose?: boolean;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
@@ -88,6 +103,12 @@ export interface ProviderCancelRequest {
   readonly reference: string;
   readonly quantity: number;
   readonly esims: readonly ProviderEsimRef[];
+}
+
+/** What has become of an eSIM of an order that is to be taken back. `unknown`: the upstream does not say. */
+export interface ProviderEsimStanding {
+  readonly providerEsimId: string;
+  readonly standing: 'unused' | 'in_use' | 'being_canceled' | 'canceled' | 'unknown';
 }
 
 export interface ProviderTopupRequest {
@@ -140,9 +161,19 @@ export interface EsimProvider {
     placement: Placement,
     signal: AbortSignal,
   ): Promise<ProviderOrderState>;
-  /** Only asks. Null when the upstream does not know the reference, or not all parts of it. */
+  /**
+   * Only asks. Null when the upstream does not know the reference, or not all parts of it; also when it has too much
+   * to look through, provided that placing again is certainly the same request.
+   */
   findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null>;
+  /** Only asks, for support: all that there is of the order now. What cannot be looked through is an outcome unknown. */
+  findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts>;
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState>;
+  /** Only asks, for support: one standing for each eSIM of the request, in its order. */
+  findStandings(
+    request: ProviderCancelRequest,
+    signal: AbortSignal,
+  ): Promise<readonly ProviderEsimStanding[]>;
   placeTopup(
     request: ProviderTopupRequest,
     placement: Placement,

@@ -26,15 +26,16 @@ export class CatalogSyncsRepository {
     return tx.manager.findOneByOrFail(CatalogSyncEntity, { id: rows[0]!.id });
   }
 
-  /** Asks for one unless one waits already, or has begun after `since` and not failed. */
-  async requestUnlessBegunSince(tx: Tx, since: Date): Promise<void> {
+  /** Asks for one unless one waits already, or has begun after `since`, or in the last `restMs`, and not failed. */
+  async requestUnlessBegunSince(tx: Tx, since: Date, restMs = 0): Promise<void> {
     await sql(
       tx.manager,
       `INSERT INTO catalog_syncs (id, status)
        SELECT $1, 'requested'
-       WHERE NOT EXISTS (SELECT 1 FROM catalog_syncs WHERE started_at > $2 AND status <> 'failed')
+       WHERE NOT EXISTS (SELECT 1 FROM catalog_syncs
+                         WHERE started_at > least($2, now() - $3 * interval '1 millisecond') AND status <> 'failed')
        ON CONFLICT (status) WHERE status = 'requested' DO NOTHING`,
-      [newId('syn'), since],
+      [newId('syn'), since, restMs],
     );
   }
 

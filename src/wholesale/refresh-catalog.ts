@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Tx } from '../infra/database/index.js';
 import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 
+const REST_MS = 600_000;
+
 /** Has the live catalogue read again when an upstream's refusal shows that it is out of date (esim.md, 3.1). */
 @Injectable()
 export class RefreshCatalog {
@@ -13,5 +15,13 @@ export class RefreshCatalog {
    */
   async execute(tx: Tx, soldAt: Date): Promise<void> {
     await this.syncs.requestUnlessBegunSince(tx, soldAt);
+  }
+
+  /**
+   * For a sale that went through at a higher cost than listed. A wholesaler whose bills always differ from its list
+   * must not have it read without end, so once in ten minutes is enough.
+   */
+  async afterDearSale(tx: Tx, soldAt: Date): Promise<void> {
+    await this.syncs.requestUnlessBegunSince(tx, soldAt, REST_MS);
   }
 }

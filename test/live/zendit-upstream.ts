@@ -102,6 +102,11 @@ export class ZenditUpstream implements Upstream {
     this.simulator.control({ readLagLooks: n });
   }
 
+  /** Everything beyond the next `n` purchases is refused with a 400 that gives no reason. */
+  sellOnly(n: number): void {
+    this.simulator.control({ sellsOnly: n });
+  }
+
   /** The next purchases end like this; null is DONE. */
   endPurchases(...outcomes: (string | null)[]): void {
     this.simulator.control({ outcomes });
@@ -119,6 +124,12 @@ export class ZenditUpstream implements Upstream {
     this.price = Math.round(this.price * 1.1);
     // A POST names no price, so only Zendit itself can refuse the old one.
     this.simulator.control({ offers: { [OFFER]: { costFixed: this.price } }, outcomes: ['PRICE_CHANGED'] });
+  }
+
+  /** As `raisePrice`, but sells all the same. */
+  sellDearer(): void {
+    this.price = Math.round(this.price * 1.1);
+    this.simulator.control({ offers: { [OFFER]: { costFixed: this.price } } });
   }
 
   issueIccids(kind: 'reused' | 'not_luhn'): void {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { expectProblem } from '../harness/expect-problem.js';
+import { eventually } from '../harness/index.js';
 import { describeMoney } from './money-suite.js';
 import { benchOf, describeOrders } from './orders-suite.js';
-import { buy, money, statement } from './shop.js';
+import { buy, money, order, priceOf, statement } from './shop.js';
 import { ZenditUpstream } from './zendit-upstream.js';
 
 const bench = benchOf(() => ZenditUpstream.start());
@@ -27,6 +29,60 @@ describe('Zendit', () => {
       ['deposit', 5 * price],
       ['charge', -3 * price],
     ]);
+  });
+
+  it('that refuses the last purchase of an order without a reason leaves it to support, who keeps what was bought', async () => {
+    const { shop, upstream, price } = bench;
+    const buyer = await shop.buyer(3 * price);
+    const before = upstream.arrivals();
+    upstream.sellOnly(2);
+    upstream.dropCallsBeforeCommit(1);
+    const { id } = await order(buyer, upstream.packageId, 3);
+    // The first time it was lost; from the second time on it is refused, and only the others are known.
+    await eventually('the last one was refused', () => upstream.arrivals() - before > 3);
+    const reconcile = (action: string) =>
+      shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, { action, note: 'asked Zendit' });
+    const refused = await eventually('no worker is at it', async () => {
+      const answer = await reconcile('mark_failed');
+      return /2 of 3/.test(answer.body.detail as string) ? answer : null;
+    });
+    expectProblem(refused, 409, 'conflict');
+    expect(await money(buyer)).toEqual([3 * price, 3 * price, 0]);
+    const issued = await eventually('the read lag is over', async () => {
+      const answer = await reconcile('mark_issued');
+      return answer.status === 200 ? answer : null;
+    });
+    expect(issued.body.data).toMatchObject({
+      status: 'partially_issued',
+      quantity_issued: 2,
+      quantity_failed: 1,
+      failure: { code: 'provider_unavailable' },
+      refunded: { amount: price, currency: 'USD' },
+    });
+    expect(await money(buyer)).toEqual([price, 0, price]);
+    expect(await statement(buyer)).toEqual([
+      ['deposit', 3 * price],
+      ['charge', -2 * price],
+    ]);
+  });
+
+  it('that sells dearer than it listed is read again: the next order pays the new price', async () => {
+    const { shop, upstream, price } = bench;
+    const buyer = await shop.buyer(10 * price);
+    // No read of the list within the last minutes would hold this one back.
+    await shop.database.pool.query(
+      `UPDATE catalog_syncs SET started_at = started_at - interval '20 minutes'`,
+    );
+    upstream.sellDearer();
+    expect(await buy(buyer, upstream.packageId)).toMatchObject({
+      status: 'issued',
+      unit_price: { amount: price, currency: 'USD' },
+    });
+    const raised = await eventually('the catalogue has the new price', async () => {
+      const now = await priceOf(buyer, upstream.packageId);
+      return now > price ? now : null;
+    });
+    expect(await buy(buyer, upstream.packageId)).toMatchObject({ unit_price: { amount: raised } });
   });
 
   it.each([

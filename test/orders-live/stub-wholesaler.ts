@@ -3,7 +3,9 @@ import type {
   EsimProvider,
   Placement,
   ProviderCancelRequest,
+  ProviderEsimStanding,
   ProviderFailure,
+  ProviderOrderParts,
   ProviderOrderRequest,
   ProviderOrderState,
   ProviderProfile,
@@ -30,7 +32,11 @@ export class StubWholesaler implements EsimProvider {
   script: Script[] = [];
   /** What a look-up throws instead of answering. */
   findError: Error | null = null;
+  /** What a look-up for support finds where it is not what was provisioned. */
+  readonly parts = new Map<string, Partial<ProviderOrderParts>>();
   cancelState: (request: ProviderCancelRequest) => CancelState = () => ({ state: 'canceled' });
+  /** What became of the eSIMs by their upstream ids; the others are unused. */
+  readonly standings = new Map<string, ProviderEsimStanding['standing']>();
   readonly cancels: ProviderCancelRequest[] = [];
 
   placeOrder(request: ProviderOrderRequest, placement: Placement): Promise<ProviderOrderState> {
@@ -43,6 +49,26 @@ export class StubWholesaler implements EsimProvider {
     return attempt(() => {
       if (this.findError) throw this.findError;
       return this.orders.get(reference) ?? null;
+    });
+  }
+
+  findParts({ reference }: ProviderOrderRequest): Promise<ProviderOrderParts> {
+    return attempt(() => {
+      if (this.findError) throw this.findError;
+      const state = this.orders.get(reference);
+      const provisioned = state?.state === 'provisioned' ? state : { profiles: [], shortfall: null };
+      const { profiles, shortfall: failure } = provisioned;
+      return { profiles, running: 0, unusable: 0, failure, ...this.parts.get(reference) };
+    });
+  }
+
+  findStandings({ esims }: ProviderCancelRequest): Promise<readonly ProviderEsimStanding[]> {
+    return attempt(() => {
+      if (this.findError) throw this.findError;
+      return esims.map(({ providerEsimId }) => ({
+        providerEsimId,
+        standing: this.standings.get(providerEsimId) ?? 'unused',
+      }));
     });
   }
 

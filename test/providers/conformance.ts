@@ -8,6 +8,7 @@ import {
   type ProviderProfile,
   ProviderUnavailable,
 } from '../../src/providers/index.js';
+import { describeSupport, describeSupportOverWire } from './support-conformance.js';
 import {
   find,
   findTopup,
@@ -42,9 +43,11 @@ export function describeConformance(
     describeCancellation(() => world);
     describeTopups(() => world);
     describeBusyUpstream(() => world);
+    describeSupport(() => world);
     if (provisioningOnly) return;
     describeBadAnswers(() => world);
     describeReadings(() => world);
+    describeSupportOverWire(() => world);
   });
 }
 

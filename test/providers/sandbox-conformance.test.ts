@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { MAGIC_PACKAGES } from '../../src/catalog/index.js';
 import { SecretBox } from '../../src/infra/crypto/index.js';
 import {
@@ -17,6 +17,8 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { describeConformance, type WholesalerSim, type WholesalerWorld } from './conformance.js';
+import { findParts, NOTHING } from './support-conformance.js';
+import { place } from './wholesaler-world.js';
 
 let service: TestService;
 let database: TestDatabase;
@@ -50,7 +52,9 @@ class LossyWire {
         return this.carry(() => inner.placeOrder({ ...request, packageId }, placement, signal));
       },
       findOrder: (request) => this.answer(() => inner.findOrder(request)),
+      findParts: (request) => this.answer(() => inner.findParts(request)),
       cancelOrder: (request) => this.answer(() => inner.cancelOrder(request)),
+      findStandings: (request) => this.answer(() => inner.findStandings(request)),
       placeTopup: (request) => this.carry(() => inner.placeTopup(request)),
       findTopup: (request) => this.answer(() => inner.findTopup(request)),
     };
@@ -120,3 +124,11 @@ function makeWorld(): Promise<WholesalerWorld> {
 
 // It lists nothing, is read by nobody and sends no callbacks: what a wholesaler does beyond provisioning.
 describeConformance('the sandbox upstream', makeWorld, { provisioningOnly: true });
+
+it('shows support that a slow order of the sandbox is under way', async () => {
+  const { provider } = await makeWorld();
+  const slow = { packageId: MAGIC_PACKAGES.slow, upstreamPackageId: MAGIC_PACKAGES.slow, unitCost: null };
+  const order = { ...slow, reference: 'prv_slow', quantity: 2, acceptedAt: new Date() };
+  await place(provider, order);
+  expect(await findParts(provider, order)).toEqual({ ...NOTHING, running: 2 });
+});

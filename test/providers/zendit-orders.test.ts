@@ -190,7 +190,9 @@ describe('zendit', () => {
 
     it('delivers what was bought at a changed price, and warns about the price', async () => {
       suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { costFixed: 150 } } });
-      expect(await suite.provision(newOrder())).toHaveLength(1);
+      const order = newOrder();
+      expect(await suite.provision(order)).toHaveLength(1);
+      expect(await suite.provider.findOrder(order, signal)).toMatchObject({ costRose: true });
       expect(suite.bench.log.lines.find(({ event }) => event === 'upstream.cost_differs')).toMatchObject({
         paidMicros: 1_500_000,
         expectedMicros: 1_200_000,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
 import { describeConformance } from './conformance.js';
 import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
+import { cancelable, findParts, findStandings } from './support-conformance.js';
 import { makeZenditWorld, TOPUP, ZenditBench } from './zendit-world.js';
 
 describe('the adapter of Zendit', () => {
@@ -102,6 +103,60 @@ describe('zendit', () => {
       await expect(suite.provider.cancelOrder(request, signal)).rejects.toBeInstanceOf(
         ProviderOutcomeUnknown,
       );
+    });
+  });
+
+  describe('what support is shown', () => {
+    it('are the parts of an order whose last one was lost and is refused ever since, without a reason', async () => {
+      suite.simulator.control({ dropBeforeCommit: 1, sellsOnly: 2 });
+      const order = newOrder(3);
+      for (const placement of ['first', 'again', 'again'] as const)
+        await expect(suite.provider.placeOrder(order, placement, signal)).rejects.toBeInstanceOf(
+          ProviderOutcomeUnknown,
+        );
+      expect(await suite.provider.findOrder(order, signal)).toBeNull();
+      const parts = await findParts(suite.provider, order);
+      expect(parts).toMatchObject({ profiles: { length: 2 }, running: 0, unusable: 0, failure: null });
+    });
+
+    it('tells running, failed, refunded and unreadable parts from those that can be issued', async () => {
+      const order = newOrder(2);
+      const [first] = await suite.provision(order);
+      const esim = { ...first!, issuedAt: new Date() };
+      await suite.provider.cancelOrder({ reference: order.reference, quantity: 2, esims: [esim] }, signal);
+      expect(await findParts(suite.provider, order)).toMatchObject({
+        profiles: [{ providerEsimId: `${order.reference}-2` }],
+        failure: { code: 'provider_rejected' },
+      });
+      suite.simulator.control({ activationCode: 'none', outcomes: [null, 'OUT_OF_STOCK', null], looks: 2 });
+      const other = newOrder(2);
+      await suite.provider.placeOrder(other, 'first', signal);
+      expect(await findParts(suite.provider, other)).toMatchObject({ profiles: [], running: 2, unusable: 0 });
+      expect(await findParts(suite.provider, other)).toMatchObject({
+        profiles: [],
+        running: 0,
+        unusable: 1,
+        failure: { code: 'package_unavailable' },
+      });
+    });
+
+    it('are refunds that run, and eSIMs in use, though the ICCID had another owner before', async () => {
+      const request = await cancelable(suite.provider, newOrder(3));
+      const [running, used, reused] = request.esims;
+      const [before, after] = [-60_000, 60_000].map((ms) => new Date(Date.now() + ms).toISOString());
+      suite.simulator.control({
+        plans: {
+          [used!.iccid]: { firstInstalledAt: after! },
+          [reused!.iccid]: { firstInstalledAt: before! },
+        },
+        looks: 100,
+      });
+      const { baseUrl, apiKey } = suite.simulator;
+      const headers = { authorization: `Bearer ${apiKey}` };
+      const refund = `${baseUrl}/esim/purchases/${running!.providerEsimId}/refund`;
+      expect((await fetch(refund, { method: 'POST', headers })).status).toBe(200);
+      const standings = await findStandings(suite.provider, request);
+      expect(standings.map(({ standing }) => standing)).toEqual(['being_canceled', 'in_use', 'unused']);
     });
   });
 

@@ -19,7 +19,7 @@ export interface UpstreamCall {
   readonly atMs: number;
 }
 
-type Answer = () => Promise<ProviderTopupState | null>;
+export type Answer = () => Promise<ProviderTopupState | null>;
 
 /** An upstream that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
 export class ScriptedUpstream implements EsimProvider {
@@ -54,7 +54,15 @@ export class ScriptedUpstream implements EsimProvider {
     throw new Error('no orders here');
   }
 
+  findParts(): Promise<never> {
+    throw new Error('no orders here');
+  }
+
   cancelOrder(): Promise<never> {
+    throw new Error('no orders here');
+  }
+
+  findStandings(): Promise<never> {
     throw new Error('no orders here');
   }
 
@@ -78,8 +86,9 @@ export interface ScriptedWorker {
 export async function startWorkerWith(
   upstream: ScriptedUpstream,
   database: TestDatabase,
+  env: Record<string, string> = {},
 ): Promise<ScriptedWorker> {
-  const resources = await openProcess(loadConfig(testEnvironment(database.url)), 'worker');
+  const resources = await openProcess(loadConfig(testEnvironment(database.url, env)), 'worker');
   const app = await NestFactory.createApplicationContext(WorkerModule.of(resources), {
     abortOnError: false,
     logger: false,

@@ -29,6 +29,7 @@ import { ReadOrders } from '../read-orders.js';
 import { ReconcileOrder } from '../reconcile-order.js';
 import { ReconcileOrderDto } from './order-review.dto.js';
 import { OrderReviewResponse, toOrderReviewResponse } from './order-review.response.js';
+import { OrderUpstreamResponse, toOrderUpstreamResponse } from './order-upstream.response.js';
 
 /** What could not be settled by itself, and support's word on it (api.md, D22). */
 @ApiTags('Support')
@@ -51,6 +52,15 @@ export class OrderReviewsController {
     return new ListAnswer(mapPage(await this.reviews.list(toListOptions(query)), toOrderReviewResponse));
   }
 
+  @Get(':id/upstream')
+  @Answers(OrderUpstreamResponse, {
+    summary: 'Ask the upstream what it has of an order that waits for its word',
+  })
+  @ApiRefusals('conflict')
+  async getOrderUpstream(@Param('id', PathId('ord')) orderId: string): Promise<OrderUpstreamResponse> {
+    return toOrderUpstreamResponse(await this.upstream.look(orderId));
+  }
+
   @Post(':id/reconcile')
   @Answers(OrderResponse, { summary: 'Settle an order that does not settle by itself' })
   @ApiRefusals('conflict')
@@ -63,9 +73,9 @@ export class OrderReviewsController {
     @Body() { action, note }: ReconcileOrderDto,
   ): Promise<RenderedAnswer> {
     // Before the transaction, in which nothing outside the database is called (D16).
-    const provisioned = await this.upstream.findFor(action, orderId);
+    const word = await this.upstream.askFor(action, orderId);
     return this.onceOnly.run(call, async (tx) => {
-      const order = await this.reconcile.execute(tx, by, { orderId, action, note, provisioned });
+      const order = await this.reconcile.execute(tx, by, { orderId, action, note, word });
       return { status: 200, data: toOrderResponse(await this.orders.complete(tx, order)) };
     });
   }

@@ -1,13 +1,15 @@
 import {
   type ProviderCancelRequest,
   type ProviderCancelState,
+  type ProviderEsimStanding,
   type ProviderFailure,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
 } from '../esim-provider.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
-import { isNew, statusOf } from './esim-status.js';
+import { isInUse, isNew, statusOf } from './esim-status.js';
+import type { QueriedEsim } from './queried-esim.js';
 import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const IN_USE: ProviderFailure = {
@@ -48,6 +50,19 @@ export class Cancellation {
     return { state: 'canceled' };
   }
 
+  /** Only asks what has become of the eSIMs. */
+  async findStandings(
+    { esims }: ProviderCancelRequest,
+    signal: AbortSignal,
+  ): Promise<readonly ProviderEsimStanding[]> {
+    const standings: ProviderEsimStanding[] = [];
+    for (const { providerEsimId } of esims) {
+      const esim = await this.find(providerEsimId, { purpose: 'order', signal });
+      standings.push({ providerEsimId, standing: esim ? standingOf(esim) : 'unknown' });
+    }
+    return standings;
+  }
+
   /** Null when it is canceled now. */
   private async cancelOne(esimTranNo: string, options: CallOptions): Promise<ProviderFailure | null> {
     try {
@@ -78,13 +93,25 @@ export class Cancellation {
   }
 
   private async look(esimTranNo: string, options: CallOptions): Promise<Cancellable> {
-    const esim = await this.search.byTranNo(esimTranNo, options).catch((error: unknown) => {
-      throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
-    });
+    const esim = await this.find(esimTranNo, options);
     if (esim === null) return UNKNOWN_ESIM;
     if (statusOf(esim) === 'canceled') return 'canceled';
     return isNew(esim) ? 'new' : IN_USE;
   }
+
+  private async find(esimTranNo: string, options: CallOptions): Promise<QueriedEsim | null> {
+    return this.search.byTranNo(esimTranNo, options).catch((error: unknown) => {
+      throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
+    });
+  }
+}
+
+/** One that is neither used nor taken back may have ended unused: the wholesaler can still give its price back. */
+function standingOf(esim: QueriedEsim): ProviderEsimStanding['standing'] {
+  const status = statusOf(esim);
+  if (status === 'canceled') return 'canceled';
+  if (isInUse(esim)) return 'in_use';
+  return status === null ? 'unknown' : 'unused';
 }
 
 function refusedAfter(canceledEsimIds: readonly string[], failure: ProviderFailure): ProviderCancelState {

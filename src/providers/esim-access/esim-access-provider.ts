@@ -5,6 +5,8 @@ import {
   type ProviderCancelState,
   type ProviderEsimReading,
   type ProviderEsimRef,
+  type ProviderEsimStanding,
+  type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
@@ -96,8 +98,19 @@ export class EsimAccessProvider implements Wholesaler {
     return this.orders.find(request, signal);
   }
 
+  findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
+    return this.orders.findParts(request, signal);
+  }
+
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancellation.cancel(request, signal);
+  }
+
+  findStandings(
+    request: ProviderCancelRequest,
+    signal: AbortSignal,
+  ): Promise<readonly ProviderEsimStanding[]> {
+    return this.cancellation.findStandings(request, signal);
   }
 
   placeTopup(

@@ -40,6 +40,13 @@ export function isNew({ esimStatus, smdpStatus }: UpstreamStatuses): boolean {
   return esimStatus === NEW.esimStatus && smdpStatus === NEW.smdpStatus;
 }
 
+const USED: readonly string[] = ['IN_USE', 'USED_UP', 'USED_EXPIRED'];
+
+/** On a device now or before: it could not be sold to anybody else. */
+export function isInUse(esim: UpstreamStatuses): boolean {
+  return USED.includes(esim.esimStatus) || !['released', 'unknown'].includes(profileStatusOf(esim));
+}
+
 /** Null for a status that the contract does not name. */
 export function statusOf(esim: UpstreamStatuses): ProviderEsimReading['status'] | null {
   if (isAllocating(esim)) return 'issued';

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import {
   type Placement,
+  type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
@@ -9,18 +10,14 @@ import {
 } from '../esim-provider.js';
 import { textAt } from '../upstream/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
-import type { EsimSearch, IssueWindow } from './esim-search.js';
+import type { EsimSearch } from './esim-search.js';
 import { isAllocating, statusOf } from './esim-status.js';
+import { TAKEN_BACK, toParts } from './order-parts.js';
+import { OrderSearch, TooManyEsims } from './order-search.js';
 import { isLuhnValid, type QueriedEsim, toProfile, toQueriedEsim } from './queried-esim.js';
 import { EsimAccessRefusal, failureOf } from './refusal.js';
 
 const LOOK_AGAIN_MS = 1_000;
-/** The upstream's clock and ours may differ by this much. */
-const CLOCK_SKEW_MS = 120_000;
-/** Nearly every order leaves this soon after it was accepted. */
-const USUAL_DELAY_MS = 600_000;
-/** 30,000 eSIMs: about eight seconds at the contract's pace, which fits into one call's deadline. */
-const MAX_PAGES = 60;
 const MAX_REMEMBERED = 10_000;
 /** A price of the wire is 1/10,000 USD, a hundred millionths. */
 const MICROS_PER_PRICE = 100;
@@ -32,12 +29,15 @@ const MICROS_PER_PRICE = 100;
 export class OrderPlacement {
   /** Only saves searching; the truth is upstream. */
   private readonly orderNumbers = new Map<string, string>();
+  private readonly byTime: OrderSearch;
 
   constructor(
     private readonly api: EsimAccessApi,
     private readonly search: EsimSearch,
     private readonly logger: Pick<Logger, 'warn'>,
-  ) {}
+  ) {
+    this.byTime = new OrderSearch(search);
+  }
 
   async place(
     order: ProviderOrderRequest,
@@ -59,6 +59,16 @@ export class OrderPlacement {
       if (error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)
         return inProgress();
       if (error instanceof EsimAccessRefusal) return inProgress();
+      throw error;
+    }
+  }
+
+  /** As `find`, but of an order that is not complete, too. @throws ProviderOutcomeUnknown, ProviderUnavailable */
+  async findParts(order: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
+    try {
+      return toParts(await this.byTime.list(order, { purpose: 'order', signal }));
+    } catch (error) {
+      if (error instanceof EsimAccessRefusal) throw new ProviderOutcomeUnknown(error);
       throw error;
     }
   }
@@ -85,43 +95,19 @@ export class OrderPlacement {
     return esims === 'allocating' ? inProgress() : this.toState(order, esims);
   }
 
-  /** First the minutes in which it most likely was made, then all the time since. */
   private async searchByTime(
     order: ProviderOrderRequest,
     options: CallOptions,
   ): Promise<ProviderOrderState | null> {
-    const acceptedMs = order.acceptedAt.getTime();
-    const usualMs = acceptedMs + USUAL_DELAY_MS;
-    const nowMs = Math.max(Date.now(), acceptedMs) + CLOCK_SKEW_MS;
-    const windows: IssueWindow[] = [{ fromMs: acceptedMs - CLOCK_SKEW_MS, toMs: Math.min(usualMs, nowMs) }];
-    if (nowMs > usualMs) windows.push({ fromMs: usualMs, toMs: nowMs });
-    const found: QueriedEsim[] = [];
-    for (const window of windows) {
-      found.push(...(await this.readWindow(order, window, options)));
-      if (found.length >= order.quantity) break;
-    }
+    const values = await this.byTime.list(order, options).catch((error: unknown) => {
+      // To place it again is the same request and answers its orderNo, which needs no search.
+      if (error instanceof TooManyEsims) return [];
+      throw error;
+    });
+    const found = values.map(toQueriedEsim);
     if (found.length === 0) return null;
     this.remember(order.reference, found[0]!.orderNo);
-    return this.toState(order, uniqueByTranNo(found));
-  }
-
-  private async readWindow(
-    order: ProviderOrderRequest,
-    window: IssueWindow,
-    options: CallOptions,
-  ): Promise<QueriedEsim[]> {
-    const found = new Map<string, QueriedEsim>();
-    for (let pageNum = 1; ; pageNum++) {
-      const { esims, pages } = await this.search.page(window, pageNum, options);
-      for (const value of esims) {
-        // Others' eSIMs are not read any further: an ill-formed one is no reason not to find ours.
-        if ((value as { transactionId?: unknown } | null)?.transactionId !== order.reference) continue;
-        const esim = toQueriedEsim(value);
-        found.set(esim.esimTranNo, esim);
-      }
-      if (found.size >= order.quantity || pageNum >= pages) return [...found.values()];
-      if (pageNum >= MAX_PAGES) throw new ProviderOutcomeUnknown(new Error('too many eSIMs to look through'));
-    }
+    return this.toState(order, found);
   }
 
   /** All eSIMs of the order must have been allocated before it counts as provisioned. */
@@ -132,12 +118,12 @@ export class OrderPlacement {
     for (const { iccid } of profiles)
       if (!isLuhnValid(iccid))
         this.logger.warn({ event: 'upstream.iccid_not_luhn', provider: ESIM_ACCESS, iccid });
-    const shortfall = {
-      code: 'provider_rejected',
-      reason: 'The upstream took eSIMs of the order back.',
-    } as const;
-    if (profiles.length === 0) return { state: 'rejected', failure: shortfall };
-    return { state: 'provisioned', profiles, shortfall: profiles.length < order.quantity ? shortfall : null };
+    if (profiles.length === 0) return { state: 'rejected', failure: TAKEN_BACK };
+    return {
+      state: 'provisioned',
+      profiles,
+      shortfall: profiles.length < order.quantity ? TAKEN_BACK : null,
+    };
   }
 
   private remember(reference: string, orderNo: string): void {
@@ -171,8 +157,4 @@ function toOrderFields({ reference, upstreamPackageId, quantity, unitCost }: Pro
 
 function inProgress(): ProviderOrderState {
   return { state: 'in_progress', checkAfterMs: LOOK_AGAIN_MS };
-}
-
-function uniqueByTranNo(esims: readonly QueriedEsim[]): QueriedEsim[] {
-  return [...new Map(esims.map((esim) => [esim.esimTranNo, esim])).values()];
 }

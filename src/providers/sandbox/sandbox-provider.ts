@@ -6,6 +6,9 @@ import {
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
+  type ProviderEsimStanding,
+  type ProviderFailure,
+  type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
@@ -64,6 +67,24 @@ export class SandboxProvider implements EsimProvider {
     return { state: 'canceled' };
   }
 
+  async findParts({ reference }: Pick<ProviderOrderRequest, 'reference'>): Promise<ProviderOrderParts> {
+    const order = await this.upstream.find(reference);
+    const state = order && toState(order);
+    return {
+      profiles: state?.state === 'provisioned' && !order!.canceled ? state.profiles : [],
+      running: state?.state === 'in_progress' ? order!.quantity : 0,
+      unusable: 0,
+      failure: failureOf(state),
+    };
+  }
+
+  /** It knows no devices, so an eSIM of its is unused until it is canceled. */
+  async findStandings({ reference, esims }: ProviderCancelRequest): Promise<readonly ProviderEsimStanding[]> {
+    const order = await this.upstream.find(reference);
+    const standing = order === null ? 'unknown' : order.canceled ? 'canceled' : 'unused';
+    return esims.map(({ providerEsimId }) => ({ providerEsimId, standing }));
+  }
+
   async placeTopup(request: ProviderTopupRequest): Promise<ProviderTopupState> {
     const { reference, packageId, esim } = request;
     await this.upstream.insertTopup({
@@ -105,6 +126,11 @@ function toState(order: UpstreamOrder): ProviderOrderState {
   if (order.readyInMs > 0) return { state: 'in_progress', checkAfterMs: order.readyInMs };
   const shortfall = order.profiles.length < order.quantity ? failure('package_unavailable') : null;
   return { state: 'provisioned', profiles: order.profiles, shortfall };
+}
+
+function failureOf(state: ProviderOrderState | null): ProviderFailure | null {
+  if (state?.state === 'rejected') return state.failure;
+  return state?.state === 'provisioned' ? state.shortfall : null;
 }
 
 function failure(code: FailureCode): { code: FailureCode; reason: string } {

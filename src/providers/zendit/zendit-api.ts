@@ -80,8 +80,12 @@ export class ZenditApi {
   }
 
   /** The plans of an ICCID; null when Zendit does not know it. */
-  findPlans(iccid: string, signal: AbortSignal): Promise<AnswerObject | null> {
-    return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, 'poll', signal);
+  findPlans(
+    iccid: string,
+    signal: AbortSignal,
+    purpose: UpstreamPurpose = 'poll',
+  ): Promise<AnswerObject | null> {
+    return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal);
   }
 
   async getOffers(limit: number, offset: number, signal: AbortSignal): Promise<AnswerObject> {

@@ -5,6 +5,8 @@ import type {
   ProviderCancelState,
   ProviderEsimReading,
   ProviderEsimRef,
+  ProviderEsimStanding,
+  ProviderOrderParts,
   ProviderOrderRequest,
   ProviderOrderState,
   ProviderPackage,
@@ -20,9 +22,11 @@ import { ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
 import { hintsOf, purchaseIdOf } from './zendit-hints.js';
+import { findParts } from './zendit-order-parts.js';
 import { listPurchases } from './zendit-purchase-listing.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
 import { toReading } from './zendit-reading.js';
+import { findStandings } from './zendit-standings.js';
 
 export interface ZenditOptions {
   readonly client: Pick<UpstreamClient, 'request'>;
@@ -80,8 +84,19 @@ export class ZenditProvider implements Wholesaler {
     return known.length < states.length ? null : toOrderState(known);
   }
 
+  findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
+    return findParts(this.api, orderBatch(request).transactionIds, signal);
+  }
+
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancelling.cancel(request, signal);
+  }
+
+  findStandings(
+    { esims }: ProviderCancelRequest,
+    signal: AbortSignal,
+  ): Promise<readonly ProviderEsimStanding[]> {
+    return findStandings(this.api, esims, signal);
   }
 
   async placeTopup(
@@ -177,7 +192,8 @@ function toOrderState(states: readonly PurchaseState[]): ProviderOrderState {
   const profiles = states.flatMap((one) => (one.state === 'done' ? [one.profile] : []));
   const failures = states.flatMap((one) => (one.state === 'failed' ? [one.failure] : []));
   if (profiles.length === 0) return { state: 'rejected', failure: failures[0]! };
-  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null };
+  const costRose = states.some((one) => one.state === 'done' && one.costRose);
+  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, costRose };
 }
 
 function toTopupState(one: PurchaseState): ProviderTopupState {
@@ -188,6 +204,6 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
       return { state: 'rejected', failure: one.failure };
     case 'done':
       // A purchase tells what it added and not what the eSIM has now; the next reading does.
-      return { state: 'completed', totalBytes: null, expiresAt: null };
+      return { state: 'completed', totalBytes: null, expiresAt: null, costRose: one.costRose };
   }
 }

@@ -1,0 +1,43 @@
+import type { ProviderFailure, ProviderOrderParts, ProviderProfile } from '../esim-provider.js';
+import { UpstreamAnswerInvalid } from '../upstream/index.js';
+import { isAllocating, statusOf } from './esim-status.js';
+import { type QueriedEsim, toProfile, toQueriedEsim } from './queried-esim.js';
+
+export const TAKEN_BACK: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'The upstream took eSIMs of the order back.',
+};
+
+/** What the eSIMs of an order, as the wire has them, are to somebody who has to end it by hand. */
+export function toParts(values: readonly unknown[]): ProviderOrderParts {
+  const profiles: ProviderProfile[] = [];
+  let running = 0;
+  let unusable = 0;
+  let failure: ProviderFailure | null = null;
+  for (const value of values) {
+    const part = usableOrNull(() => toPart(value));
+    if (part === null) unusable += 1;
+    else if (part === 'running') running += 1;
+    else if (part === 'taken_back') failure = TAKEN_BACK;
+    else profiles.push(part);
+  }
+  return { profiles, running, unusable, failure };
+}
+
+/** @throws UpstreamAnswerInvalid */
+function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
+  const esim: QueriedEsim = toQueriedEsim(value);
+  const status = statusOf(esim);
+  // Of a status that the contract does not name nobody knows what comes next.
+  if (status === null || isAllocating(esim)) return 'running';
+  return status === 'canceled' ? 'taken_back' : toProfile(esim);
+}
+
+function usableOrNull<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UpstreamAnswerInvalid) return null;
+    throw error;
+  }
+}

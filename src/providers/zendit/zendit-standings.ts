@@ -1,0 +1,43 @@
+import type { ProviderEsimRef, ProviderEsimStanding } from '../esim-provider.js';
+import { type AnswerObject, instantOrNullAt } from '../upstream/index.js';
+import { eachValue } from './settle-each.js';
+import type { ZenditApi } from './zendit-api.js';
+import { toReading } from './zendit-reading.js';
+
+const CALLS_AT_ONCE = 6;
+
+/**
+ * What has become of eSIMs that were to be taken back: the refund of each, and whether it is used where there is none.
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ */
+export async function findStandings(
+  api: Pick<ZenditApi, 'findRefund' | 'findPlans'>,
+  esims: readonly ProviderEsimRef[],
+  signal: AbortSignal,
+): Promise<readonly ProviderEsimStanding[]> {
+  return eachValue(esims, CALLS_AT_ONCE, async (esim) => ({
+    providerEsimId: esim.providerEsimId,
+    standing: await standingOf(api, esim, signal),
+  }));
+}
+
+async function standingOf(
+  api: Pick<ZenditApi, 'findRefund' | 'findPlans'>,
+  esim: ProviderEsimRef,
+  signal: AbortSignal,
+): Promise<ProviderEsimStanding['standing']> {
+  const refund = await api.findRefund(esim.providerEsimId, signal);
+  if (refund === 'done') return 'canceled';
+  if (refund === 'running') return 'being_canceled';
+  const plans = await api.findPlans(esim.iccid, signal, 'order');
+  if (plans === null) return 'unknown';
+  return isInUse(esim, plans) ? 'in_use' : 'unused';
+}
+
+/** ICCIDs are reused: an installation before the eSIM was issued is somebody else's. */
+function isInUse(esim: ProviderEsimRef, plans: AnswerObject): boolean {
+  const installedAt = instantOrNullAt(plans, 'firstInstalledAt');
+  if (installedAt && installedAt >= esim.issuedAt) return true;
+  const { activatedAt, usedBytes } = toReading(esim, plans, new Date());
+  return activatedAt !== null || (usedBytes ?? 0) > 0;
+}

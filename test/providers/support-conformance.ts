@@ -1,0 +1,122 @@
+import { expect, it } from 'vitest';
+import {
+  callProvider,
+  type ProviderCancelRequest,
+  type ProviderEsimStanding,
+  type ProviderOrderParts,
+  type ProviderOrderRequest,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+  type Wholesaler,
+} from '../../src/providers/index.js';
+import { newOrder, place, provision, type WholesalerWorld } from './wholesaler-world.js';
+
+export const NOTHING: ProviderOrderParts = { profiles: [], running: 0, unusable: 0, failure: null };
+
+export function findParts(provider: Wholesaler, order: ProviderOrderRequest): Promise<ProviderOrderParts> {
+  return callProvider(provider, (signal) => provider.findParts(order, signal));
+}
+
+export function findStandings(
+  provider: Wholesaler,
+  request: ProviderCancelRequest,
+): Promise<readonly ProviderEsimStanding[]> {
+  return callProvider(provider, (signal) => provider.findStandings(request, signal));
+}
+
+/** A provisioned order, as its cancellation names it. */
+export async function cancelable(
+  provider: Wholesaler,
+  order: ProviderOrderRequest,
+): Promise<ProviderCancelRequest> {
+  const { profiles } = await provision(provider, order);
+  const esims = profiles.map(({ providerEsimId, iccid }) => ({
+    providerEsimId,
+    iccid,
+    issuedAt: new Date(),
+  }));
+  return { reference: order.reference, quantity: order.quantity, esims };
+}
+
+/** What every provider guarantees to support, which ends orders by hand: looks that change nothing. */
+export function describeSupport(get: () => WholesalerWorld): void {
+  it('shows support every profile of an order, to a process that was just started, too', async () => {
+    const order = newOrder(get(), 2);
+    const { profiles } = await provision(get().provider, order);
+    const parts = await findParts(get().anotherProvider(), order);
+    expect({ ...parts, profiles: ids(parts) }).toEqual({ ...NOTHING, profiles: ids({ profiles }) });
+    expect(await get().sim.purchasesOf(order.reference)).toBe(2);
+  });
+
+  it('shows support as many profiles as were bought when an answer was lost on either way', async () => {
+    for (const lose of ['dropAnswersBeforeCommit', 'dropAnswersAfterCommit'] as const) {
+      const order = newOrder(get(), 2);
+      await get().sim[lose](1);
+      await expect(place(get().provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      const { profiles, running } = await findParts(get().provider, order);
+      expect([profiles.length, running]).toEqual([await get().sim.purchasesOf(order.reference), 0]);
+    }
+  });
+
+  it('shows support nothing of an order that was never placed, and no profile of a refused one', async () => {
+    await provision(get().provider, newOrder(get()));
+    expect(await findParts(get().provider, newOrder(get(), 2))).toEqual(NOTHING);
+    const refused = newOrder(get(), 2);
+    await get().sim.outOfStock(true);
+    await place(get().provider, refused);
+    expect(await findParts(get().provider, refused)).toMatchObject({ profiles: [], running: 0, unusable: 0 });
+  });
+
+  it('shows support which eSIMs were taken back, and counts them no longer as provisioned', async () => {
+    const { provider } = get();
+    const order = newOrder(get(), 2);
+    const request = await cancelable(provider, order);
+    const standings = async () => (await findStandings(get().anotherProvider(), request)).map(toText);
+    expect(await standings()).toEqual(request.esims.map((esim) => `${esim.providerEsimId} unused`));
+    expect(await get().sim.canceledOf(order.reference)).toBe(0);
+    await callProvider(provider, (signal) => provider.cancelOrder(request, signal));
+    expect(await standings()).toEqual(request.esims.map((esim) => `${esim.providerEsimId} canceled`));
+    expect(await findParts(provider, order)).toMatchObject({ profiles: [], running: 0, unusable: 0 });
+  });
+
+  it('tells support that a busy upstream is unavailable, never that there is nothing', async () => {
+    const order = newOrder(get());
+    const request = await cancelable(get().provider, order);
+    await get().sim.refuseAsBusy(1);
+    await expect(findParts(get().provider, order)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await get().sim.refuseAsBusy(1);
+    await expect(findStandings(get().provider, request)).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+}
+
+/** As `describeSupport`, of what is reached by a wire. */
+export function describeSupportOverWire(get: () => WholesalerWorld): void {
+  it('takes garbage for no answer to support', async () => {
+    const order = newOrder(get());
+    const request = await cancelable(get().provider, order);
+    await get().sim.answerGarbage(1);
+    await expect(findParts(get().provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await get().sim.answerGarbage(1);
+    await expect(findStandings(get().provider, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+  });
+
+  it('says of an eSIM that the upstream does not know that it does not know it', async () => {
+    const stranger = {
+      providerEsimId: '00000000000000',
+      iccid: '8900000000000000009',
+      issuedAt: new Date(),
+    };
+    const request = { reference: 'prv_nobody', quantity: 1, esims: [stranger] };
+    expect(await findStandings(get().provider, request)).toEqual([
+      { providerEsimId: stranger.providerEsimId, standing: 'unknown' },
+    ]);
+  });
+}
+
+function ids({ profiles }: Pick<ProviderOrderParts, 'profiles'>): string[] {
+  return profiles.map((profile) => `${profile.providerEsimId} ${profile.matchingId}`).sort();
+}
+
+function toText({ providerEsimId, standing }: ProviderEsimStanding): string {
+  return `${providerEsimId} ${standing}`;
+}
