@@ -10,6 +10,7 @@ import { CreateUpstreamPace1763700000009 } from './1763700000009-create-upstream
 import { CreateWholesale1763700000010 } from './1763700000010-create-wholesale.js';
 import { CreatePolling1763700000011 } from './1763700000011-create-polling.js';
 import { CreateReconciliation1763700000012 } from './1763700000012-create-reconciliation.js';
+import { ReviewTopups1763700000014 } from './1763700000014-review-topups.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -25,4 +26,5 @@ export const MIGRATIONS = [
   CreateWholesale1763700000010,
   CreatePolling1763700000011,
   CreateReconciliation1763700000012,
+  ReviewTopups1763700000014,
 ];

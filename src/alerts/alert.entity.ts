@@ -7,6 +7,7 @@ export const ALERT_TYPES = [
   'balance.low',
   'key.expiring',
   'order.needs_review',
+  'topup.needs_review',
 ] as const;
 export type AlertType = (typeof ALERT_TYPES)[number];
 

@@ -2,8 +2,12 @@ import { Module } from '@nestjs/common';
 import { AlertsController } from './admin/alerts.controller.js';
 import { Alerts } from './alerts.js';
 import { AlertsRepository } from './alerts.repository.js';
+import { ReviewSweeps } from './review-sweeps.js';
 
-@Module({ providers: [Alerts, AlertsRepository], exports: [Alerts, AlertsRepository] })
+@Module({
+  providers: [Alerts, AlertsRepository, ReviewSweeps],
+  exports: [Alerts, AlertsRepository, ReviewSweeps],
+})
 export class AlertsModule {}
 
 /** The reading side, on the admin port. */

@@ -2,11 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
+import { sql } from '../infra/database/index.js';
 import { LeasedRows } from '../infra/queue/index.js';
-import type { ProviderFailure } from '../providers/index.js';
 import { TopupEntity } from './topup.entity.js';
-import { statusesBefore, type TopupStatus } from './topup-state.js';
 
 /** The right to work on a top-up: void when the lease lapsed and another worker took it with a higher fence. */
 export interface TopupLease {
@@ -48,13 +46,14 @@ export class TopupQueueRepository extends LeasedRows<TopupLease> {
     return this.manager.findOneByOrFail(TopupEntity, { id });
   }
 
-  /** Gives the top-up back, to be looked at after `delayMs`. */
-  async postpone(lease: TopupLease, delayMs: number): Promise<void> {
+  /** Gives the top-up back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
+  async postpone(lease: TopupLease, delayMs: number, errorClass: string | null = null): Promise<void> {
     await sql(
       this.manager,
-      `UPDATE topups SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL, updated_at = now()
+      `UPDATE topups SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
+         last_error = $4, updated_at = now()
        WHERE id = $1 AND fence = $2 AND next_attempt_at IS NOT NULL`,
-      [lease.topupId, lease.fence, delayMs],
+      [lease.topupId, lease.fence, delayMs, errorClass],
     );
   }
 
@@ -102,34 +101,5 @@ export class TopupQueueRepository extends LeasedRows<TopupLease> {
       [topupId, readLagMs],
     );
     return rows[0]?.ms ?? 0;
-  }
-
-  /** Ends the top-up as applied. False when the lease is void: then nothing may be written. */
-  async markCompleted(tx: Tx, lease: TopupLease): Promise<boolean> {
-    return this.finish(tx, lease, 'completed', 'completed_at = now()', []);
-  }
-
-  /** Ends the top-up as failed. False when the lease is void. */
-  async markFailed(tx: Tx, lease: TopupLease, failure: ProviderFailure): Promise<boolean> {
-    const assignments = 'failed_at = now(), failure_code = $4, failure_reason = $5';
-    return this.finish(tx, lease, 'failed', assignments, [failure.code, failure.reason]);
-  }
-
-  private async finish(
-    tx: Tx,
-    lease: TopupLease,
-    to: TopupStatus,
-    assignments: string,
-    parameters: readonly SqlParameter[],
-  ): Promise<boolean> {
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE topups SET status = $3, next_attempt_at = NULL, lease_until = NULL, updated_at = now(), ${assignments}
-       WHERE id = $1 AND fence = $2 AND status IN (${statusesBefore(to)
-         .map((status) => `'${status}'`)
-         .join(', ')})`,
-      [lease.topupId, lease.fence, to, ...parameters],
-    );
-    return affected === 1;
   }
 }

@@ -78,6 +78,10 @@ export class TopupEntity {
   @Column({ type: 'int' })
   attempts!: number;
 
+  /** Class of what the last look went wrong with; null when the upstream answered. */
+  @Column({ name: 'last_error', type: 'text', nullable: true })
+  lastError!: string | null;
+
   /** When a worker is to look at the top-up next; null when nothing is owed. */
   @Column({ name: 'next_attempt_at', type: 'timestamptz', nullable: true })
   nextAttemptAt!: Date | null;

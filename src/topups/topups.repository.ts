@@ -63,6 +63,7 @@ const UNTOUCHED = {
   failureCode: null,
   failureReason: null,
   attempts: 0,
+  lastError: null,
   leaseUntil: null,
   fence: 0,
   completedAt: null,
@@ -121,6 +122,16 @@ export class TopupsRepository {
 
   async find(owner: { partnerId: string; mode: Mode }, id: string): Promise<TopupEntity | null> {
     return this.manager.findOneBy(TopupEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+  }
+
+  /** Any partner's top-up in any mode, for support. */
+  async findById(id: string): Promise<TopupEntity | null> {
+    return this.manager.findOneBy(TopupEntity, { id });
+  }
+
+  /** As `findById`, with the row locked for `tx`. */
+  async findByIdForUpdate(tx: Tx, id: string): Promise<TopupEntity | null> {
+    return tx.manager.findOne(TopupEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
 
   async list(owner: TopupOwner, filters: TopupFilters, options: ListOptions): Promise<Page<TopupEntity>> {

@@ -127,10 +127,16 @@ export class EsimAccessUpstream implements Upstream {
     this.simulator.control({ esim: { esimTranNo: upstreamId, ...used, installationTimeMs: Date.now() } });
   }
 
+  /** Looks at an eSIM show what was bought for it without names, or not at all. */
+  keepPurchasesFromLooks(packageList: 'unnamed' | 'missing'): void {
+    this.simulator.control({ faults: { packageList } });
+  }
+
   calmDown(): void {
     const counted = { dropAfterCommit: 0, dropBeforeCommit: 0, busy: 0, garbage: 0 };
     const lasting = { allocatingLooks: 0, hiddenLooks: 0, stock: null, nextIccid: null, nonLuhn: false };
-    this.simulator.control({ faults: { ...counted, ...lasting }, balance: START_BALANCE });
+    const looks = { packageList: 'named' as const };
+    this.simulator.control({ faults: { ...counted, ...lasting, ...looks }, balance: START_BALANCE });
   }
 
   close(): Promise<void> {

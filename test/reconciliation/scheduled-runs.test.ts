@@ -22,6 +22,7 @@ beforeAll(async () => {
   await corrupt(
     url,
     `UPDATE orders SET refunded_amount = 1 WHERE id = '${sold.issued}';
+     UPDATE topups SET price_amount = price_amount + 1 WHERE id = '${sold.failedTopup}';
      UPDATE wallets SET held = held + 1`,
   );
   pool = new Pool({ connectionString: url, max: 2 });
@@ -53,24 +54,30 @@ describe('the scheduled reconciliation', () => {
       const runs = await completedRuns();
       return runs.length > 0 ? runs : null;
     });
-    expect(run).toMatchObject({ differences: 2, unanswered: 0, lease_until: null });
+    expect(run).toMatchObject({ differences: 3, unanswered: 0, lease_until: null });
     expect(run!['checked']).toMatchObject({ orders: 7, topups: 2, wallets: 1 });
     const { rows } = await pool.query<Json>(
       'SELECT check_name, severity, subject FROM reconciliation_differences WHERE run_id = $1 ORDER BY seq',
       [run!['id']],
     );
-    expect(rows.map((row) => row['check_name'])).toEqual(['wallet_held_is_its_holds', 'order_refunds_agree']);
+    expect(rows.map((row) => row['check_name'])).toEqual([
+      'wallet_held_is_its_holds',
+      'order_refunds_agree',
+      'failed_topup_costs_nothing',
+    ]);
     expect(rows[1]!['subject'].order).toBe(sold.issued);
   });
 
-  it('alerts support of a difference in an order once, however many runs find it', async () => {
+  it('alerts support of a difference in an order or a top-up once, however many runs find it', async () => {
     await eventually('three runs', async () => (await completedRuns()).length >= 3);
-    const { data } = (await service.admin.get(`/internal/v1/alerts?type=order.needs_review`)).body;
-    expect(data).toHaveLength(1);
-    expect(data[0]).toMatchObject({
-      subject_id: sold.issued,
-      details: { reconciliation: 'order_refunds_agree' },
-    });
+    const alerts = async (type: string) =>
+      (await service.admin.get(`/internal/v1/alerts?type=${type}`)).body.data as Json[];
+    expect(await alerts('order.needs_review')).toMatchObject([
+      { subject_id: sold.issued, details: { reconciliation: 'order_refunds_agree' } },
+    ]);
+    expect(await alerts('topup.needs_review')).toMatchObject([
+      { subject_id: sold.failedTopup, details: { reconciliation: 'failed_topup_costs_nothing' } },
+    ]);
   });
 
   it('runs once per interval, however many workers there are', async () => {
@@ -85,7 +92,7 @@ describe('the scheduled reconciliation', () => {
 
   it('shows the differences of the last run as a gauge', async () => {
     const { text } = await service.admin.get('/metrics');
-    expect(text).toMatch(/^reconciliation_differences\{.*\} 2$/m);
+    expect(text).toMatch(/^reconciliation_differences\{.*\} 3$/m);
   });
 
   it('takes over from a worker that died in its run, and forgets the oldest runs', async () => {

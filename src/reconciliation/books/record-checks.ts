@@ -97,11 +97,12 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
     check: 'topup_is_not_stuck',
     severity: 'warning',
     what: 'No top-up waits longer than NEEDS_REVIEW_AFTER_MS for its end.',
-    advice: 'Look at the eSIM upstream, and whether the upstream answers at all.',
+    advice: 'See GET /internal/v1/topups/needs-review; settle it by POST /internal/v1/topups/{id}/reconcile.',
     parameters: afterMs,
     query: `
       SELECT ${TOPUP}, 'an end' AS expected,
-             format('%s since %s, %s attempts', p.status, p.created_at, p.attempts) AS found
+             format('%s since %s, %s attempts, last error %s', p.status, p.created_at, p.attempts,
+                    coalesce(p.last_error, 'none')) AS found
       FROM topups p
       WHERE p.status IN ('pending', 'processing') AND p.created_at <= now() - $1 * interval '1 millisecond'`,
   },

@@ -11,12 +11,12 @@ import { ReconciliationRunsRepository } from './reconciliation-runs.repository.j
 
 const DAY_MS = 86_400_000;
 const MAX_LOGGED = 100;
-/** Orders that wait too long have alerts of their own. */
-const ALERTED_ELSEWHERE = 'order_is_not_stuck';
+/** What waits too long has alerts of its own. */
+const ALERTED_ELSEWHERE: readonly string[] = ['order_is_not_stuck', 'topup_is_not_stuck'];
 
 /**
- * One scheduled comparison: kept in a table, logged, and told to support where it is about an order. The upstreams
- * are asked about a day more than the interval, so that what changed under one run is compared by the next.
+ * One scheduled comparison: kept in a table, logged, and told to support where it is about an order or a top-up. The
+ * upstreams are asked about a day more than the interval, so that what changed under one run is compared by the next.
  */
 @Injectable()
 export class RunReconciliation {
@@ -53,12 +53,13 @@ export class RunReconciliation {
 
   private async alert(tx: Tx, difference: Difference): Promise<void> {
     const { check, subject, what, expected, found, advice } = difference;
-    const { order, partner } = subject;
-    if (order === undefined || check === ALERTED_ELSEWHERE) return;
+    const { order, topup, partner } = subject;
+    const subjectId = order ?? topup;
+    if (subjectId === undefined || ALERTED_ELSEWHERE.includes(check)) return;
     await this.alerts.raise(tx, {
-      type: 'order.needs_review',
+      type: order === undefined ? 'topup.needs_review' : 'order.needs_review',
       partnerId: partner ?? null,
-      subjectId: order,
+      subjectId,
       details: { reconciliation: check, what, expected, found, advice },
       // The same difference is found every day until it is settled.
       onceKey: `reconciliation:${check}`,

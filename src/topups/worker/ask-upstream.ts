@@ -8,8 +8,8 @@ import {
   type ProviderTopupRequest,
   type ProviderTopupState,
   ProviderUnavailable,
-  unitCostOf,
 } from '../../providers/index.js';
+import { toProviderRequest } from '../provider-topup-request.js';
 import type { TopupEntity } from '../topup.entity.js';
 import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
 
@@ -31,7 +31,7 @@ export class AskUpstream {
    */
   async execute(lease: TopupLease, topup: TopupEntity, esim: EsimEntity): Promise<ProviderTopupState | null> {
     const provider = this.providers.getByName(topup.provider);
-    const request = toRequest(topup, esim);
+    const request = toProviderRequest(topup, esim);
     if (topup.upstreamPlacedAt === null) return this.place(lease, topup, provider, request, 'first');
     const found = await callProvider(provider, (signal) => provider.findTopup(request, signal));
     if (found) return found;
@@ -61,15 +61,4 @@ export class AskUpstream {
       throw error;
     }
   }
-}
-
-function toRequest(topup: TopupEntity, esim: EsimEntity): ProviderTopupRequest {
-  return {
-    reference: topup.providerReference,
-    esim: { providerEsimId: esim.providerEsimId, iccid: esim.iccid, issuedAt: esim.createdAt },
-    packageId: topup.packageId,
-    upstreamPackageId: topup.upstreamPackageId,
-    unitCost: unitCostOf(topup),
-    acceptedAt: topup.createdAt,
-  };
 }

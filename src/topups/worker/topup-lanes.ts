@@ -71,7 +71,7 @@ export class TopupLanes implements OnApplicationBootstrap, OnModuleDestroy, Befo
         { event: 'topup.attempt_failed', topupId: topup.id, attempt: topup.attempts, err: error },
         'no answer from the upstream; the top-up is looked at again',
       );
-      await this.queue.postpone(lease, retryDelayMs(topup.attempts, error));
+      await this.queue.postpone(lease, retryDelayMs(topup.attempts, error), (error as Error).name);
     }
   }
 }

@@ -119,7 +119,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     endpoints.push(body.data.id as string);
   }
   await service.createKey(victim.id, 'sandbox');
-  await issuedOrder(victim.sandbox, 1);
+  const { esims } = await issuedOrder(victim.sandbox, 1);
   const call = await expectOk(victim.sandbox.get('/v1/me'));
   const requestId = call.headers.get('x-request-id')!;
   await eventually(
@@ -138,6 +138,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     }),
     replays: await startReplays(admin, base, receiver),
     requests: [requestId],
+    topups: [await openTopup(service, await topUp(victim.sandbox, esims[0]!))],
     // Last, as it ends by itself after a while: an order whose upstream has not answered yet.
     orders: [await slowOrder(victim.sandbox)],
   };
@@ -147,6 +148,17 @@ async function topUp(api: HttpClient, esimId: string): Promise<string> {
   const packages = await expectOk(api.get(`/v1/esims/${esimId}/topup-packages`));
   const body = { esim_id: esimId, package_id: packages.body.data[0].id as string };
   return (await expectOk(api.post('/v1/topups', body))).body.data.id as string;
+}
+
+/** A copy of a top-up that nobody looks at: Sandbox has none whose upstream does not answer at once. */
+async function openTopup({ database }: TestService, topupId: string): Promise<string> {
+  const id = newId('top');
+  const open = { status: 'processing', completed_at: null, next_attempt_at: null, lease_until: null };
+  await database.pool.query(
+    `INSERT INTO topups SELECT (jsonb_populate_record(t, $2)).* FROM topups t WHERE id = $1`,
+    [topupId, JSON.stringify({ ...open, id, provider_reference: randomUUID(), upstream_placed_at: null })],
+  );
+  return id;
 }
 
 async function slowOrder(api: HttpClient): Promise<string> {

@@ -1,0 +1,55 @@
+import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import type { Page } from '../common/page.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { type ListOptions, Transactions } from '../infra/database/index.js';
+import { LOGGER } from '../infra/logging/index.js';
+import { Sweeper } from '../infra/sweeping/index.js';
+import { Alerts } from './alerts.js';
+import type { NewAlert } from './alerts.repository.js';
+
+const ALERTS_PER_PAGE = 100;
+/** What is listed has waited a quarter of an hour before: nobody waits for the minute. */
+const SWEEPS_BETWEEN = 15;
+
+/** Tells support of what waits for its review: goes through whole lists, again and again (D22). */
+@Injectable()
+export class ReviewSweeps implements BeforeApplicationShutdown {
+  private readonly intervalMs: number;
+  private readonly sweepers: Sweeper[] = [];
+
+  constructor(
+    private readonly alerts: Alerts,
+    private readonly transactions: Transactions,
+    @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    this.intervalMs = sweepIntervalMs * SWEEPS_BETWEEN;
+  }
+
+  /**
+   * Raises the alerts of `list` until the process stops, each with a `onceKey`: it is met in every sweep. `name` is
+   * that of the sweep in the log.
+   */
+  start(name: string, list: (options: ListOptions) => Promise<Page<NewAlert & { onceKey: string }>>): void {
+    const { intervalMs, logger } = this;
+    const sweeper = new Sweeper({ name, intervalMs, logger, run: () => this.raiseAll(list) });
+    this.sweepers.push(sweeper);
+    sweeper.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+  }
+
+  private async raiseAll(list: (options: ListOptions) => Promise<Page<NewAlert>>): Promise<void> {
+    let cursor: string | undefined;
+    do {
+      const page = await list({ limit: ALERTS_PER_PAGE, cursor });
+      await this.transactions.run(async (tx) => {
+        for (const alert of page.items) await this.alerts.raise(tx, alert);
+      });
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+}

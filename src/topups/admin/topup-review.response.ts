@@ -1,0 +1,94 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { MODES, type Mode } from '../../common/mode.js';
+import { MoneyResponse } from '../../infra/http/index.js';
+import type { TopupEntity } from '../topup.entity.js';
+import { TOPUP_STATUSES, type TopupStatus } from '../topup-state.js';
+
+/** What support needs to settle a top-up with its wholesaler. */
+export class TopupReviewResponse {
+  @ApiProperty({ type: String, example: 'top_01KAEXAMPLE0000000000000000' })
+  topup_id!: string;
+
+  @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
+  partner_id!: string;
+
+  @ApiProperty({ enum: MODES })
+  mode!: Mode;
+
+  @ApiProperty({ enum: TOPUP_STATUSES })
+  status!: TopupStatus;
+
+  @ApiProperty({ type: String, nullable: true })
+  reference!: string | null;
+
+  @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })
+  esim_id!: string;
+
+  @ApiProperty({ type: String, pattern: '^[0-9]{18,20}$', example: '8910300000001234567' })
+  iccid!: string;
+
+  @ApiProperty({ type: String })
+  package_id!: string;
+
+  @ApiProperty({ type: MoneyResponse })
+  price!: MoneyResponse;
+
+  @ApiProperty({ type: String, example: 'sandbox' })
+  provider!: string;
+
+  @ApiProperty({ type: String, description: 'The id under which the wholesaler knows the top-up.' })
+  provider_reference!: string;
+
+  @ApiProperty({ type: String, description: "The wholesaler's name of the package." })
+  upstream_package_id!: string;
+
+  @ApiProperty({ type: 'integer', description: 'Times that a worker took the top-up up.' })
+  attempts!: number;
+
+  @ApiProperty({ type: String, nullable: true, example: 'ProviderOutcomeUnknown' })
+  last_error!: string | null;
+
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    description: 'Since when an answer is owed: its acceptance.',
+  })
+  since!: string;
+
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The last placement that may have taken effect; null when none has ever left.',
+  })
+  upstream_placed_at!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true })
+  next_attempt_at!: string | null;
+
+  @ApiProperty({ type: String, description: 'The call that requested the top-up.' })
+  request_id!: string;
+}
+
+export function toTopupReviewResponse(topup: TopupEntity): TopupReviewResponse {
+  return {
+    topup_id: topup.id,
+    partner_id: topup.partnerId,
+    mode: topup.mode,
+    status: topup.status,
+    reference: topup.reference,
+    esim_id: topup.esimId,
+    iccid: topup.iccid,
+    package_id: topup.packageId,
+    price: { amount: topup.priceAmount, currency: topup.currency },
+    provider: topup.provider,
+    provider_reference: topup.providerReference,
+    upstream_package_id: topup.upstreamPackageId,
+    attempts: topup.attempts,
+    last_error: topup.lastError,
+    since: topup.createdAt.toISOString(),
+    upstream_placed_at: topup.upstreamPlacedAt?.toISOString() ?? null,
+    next_attempt_at: topup.nextAttemptAt?.toISOString() ?? null,
+    request_id: topup.acceptedRequestId,
+  };
+}

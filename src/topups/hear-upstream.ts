@@ -1,0 +1,85 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { AppError } from '../common/errors/index.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { EsimsRepository } from '../esims/index.js';
+import {
+  callProvider,
+  type EsimProvider,
+  ProviderOutcomeUnknown,
+  ProviderRegistry,
+  type ProviderTopupState,
+  ProviderUnavailable,
+} from '../providers/index.js';
+import { toProviderRequest } from './provider-topup-request.js';
+import type { ReconcileAction } from './reconcile-action.js';
+import type { TopupEntity } from './topup.entity.js';
+import { TopupEndingsRepository, type TopupSighting } from './topup-endings.repository.js';
+import { TopupsRepository } from './topups.repository.js';
+
+/** What is known of a top-up upstream. Support decides only when it is `silent`, whatever the reason. */
+export type UpstreamWord =
+  | ProviderTopupState
+  | { readonly state: 'not_applied' }
+  | { readonly state: 'silent' }
+  | { readonly state: 'too_early' };
+
+/** What the upstream said, and how the top-up stood before it was asked. */
+export interface HeardUpstream {
+  readonly seen: TopupSighting;
+  readonly word: UpstreamWord;
+}
+
+/** Looks a top-up up at its upstream, for support. Only asks, and outside any transaction (D16). */
+@Injectable()
+export class HearUpstream {
+  private readonly usualReadLagMs: number;
+
+  constructor(
+    private readonly topups: TopupsRepository,
+    private readonly endings: TopupEndingsRepository,
+    private readonly esims: EsimsRepository,
+    private readonly providers: ProviderRegistry,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning'>,
+  ) {
+    this.usualReadLagMs = config.provisioning.providerReadLagMs;
+  }
+
+  /** Null where nothing may be decided: the top-up is not processing, or a worker is at it; nor is `requery` one. */
+  async hearFor(action: ReconcileAction, topupId: string): Promise<HeardUpstream | null> {
+    const topup = action === 'requery' ? null : await this.topups.findById(topupId);
+    if (!topup) return null;
+    const provider = this.findProvider(topup);
+    const seen = await this.endings.keepWorkersOff(topupId, provider?.readLagMs ?? this.usualReadLagMs);
+    return seen && { seen, word: await this.hear(topup, provider, seen) };
+  }
+
+  private async hear(
+    topup: TopupEntity,
+    provider: EsimProvider | null,
+    seen: TopupSighting,
+  ): Promise<UpstreamWord> {
+    if (seen.placedAt === null) return { state: 'not_applied' };
+    // Within its read lag the upstream may deny what it has applied.
+    if (seen.withinReadLag) return { state: 'too_early' };
+    if (!provider) return { state: 'silent' };
+    try {
+      const request = toProviderRequest(topup, await this.esims.getById(topup.esimId));
+      const found = await callProvider(provider, (signal) => provider.findTopup(request, signal));
+      return found ?? { state: 'not_applied' };
+    } catch (error) {
+      const isSilent = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
+      if (!isSilent) throw error;
+      return { state: 'silent' };
+    }
+  }
+
+  /** Null when it is not connected any more. */
+  private findProvider({ mode, provider }: TopupEntity): EsimProvider | null {
+    try {
+      return this.providers.forMode(mode, provider);
+    } catch (error) {
+      if (error instanceof AppError) return null;
+      throw error;
+    }
+  }
+}

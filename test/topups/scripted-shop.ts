@@ -1,0 +1,125 @@
+import { expect } from 'vitest';
+import { Transactions } from '../../src/infra/database/index.js';
+import { ProviderRegistry } from '../../src/providers/index.js';
+import type { TopupEntity } from '../../src/topups/index.js';
+import { PlaceTopup } from '../../src/topups/place-topup.js';
+import {
+  createTestDatabase,
+  type HttpClient,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+import { copyToLive, rowsOf } from '../harness/live-rows.js';
+import { type Json, orderEnded, placeOrder } from '../harness/order-steps.js';
+import { type Answer, type ScriptedWorker, ScriptedUpstream, startWorkerWith } from './scripted-upstream.js';
+import { BASE, TOPUP_1GB_7D, TOPUP_DAYS } from './topup-steps.js';
+
+/** What a live top-up costs the partner, in cents. */
+export const PRICE = 400;
+
+/** A partner with a live eSIM, whose top-ups of 1 GB and 7 days are bought from a scripted upstream. */
+export class ScriptedShop {
+  private constructor(
+    readonly upstream: ScriptedUpstream,
+    readonly database: TestDatabase,
+    readonly office: TestService,
+    private readonly front: TestService,
+    private readonly worker: ScriptedWorker,
+    readonly partnerId: string,
+    /** The partner's live key. */
+    readonly live: HttpClient,
+    readonly esimId: string,
+  ) {}
+
+  /** The partner has `deposit` cents. */
+  static async open(deposit: number, env: Record<string, string> = {}): Promise<ScriptedShop> {
+    const upstream = new ScriptedUpstream();
+    const database = await createTestDatabase();
+    const [office, front] = await Promise.all([
+      startTestService({ role: 'admin', database, env }),
+      startTestService({ role: 'api', database, env }),
+    ]);
+    office.process.admin!.nest.get(ProviderRegistry, { strict: false }).register(upstream);
+    const worker = await startWorkerWith(upstream, database, env);
+    const partner = await office.createPartner();
+    const live = front.partnerApi(await office.createKey(partner.id, 'live'));
+    await sellInLive(database, upstream);
+    const esimId = await liveEsim(database, upstream, front.partnerApi(partner.sandboxKey));
+    const answer = await office.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, {
+      amount: { amount: deposit, currency: 'USD' },
+      reference: 'first-deposit',
+    });
+    expect(answer.status, answer.text).toBe(201);
+    return new ScriptedShop(upstream, database, office, front, worker, partner.id, live, esimId);
+  }
+
+  async close(): Promise<void> {
+    await this.worker.stop();
+    await Promise.all([this.front.stop(), this.office.stop()]);
+    await this.database.drop();
+  }
+
+  /** Accepted in the worker's process, which knows the scripted upstream; the partner API's does not. */
+  async accept(answers: readonly Answer[]): Promise<TopupEntity> {
+    const { app } = this.worker;
+    return app.get(Transactions, { strict: false }).run(async (tx) => {
+      const accepted = await app.get(PlaceTopup, { strict: false }).execute(
+        tx,
+        { partnerId: this.partnerId, mode: 'live' },
+        {
+          esimId: this.esimId,
+          packageId: TOPUP_1GB_7D,
+          reference: null,
+          maxPrice: null,
+          metadata: {},
+          requestId: 'req_test',
+        },
+      );
+      this.upstream.script(accepted.providerReference, answers);
+      return accepted;
+    });
+  }
+
+  /** Posted, held and available, in cents. */
+  async balance(): Promise<[number, number, number]> {
+    const [usd] = (await this.live.get('/v1/balance')).body.data as Json[];
+    return [
+      usd!['posted'].amount as number,
+      usd!['held'].amount as number,
+      usd!['available'].amount as number,
+    ];
+  }
+
+  async row(topupId: string): Promise<Json> {
+    const { rows } = await this.database.pool.query<Json>('SELECT * FROM topups WHERE id = $1', [topupId]);
+    return rows[0]!;
+  }
+}
+
+/** The base and two top-ups in live; the days are of another wholesaler. */
+async function sellInLive({ pool }: TestDatabase, upstream: ScriptedUpstream): Promise<void> {
+  await pool.query(
+    `INSERT INTO packages SELECT (jsonb_populate_record(p, jsonb_build_object('mode', 'live', 'price_amount', $2::int))).*
+     FROM packages p WHERE mode = 'sandbox' AND id = ANY ($1)`,
+    [[BASE, TOPUP_1GB_7D, TOPUP_DAYS], PRICE],
+  );
+  await pool.query(`UPDATE catalog_versions SET version = version + 1`);
+  await pool.query(
+    `INSERT INTO package_sources (package_id, provider, upstream_id, kind, cost_micros, cost_currency)
+     VALUES ($1, $2, 'TOPUP_UP_1', 'topup', 2500000, 'USD'), ($3, 'another', 'DAYS_1', 'topup', 1, 'USD')`,
+    [TOPUP_1GB_7D, upstream.name, TOPUP_DAYS],
+  );
+}
+
+async function liveEsim(
+  database: TestDatabase,
+  upstream: ScriptedUpstream,
+  sandbox: HttpClient,
+): Promise<string> {
+  const { id } = await placeOrder(sandbox, { package_id: BASE });
+  await orderEnded(sandbox, id as string);
+  const rows = await copyToLive(database, await rowsOf(database, id as string));
+  await database.pool.query('UPDATE esims SET provider = $2 WHERE id = $1', [rows.esimId, upstream.name]);
+  return rows.esimId;
+}

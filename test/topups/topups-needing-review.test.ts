@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/index.js';
+import { expectProblem, invalidFields } from '../harness/expect-problem.js';
+import type { Json } from '../harness/order-steps.js';
+import { PRICE, ScriptedShop } from './scripted-shop.js';
+import type { Answer } from './scripted-upstream.js';
+import {
+  done,
+  FAILURE,
+  nothing,
+  refused,
+  says,
+  silence,
+  StuckTopups,
+  type Topup,
+  unavailable,
+  working,
+} from './stuck-topups.js';
+import { DAY_MS, GB, TOPUP_1GB_7D, topupEnded } from './topup-steps.js';
+
+let shop: ScriptedShop;
+let stuck: StuckTopups;
+
+beforeAll(async () => {
+  // Alerts of reviews are raised every 15 sweeps.
+  shop = await ScriptedShop.open(100 * PRICE, { SWEEP_INTERVAL_MS: '50' });
+  stuck = new StuckTopups(shop);
+});
+
+afterAll(() => shop.close());
+
+async function listed(query = 'limit=100'): Promise<Json> {
+  return (await shop.office.admin.get(`/internal/v1/topups/needs-review?${query}`)).body as Json;
+}
+
+describe('top-ups that need review', () => {
+  it('are those without an answer for too long, oldest first, with what support needs', async () => {
+    const older = await stuck.topup();
+    const younger = await stuck.topup(unavailable);
+    expect((await listed())['data']).toEqual([]);
+    await stuck.backdate(younger, 16);
+    await stuck.backdate(older, 17);
+    const { data } = await listed();
+    const row = await shop.row(older.id);
+    expect(data[0]).toEqual({
+      topup_id: older.id,
+      partner_id: shop.partnerId,
+      mode: 'live',
+      status: 'processing',
+      reference: null,
+      esim_id: shop.esimId,
+      iccid: row['iccid'],
+      package_id: TOPUP_1GB_7D,
+      price: { amount: PRICE, currency: 'USD' },
+      provider: shop.upstream.name,
+      provider_reference: older.reference,
+      upstream_package_id: 'TOPUP_UP_1',
+      attempts: row['attempts'],
+      last_error: 'ProviderOutcomeUnknown',
+      since: (row['created_at'] as Date).toISOString(),
+      upstream_placed_at: (row['upstream_placed_at'] as Date).toISOString(),
+      next_attempt_at: (row['next_attempt_at'] as Date).toISOString(),
+      request_id: 'req_test',
+    });
+    expect(data[1]).toMatchObject({
+      topup_id: younger.id,
+      last_error: 'ProviderUnavailable',
+      upstream_placed_at: null,
+    });
+
+    const first = await listed('limit=1');
+    expect([first['data'][0].topup_id, first['has_more']]).toEqual([older.id, true]);
+    const next = await listed(`limit=1&cursor=${first['next_cursor']}`);
+    expect(next).toMatchObject({ data: [{ topup_id: younger.id }], has_more: false, next_cursor: null });
+    for (const topup of [older, younger])
+      expect((await stuck.reconcile(topup, 'mark_failed')).status).toBe(200);
+    expect((await listed())['data']).toEqual([]);
+  });
+
+  it('are told to support once each', async () => {
+    const alertsOf = async ({ id }: Topup): Promise<Json[]> =>
+      (await shop.office.admin.get(`/internal/v1/alerts?type=topup.needs_review&subject_id=${id}`)).body
+        .data as Json[];
+    const [topup, later] = [await stuck.topup(), await stuck.topup()];
+    await stuck.backdate(topup, 16);
+    const [alert] = await eventually('the alert', async () => {
+      const alerts = await alertsOf(topup);
+      return alerts.length > 0 && alerts;
+    });
+    expect(alert).toMatchObject({
+      partner_id: shop.partnerId,
+      details: { status: 'processing', provider: shop.upstream.name, esim_id: shop.esimId },
+    });
+    // Whichever sweep tells of the later one has met the first one again.
+    await stuck.backdate(later, 16);
+    await eventually('the other alert', async () => (await alertsOf(later)).length > 0);
+    expect(await alertsOf(topup)).toEqual([alert]);
+    for (const each of [topup, later]) await stuck.reconcile(each, 'mark_failed');
+  });
+
+  it('say nothing of an error once the upstream has answered', async () => {
+    const topup = await stuck.topupThen(says({ state: 'in_progress', checkAfterMs: 3_600_000 }));
+    expect((await stuck.reconcile(topup, 'requery')).status).toBe(200);
+    await eventually('it was asked', async () => (await shop.row(topup.id))['last_error'] === null);
+    shop.upstream.script(topup.reference, [nothing]);
+    expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
+  });
+});
+
+describe('reconcile', () => {
+  it('requery has a worker ask at once', async () => {
+    const topup = await stuck.topupThen(done);
+    const answer = await stuck.reconcile(topup, 'requery');
+    expect([answer.status, answer.body.data.id], answer.text).toEqual([200, topup.id]);
+    expect(await topupEnded(shop.live, topup.id)).toMatchObject({ status: 'completed' });
+    expect(shop.upstream.callsFor(topup.reference).map(({ call }) => call)).toEqual(['first', 'find']);
+  });
+
+  it.each([
+    ['says nothing', silence],
+    ['is not to be reached', unavailable],
+  ])('mark_completed is for support to decide when the upstream %s', async (_what, answer) => {
+    const [posted, held] = await shop.balance();
+    const before = await stuck.esim();
+    const topup = await stuck.topupThen(answer);
+    expect(await shop.balance()).toEqual([posted, held + PRICE, posted - held - PRICE]);
+    const ended = await stuck.reconcile(topup, 'mark_completed');
+    expect(ended.status, ended.text).toBe(200);
+    expect(ended.body.data).toMatchObject({ id: topup.id, status: 'completed', failure: null });
+    expect(await shop.balance()).toEqual([posted - PRICE, held, posted - held - PRICE]);
+    expect(await stuck.charges(topup)).toEqual([-PRICE]);
+    expect(await stuck.totalBytes()).toBe(before['data'].total_bytes + GB);
+    expect(await stuck.events(topup)).toMatchObject([
+      {
+        type: 'order.topup.completed',
+        data: { esim_id: shop.esimId, data_added_bytes: GB, validity_added_days: 7 },
+      },
+    ]);
+    expect(await shop.row(topup.id)).toMatchObject({ next_attempt_at: null, last_error: null });
+    const audit = await shop.office.admin.get('/internal/v1/audit-log?action=topup.reconciled&limit=1');
+    expect(audit.body.data[0]).toMatchObject({
+      subject_id: topup.id,
+      partner_id: shop.partnerId,
+      details: { action: 'mark_completed', note: 'asked the wholesaler' },
+    });
+  });
+
+  it('mark_completed takes what the upstream says of the eSIM', async () => {
+    const totalBytes = (await stuck.totalBytes()) + 5 * GB;
+    const expiresAt = new Date(Date.now() + 300 * DAY_MS);
+    await shop.database.pool.query(
+      `UPDATE esims SET status = 'active', activated_at = now(), expires_at = now() + interval '7 days' WHERE id = $1`,
+      [shop.esimId],
+    );
+    const topup = await stuck.topupThen(says({ state: 'completed', totalBytes, expiresAt }));
+    expect((await stuck.reconcile(topup, 'mark_completed')).body.data.status).toBe('completed');
+    expect(await stuck.esim()).toMatchObject({
+      expires_at: expiresAt.toISOString(),
+      data: { total_bytes: totalBytes },
+    });
+  });
+
+  it.each([
+    ['says nothing', silence],
+    ['certainly has not applied it', nothing],
+  ])('mark_failed releases the money when the upstream %s', async (_what, answer) => {
+    const before = await shop.balance();
+    const total = await stuck.totalBytes();
+    const topup = await stuck.topupThen(answer);
+    const ended = await stuck.reconcile(topup, 'mark_failed');
+    expect(ended.body.data).toMatchObject({ status: 'failed', failure: { code: 'provider_unavailable' } });
+    expect(await shop.balance()).toEqual(before);
+    expect(await stuck.charges(topup)).toEqual([]);
+    expect(await stuck.totalBytes()).toBe(total);
+    expect(await stuck.events(topup)).toMatchObject([
+      { type: 'order.topup.failed', data: { esim_id: shop.esimId, code: 'provider_unavailable' } },
+    ]);
+  });
+
+  it('mark_failed says why the upstream has refused it', async () => {
+    const topup = await stuck.topupThen(refused);
+    expect((await stuck.reconcile(topup, 'mark_failed')).body.data).toMatchObject({ failure: FAILURE });
+    expect(await stuck.events(topup)).toMatchObject([{ data: { ...FAILURE } }]);
+  });
+
+  it.each([
+    ['mark_failed', 'has applied it', done, 'The upstream has applied it: mark it completed.'],
+    ['mark_completed', 'denies it', nothing, 'The upstream has certainly not applied it.'],
+    ['mark_completed', 'has refused it', refused, 'The upstream has refused it: mark it failed.'],
+    ['mark_failed', 'works on it', working, 'The upstream is still working on it.'],
+    ['mark_completed', 'works on it', working, 'The upstream is still working on it.'],
+  ])('%s is 409 when the upstream %s, also in the replay', async (action, _what, answer, detail) => {
+    const topup = await stuck.topupThen(answer);
+    const before = await stuck.state(topup);
+    const key = randomUUID();
+    const refusal = await stuck.reconcile(topup, action, key);
+    expectProblem(refusal, 409, 'conflict');
+    expect(refusal.body.detail).toBe(detail);
+    expect(await stuck.state(topup)).toEqual(before);
+    shop.upstream.script(topup.reference, Array<Answer>(2).fill(silence));
+    expect((await stuck.reconcile(topup, action, key)).text).toBe(refusal.text);
+    expect((await stuck.reconcile(topup, 'mark_failed')).status).toBe(200);
+  });
+
+  it.each(['mark_completed', 'mark_failed'])(
+    '%s is 409 while the upstream may deny a placement that has just left, and does not ask it',
+    async (action) => {
+      const topup = await stuck.topupThen(nothing);
+      await shop.database.pool.query('UPDATE topups SET upstream_placed_at = now() WHERE id = $1', [
+        topup.id,
+      ]);
+      const { readLagMs } = shop.upstream;
+      shop.upstream.readLagMs = 60_000;
+      const calls = shop.upstream.callsFor(topup.reference).length;
+      const before = await stuck.state(topup);
+      const refusal = await stuck.reconcile(topup, action);
+      shop.upstream.readLagMs = readLagMs;
+      expectProblem(refusal, 409, 'conflict');
+      expect(refusal.body.detail).toContain('may not show it yet');
+      expect(shop.upstream.callsFor(topup.reference)).toHaveLength(calls);
+      expect(await stuck.state(topup)).toEqual(before);
+    },
+  );
+
+  it('comes to its turn: a worker does not place again, and begin the read lag anew, just before', async () => {
+    const topup = await stuck.topupThen(nothing);
+    await shop.database.pool.query(
+      `UPDATE topups SET upstream_placed_at = now(), next_attempt_at = now() + interval '1 minute' WHERE id = $1`,
+      [topup.id],
+    );
+    const { readLagMs } = shop.upstream;
+    shop.upstream.readLagMs = 60_000;
+    expectProblem(await stuck.reconcile(topup, 'mark_failed'), 409, 'conflict');
+    shop.upstream.readLagMs = readLagMs;
+    const row = await shop.row(topup.id);
+    expect(row['next_attempt_at'] - row['upstream_placed_at']).toBe(180_000);
+  });
+
+  it('mark_completed is 409 for what has never left, whatever the upstream says; mark_failed ends it', async () => {
+    const topup = await stuck.topup(unavailable);
+    expectProblem(await stuck.reconcile(topup, 'mark_completed'), 409, 'conflict');
+    expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
+  });
+
+  it('is for support to decide when the wholesaler is not connected any more', async () => {
+    const topup = await stuck.topup();
+    await shop.database.pool.query(`UPDATE topups SET provider = 'gone' WHERE id = $1`, [topup.id]);
+    expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
+  });
+
+  it('refuses what has ended with 409, unknown top-ups with 404, and unknown actions with 400', async () => {
+    const topup = await stuck.topup();
+    await stuck.reconcile(topup, 'mark_failed');
+    for (const action of ['requery', 'mark_failed', 'mark_completed']) {
+      expectProblem(await stuck.reconcile(topup, action), 409, 'conflict');
+    }
+    const unknown = { id: 'top_01KAEXAMPLE0000000000000000', reference: '' };
+    for (const action of ['requery', 'mark_failed', 'mark_completed']) {
+      expectProblem(await stuck.reconcile(unknown, action), 404, 'not_found');
+    }
+    expect(invalidFields(await stuck.reconcile(topup, 'forget'))).toEqual(['/action']);
+  });
+});
