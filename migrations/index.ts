@@ -11,6 +11,7 @@ import { CreateWholesale1763700000010 } from './1763700000010-create-wholesale.j
 import { CreatePolling1763700000011 } from './1763700000011-create-polling.js';
 import { CreateReconciliation1763700000012 } from './1763700000012-create-reconciliation.js';
 import { ReviewTopups1763700000014 } from './1763700000014-review-topups.js';
+import { RememberSyncSettings1763700000015 } from './1763700000015-remember-sync-settings.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -27,4 +28,5 @@ export const MIGRATIONS = [
   CreatePolling1763700000011,
   CreateReconciliation1763700000012,
   ReviewTopups1763700000014,
+  RememberSyncSettings1763700000015,
 ];

@@ -1,5 +1,6 @@
 import { parseAdminTokens, parseSecretKeys, type AdminToken, type SecretKey } from './credentials.js';
 import { ConfigError, EnvReader } from './env-reader.js';
+import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -59,6 +60,8 @@ export interface ProvisioningConfig {
   readonly catalogSyncIntervalMs: number;
   /** Hundredths of a percent on top of what a live package costs, for partners without a price list. */
   readonly liveMarginBps: number;
+  /** Which wholesaler sells which live packages, the first match first; empty: each sells what it lists. */
+  readonly livePackageRules: readonly LivePackageRule[];
   /** An order or top-up without an answer for this long is listed for support (D22). */
   readonly needsReviewAfterMs: number;
 }
@@ -114,6 +117,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       providerReadLagMs: read.integer('PROVIDER_READ_LAG_MS', 30_000, { min: 0, max: 3_600_000 }),
       catalogSyncIntervalMs: read.integer('CATALOG_SYNC_INTERVAL_MS', 3_600_000, MILLISECONDS),
       liveMarginBps: read.integer('LIVE_MARGIN_BPS', 2_000, { min: 0, max: 100_000 }),
+      livePackageRules: parseLivePackageRules(read),
       needsReviewAfterMs: read.integer('NEEDS_REVIEW_AFTER_MS', 900_000, MILLISECONDS),
     },
     wholesalers: readWholesalers(read, production),

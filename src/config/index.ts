@@ -8,3 +8,4 @@ export {
 export { APP_CONFIG, ConfigModule } from './config.module.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
+export type { LivePackageRule } from './live-package-rules.js';

@@ -3,10 +3,15 @@ import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 export const SYNC_STATUSES = ['requested', 'running', 'completed', 'failed'] as const;
 export type SyncStatus = (typeof SYNC_STATUSES)[number];
 
+/** Packages in the list, new or changed, and no longer sold. */
+export interface WrittenOutcome {
+  readonly listed: number;
+  readonly changed: number;
+  readonly withdrawn: number;
+}
+
 /** What a synchronisation did with one wholesaler's packages. */
-export type SyncOutcome =
-  | { readonly listed: number; readonly changed: number; readonly withdrawn: number }
-  | { readonly error: string };
+export type SyncOutcome = WrittenOutcome | { readonly error: string };
 
 /** One run of the job that brings the wholesalers' packages into the live catalogue. */
 @Entity({ name: 'catalog_syncs' })

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CatalogRepository } from '../catalog/index.js';
 import { sql, type Tx } from '../infra/database/index.js';
 import type { LivePackage } from './live-packages.js';
+import type { RuledPackage } from './package-rules.js';
 
 /** Writes one wholesaler's packages: what changed, what is gone, where each comes from, and how prices moved. */
 @Injectable()
@@ -19,6 +20,17 @@ export class LiveCatalogRepository {
     return rows[0]!.count;
   }
 
+  /** The packages that `countAvailable` counts. */
+  async listAvailable(tx: Tx, provider: string): Promise<readonly RuledPackage[]> {
+    const { rows } = await sql<RuledPackage>(
+      tx.manager,
+      `SELECT p.id, p.kind, p.coverage FROM packages p JOIN package_sources s ON s.package_id = p.id
+       WHERE p.mode = 'live' AND p.available AND s.provider = $1`,
+      [provider],
+    );
+    return rows;
+  }
+
   /** Answers how many packages were new or changed. */
   async write(tx: Tx, provider: string, packages: readonly LivePackage[]): Promise<number> {
     await this.writeSources(tx, provider, packages);
@@ -29,20 +41,14 @@ export class LiveCatalogRepository {
     );
   }
 
-  /** Packages that the wholesaler no longer lists stay, and are not sold (a tombstone); answers how many. */
+  /** These packages stay, and are not sold (a tombstone); answers how many were sold until now. */
+  async withdraw(tx: Tx, provider: string, ids: readonly string[]): Promise<number> {
+    return this.markWithdrawn(tx, 'p.id = ANY ($2::text[])', [provider, ids]);
+  }
+
+  /** The same for all packages of the wholesaler but these: it no longer lists them. */
   async withdrawOthers(tx: Tx, provider: string, keptIds: readonly string[]): Promise<number> {
-    const { affected } = await sql(
-      tx.manager,
-      `UPDATE packages p SET available = false, updated_at = now()
-       FROM package_sources s
-       WHERE s.package_id = p.id AND p.mode = 'live' AND p.available AND s.provider = $1
-         AND NOT p.id = ANY ($2::text[])`,
-      [provider, keptIds],
-    );
-    if (affected > 0) {
-      await sql(tx.manager, `UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`);
-    }
-    return affected;
+    return this.markWithdrawn(tx, 'NOT p.id = ANY ($2::text[])', [provider, keptIds]);
   }
 
   /** One row for each package of `provider` whose cost, price or availability moved since its last row. */
@@ -60,6 +66,24 @@ export class LiveCatalogRepository {
            IS DISTINCT FROM (last.cost_micros, last.price_amount, last.currency, last.available)`,
       [provider],
     );
+  }
+
+  private async markWithdrawn(
+    tx: Tx,
+    which: string,
+    [provider, ids]: [string, readonly string[]],
+  ): Promise<number> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE packages p SET available = false, updated_at = now()
+       FROM package_sources s
+       WHERE s.package_id = p.id AND p.mode = 'live' AND p.available AND s.provider = $1 AND ${which}`,
+      [provider, ids],
+    );
+    if (affected > 0) {
+      await sql(tx.manager, `UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`);
+    }
+    return affected;
   }
 
   private async writeSources(tx: Tx, provider: string, packages: readonly LivePackage[]): Promise<void> {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type CatalogPackage, priceWithMargin, type Region, REGIONS } from '../catalog/index.js';
+import type { LivePackageRule } from '../config/index.js';
 import type { ProviderPackage, UpstreamCost } from '../providers/index.js';
+import { isSoldBy } from './package-rules.js';
 
 /** A wholesaler's package as the live catalogue keeps it, and where it comes from. */
 export interface LivePackage {
@@ -9,28 +11,39 @@ export interface LivePackage {
   readonly cost: UpstreamCost;
 }
 
+/** The operator's settings that live packages are made with. */
+export interface SalesTerms {
+  /** Hundredths of a percent on top of the cost. */
+  readonly marginBps: number;
+  readonly rules: readonly LivePackageRule[];
+}
+
 /** Short names in package ids; a partner sees them, so they say nothing about the wholesaler. */
 const ID_PARTS: Readonly<Record<string, string>> = { esim_access: 'a', zendit: 'z' };
 /** From so many countries on a package without a region's name counts as global. */
 const GLOBAL_COUNTRIES = 50;
 const MICROS_PER_MINOR_UNIT = 10_000;
 
-/** Null for what cannot be sold: no country, no days, or a price without two decimals. */
+/**
+ * Null for what cannot be sold: no country, no days, or a price without two decimals. What the rules keep this
+ * wholesaler from selling is a package that is not available.
+ */
 export function toLivePackage(
   provider: string,
   offered: ProviderPackage,
-  marginBps: number,
+  { marginBps, rules }: SalesTerms,
 ): LivePackage | null {
   if (offered.coverage.length === 0 || offered.validityDays < 1) return null;
   if (!offered.unlimited && offered.dataBytes === null && offered.kind === 'base') return null;
   const { cost, suggestedRetail } = offered;
   const currency = cost.currency;
   if (!hasTwoDecimals(currency)) return null;
+  const id = livePackageId(provider, offered);
   return {
     upstreamId: offered.upstreamId,
     cost,
     item: {
-      id: livePackageId(provider, offered),
+      id,
       mode: 'live',
       title: offered.title,
       ...placeOf(offered),
@@ -50,7 +63,7 @@ export function toLivePackage(
         suggestedRetail?.currency === currency
           ? { amount: Math.round(suggestedRetail.micros / MICROS_PER_MINOR_UNIT), currency }
           : null,
-      available: offered.available,
+      available: offered.available && isSoldBy(rules, provider, { ...offered, id }),
     },
   };
 }

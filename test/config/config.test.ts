@@ -65,12 +65,47 @@ describe('loadConfig', () => {
     expect(loadConfig(testEnvironment(DATABASE_URL, timing)).provisioning.providerReadLagMs).toBe(5_000);
   });
 
+  it('reads who sells which live packages: first match first, nobody for none, nothing when unset', () => {
+    const read = (text: string) =>
+      loadConfig(testEnvironment(DATABASE_URL, { LIVE_PACKAGE_PROVIDERS: text })).provisioning
+        .livePackageRules;
+    expect(read('FR=zendit, pkg_a_FR_1_7 = none,*=esim_access')).toEqual([
+      { selector: { type: 'country', country: 'FR' }, provider: 'zendit' },
+      { selector: { type: 'package', id: 'pkg_a_FR_1_7' }, provider: null },
+      { selector: { type: 'all' }, provider: 'esim_access' },
+    ]);
+    expect(read('')).toEqual([]);
+    expect(loadConfig(testEnvironment(DATABASE_URL)).provisioning.livePackageRules).toEqual([]);
+  });
+
+  it.each([
+    ['an unknown provider', 'FR=zendit,DE=esimaccess', 'rule 2 must name one of'],
+    ['no provider', 'FR', 'rule 1 must name one of'],
+    ['a country in small letters', 'fr=zendit', 'rule 1 must begin with'],
+    ['an id that no package has', 'pkg_=zendit', 'rule 1 must begin with'],
+    ['no selector', '=zendit', 'rule 1 must begin with'],
+    ['an end that is missing', 'FR=zendit,', 'rule 2 must begin with'],
+    ['two signs of equality', 'FR=zendit=none', 'rule 1 must be selector=provider'],
+    ['a repeated selector', 'FR=zendit,*=none, FR=esim_access', 'rule 3 repeats a selector'],
+    ['several', 'x=zendit,FR=y', 'rule 1 must begin with a package id'],
+    ['several', 'x=zendit,FR=y', 'rule 2 must name one of'],
+  ])('refuses rules for live packages with %s', (_, text, problem) => {
+    const error = thrownBy(() =>
+      loadConfig(testEnvironment(DATABASE_URL, { LIVE_PACKAGE_PROVIDERS: text, PORT: 'x' })),
+    );
+    expect(error).toBeInstanceOf(ConfigError);
+    const { problems } = error as ConfigError;
+    expect(problems, 'one line for each wrong variable').toHaveLength(2);
+    expect(problems.find((line) => line.startsWith('LIVE_PACKAGE_PROVIDERS: '))).toContain(problem);
+  });
+
   it('is described by .env.example: the same variables, no more and no less', () => {
     const example = readFileSync('.env.example', 'utf8');
     const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
     const source = [
       'src/config/config.ts',
       'src/config/credentials.ts',
+      'src/config/live-package-rules.ts',
       'src/apps/embedded/development-settings.ts',
     ]
       .map((file) => readFileSync(file, 'utf8'))

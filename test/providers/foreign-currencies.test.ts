@@ -76,6 +76,10 @@ describe('the live catalogue', () => {
   async function soldIn(currency: string) {
     const packages = await suite.provider.listPackages(signal);
     const offered = packages.find((item) => item.kind === 'base' && item.cost.currency === 'USD')!;
-    return toLivePackage('zendit', { ...offered, cost: { ...offered.cost, currency } }, 0);
+    return toLivePackage(
+      'zendit',
+      { ...offered, cost: { ...offered.cost, currency } },
+      { marginBps: 0, rules: [] },
+    );
   }
 });

@@ -9,10 +9,12 @@ import {
   ProviderRegistry,
   type Wholesaler,
 } from '../../providers/index.js';
-import type { SyncOutcome } from '../catalog-sync.entity.js';
+import type { SyncOutcome, WrittenOutcome } from '../catalog-sync.entity.js';
 import { CatalogSyncsRepository } from '../catalog-syncs.repository.js';
-import { type LivePackage, toLivePackage } from '../live-packages.js';
+import { type LivePackage, type SalesTerms, toLivePackage } from '../live-packages.js';
 import { LiveCatalogRepository } from '../live-catalog.repository.js';
+import { isSoldBy } from '../package-rules.js';
+import { digestOf } from '../sync-settings.js';
 
 /** A list that lost more than half of what is sold is a fault of the wholesaler's, not a decision of its. */
 const SMALLEST_SHARE = 0.5;
@@ -21,10 +23,13 @@ const ALWAYS_BELIEVED = 12;
 
 /**
  * Brings the wholesalers' packages into the live catalogue (issue 4, part 2): one call outside any transaction, then
- * one transaction for each wholesaler. A wholesaler that fails keeps what it had.
+ * one transaction for each wholesaler. A wholesaler that fails keeps what it had, as far as the rules let it sell that.
  */
 @Injectable()
 export class SyncCatalog {
+  private readonly sinceMs = performance.now();
+  private readonly terms: SalesTerms;
+
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
@@ -33,12 +38,14 @@ export class SyncCatalog {
     private readonly syncs: CatalogSyncsRepository,
     private readonly catalog: LiveCatalogRepository,
     private readonly transactions: Transactions,
-  ) {}
+  ) {
+    const { liveMarginBps: marginBps, livePackageRules: rules } = config.provisioning;
+    this.terms = { marginBps, rules };
+  }
 
   /** Does what is asked for or due; answers whether there was something. */
   async runIfDue(): Promise<boolean> {
-    const { catalogSyncIntervalMs } = this.config.provisioning;
-    const id = await this.transactions.run((tx) => this.syncs.begin(tx, catalogSyncIntervalMs));
+    const id = await this.begin();
     if (id === null) return false;
     const outcomes: Record<string, SyncOutcome> = {};
     for (const wholesaler of this.providers.wholesalers)
@@ -48,23 +55,46 @@ export class SyncCatalog {
     return true;
   }
 
+  private async begin(): Promise<string | null> {
+    const { catalogSyncIntervalMs } = this.config.provisioning;
+    const names = this.providers.wholesalers.map(({ name }) => name);
+    const settings = { digest: digestOf(this.terms, names), ageMs: performance.now() - this.sinceMs };
+    return this.transactions.run((tx) => this.syncs.begin(tx, catalogSyncIntervalMs, settings));
+  }
+
   private async sync(wholesaler: Wholesaler): Promise<SyncOutcome> {
     try {
+      const withdrawn = await this.withdrawForbidden(wholesaler.name);
       const offered = await callProvider(wholesaler, (signal) => wholesaler.listPackages(signal));
-      const { liveMarginBps } = this.config.provisioning;
       const packages = offered
-        .map((each) => toLivePackage(wholesaler.name, each, liveMarginBps))
+        .map((each) => toLivePackage(wholesaler.name, each, this.terms))
         .filter((each) => each !== null);
       const outcome = await this.write(wholesaler.name, packages);
       this.health.recordSync(wholesaler.name);
-      return outcome;
+      return { ...outcome, withdrawn: outcome.withdrawn + withdrawn };
     } catch (error) {
       this.logger.warn({ event: 'catalog.sync_failed', provider: wholesaler.name, err: error });
       return { error: error instanceof CatalogShrank ? 'catalog_shrank' : 'provider_unavailable' };
     }
   }
 
-  private async write(provider: string, packages: readonly LivePackage[]): Promise<SyncOutcome> {
+  /**
+   * What the rules say needs no list: a wholesaler is given up for another one just when it does not answer. And the
+   * list is then compared with what the rules still allow, so that no change of them looks like a list that shrank.
+   */
+  private async withdrawForbidden(provider: string): Promise<number> {
+    return this.transactions.run(async (tx) => {
+      const sold = await this.catalog.listAvailable(tx, provider);
+      const forbidden = sold.filter((item) => !isSoldBy(this.terms.rules, provider, item));
+      if (forbidden.length === 0) return 0;
+      const ids = forbidden.map(({ id }) => id);
+      const withdrawn = await this.catalog.withdraw(tx, provider, ids);
+      await this.catalog.recordPrices(tx, provider);
+      return withdrawn;
+    });
+  }
+
+  private async write(provider: string, packages: readonly LivePackage[]): Promise<WrittenOutcome> {
     const ids = packages.map(({ item }) => item.id);
     return this.transactions.run(async (tx) => {
       const before = await this.catalog.countAvailable(tx, provider);

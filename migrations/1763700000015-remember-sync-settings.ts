@@ -1,0 +1,19 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** Which settings made the live catalogue, so that changed ones take effect at once and not an hour later. */
+export class RememberSyncSettings1763700000015 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      -- digest of the settings that packages are made with, and since when the worker that had them was running
+      ALTER TABLE catalog_syncs ADD COLUMN settings text, ADD COLUMN worker_since timestamptz;
+      CREATE INDEX catalog_syncs_begun ON catalog_syncs (started_at DESC) WHERE started_at IS NOT NULL;
+    `);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      DROP INDEX catalog_syncs_begun;
+      ALTER TABLE catalog_syncs DROP COLUMN settings, DROP COLUMN worker_since;
+    `);
+  }
+}
