@@ -9,9 +9,9 @@ import type { ProcessResources } from './process-resources.js';
 
 /** Callbacks are one short object. */
 const MAX_BODY_BYTES = 65_536;
-const CHECK_CONNECTIONS_MS = 1_000;
 const MAX_CONNECTIONS = 1_024;
-const REQUEST_TIMEOUT_MS = 10_000;
+/** Who drips is cut at the first look after the limit. Node looks only every 30 s by itself. */
+const PATIENCE: ListenerPatience = { requestTimeoutMs: 10_000, checkConnectionsMs: 1_000 };
 /** What is still taken of a refused body, so that the answer is not lost in a reset. */
 const LINGER_MS = 1_000;
 /** Refused calls are counted, not logged one by one: strangers must not fill the log. */
@@ -22,14 +22,23 @@ export interface RunningCallbacks extends RunningApp {
   readonly url: string;
 }
 
+type CallbackTaker = Pick<TakeCallback, 'knows' | 'execute'>;
+
+export interface ListenerPatience {
+  /** From the first byte of a request to its last. */
+  readonly requestTimeoutMs: number;
+  readonly checkConnectionsMs: number;
+}
+
 /**
  * Listens for wholesalers' callbacks on `CALLBACK_HOST:CALLBACK_PORT`, with nothing else on it (D3). A callback is
  * answered 200 once its hints are stored and 503 when they cannot be, so that the sender tries again. Without the
  * secret every path and method is the same 404. Null when no secret is set: then nothing listens.
  */
 export async function startCallbacks(
-  { config, logger }: ProcessResources,
-  take: TakeCallback,
+  { config, logger }: Pick<ProcessResources, 'config' | 'logger'>,
+  take: CallbackTaker,
+  { requestTimeoutMs, checkConnectionsMs } = PATIENCE,
 ): Promise<RunningCallbacks | null> {
   const { host, port, secret, allowedCidrs } = config.callbacks;
   if (secret === null) return null;
@@ -42,10 +51,9 @@ export async function startCallbacks(
   const listener = new CallbackListener(door, take, logger);
   const server = createServer(
     {
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      // Node looks only every 30 s by itself.
-      connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: checkConnectionsMs,
     },
     (request, response) => void listener.handle(request, response),
   );
@@ -62,7 +70,7 @@ class CallbackListener {
 
   constructor(
     private readonly door: CallbackDoor,
-    private readonly take: TakeCallback,
+    private readonly take: CallbackTaker,
     private readonly logger: Logger,
   ) {}
 
@@ -127,16 +135,16 @@ class CallbackListener {
   }
 }
 
-/** Null when it is longer than allowed. */
+/** Null when it is longer than allowed. Pieces are copied: kept, a body of single bytes would cost a thousandfold. */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
-  const chunks: Buffer[] = [];
+  const body = Buffer.allocUnsafe(MAX_BODY_BYTES);
   let length = 0;
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    length += (chunk as Buffer).length;
-    if (length > MAX_BODY_BYTES) return null;
-    chunks.push(chunk as Buffer);
+    const piece = chunk as Buffer;
+    if (length + piece.length > MAX_BODY_BYTES) return null;
+    length += piece.copy(body, length);
   }
-  return Buffer.concat(chunks);
+  return body.subarray(0, length);
 }
 
 /** Undefined when it is no JSON. */

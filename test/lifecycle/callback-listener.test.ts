@@ -1,6 +1,10 @@
 import { request as httpRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
+import { startCallbacks } from '../../src/apps/callbacks.app.js';
 import { startRole } from '../../src/apps/role-process.js';
 import { loadConfig } from '../../src/config/index.js';
 import { pino } from 'pino';
@@ -11,6 +15,7 @@ import {
   testEnvironment,
   type TestService,
 } from '../harness/index.js';
+import { DrippingClient } from './dripping-client.js';
 import { SECRET } from './live-world.js';
 
 const ENV = {
@@ -63,6 +68,14 @@ function call(
     request.on('error', reject);
     request.end(method === 'HEAD' ? undefined : body);
   });
+}
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function liveHeapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
 }
 
 const PATH = `/callbacks/esim_access/${SECRET}`;
@@ -161,4 +174,73 @@ it('does not listen without a secret', async () => {
   const own = await startTestService({ role: 'worker', database, env: { ...ENV, CALLBACK_SECRET: '' } });
   expect(own.process.callbacksUrl).toBeNull();
   await own.stop();
+});
+
+describe('a client that sends a byte at a time', () => {
+  const LIMIT_MS = 800;
+  const LATEST_MS = LIMIT_MS + 2_000;
+  const PATIENCE = { requestTimeoutMs: LIMIT_MS, checkConnectionsMs: 50 };
+  const START = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+  const CHUNKED = `${START}transfer-encoding: chunked\r\n\r\n`;
+
+  /** A listener of its own, with little patience. */
+  async function startImpatient() {
+    const taken: unknown[] = [];
+    const take = {
+      knows: () => true,
+      execute: (_provider: string, body: unknown) => Promise.resolve((taken.push(body), [])),
+    };
+    const config = loadConfig(testEnvironment(database.url, ENV));
+    const running = (await startCallbacks({ config, logger: pino({ level: 'silent' }) }, take, PATIENCE))!;
+    return { ...running, taken };
+  }
+
+  it('is answered 408 after the limit, and holds nobody up until then', async () => {
+    const listener = await startImpatient();
+    const drips: [string, string][] = [
+      ['', ''],
+      ['POST /', 'x'],
+      [START, 'x'],
+      [`${START}content-length: 60000\r\n\r\n`, ' '],
+      [CHUNKED, '1\r\n \r\n'],
+    ];
+    const clients = Array.from({ length: 10 }, () => drips).flatMap((each) =>
+      each.map(([head, piece]) => new DrippingClient(listener.url, head, piece)),
+    );
+    for (let i = 0; i < 5; i++) expect((await call(PATH, { url: listener.url })).status).toBe(200);
+    expect(clients.every((client) => client.isOpen)).toBe(true);
+    const cuts = await Promise.all(clients.map((client) => client.cut()));
+    expect(new Set(cuts.flatMap(({ statuses }) => statuses))).toEqual(new Set([408]));
+    for (const { afterMs } of cuts) {
+      expect(afterMs).toBeGreaterThan(LIMIT_MS - 50);
+      expect(afterMs).toBeLessThan(LATEST_MS);
+    }
+    expect(listener.taken).toHaveLength(5);
+    await listener.close();
+  });
+
+  it('is cut as well when it was refused, or has its answer already', async () => {
+    const listener = await startImpatient();
+    const length = 'content-length: 60000\r\n\r\n';
+    const refused = new DrippingClient(listener.url, START.replace(SECRET, 'x') + length, ' ');
+    const looking = new DrippingClient(listener.url, START.replace('POST', 'HEAD') + length, ' ');
+    const [no, yes] = await Promise.all([refused.cut(), looking.cut()]);
+    expect([no.statuses[0], yes.statuses[0]]).toEqual([404, 200]);
+    expect(Math.max(no.afterMs, yes.afterMs)).toBeLessThan(LATEST_MS);
+    await listener.close();
+  });
+
+  it('has the memory of its bytes and no more', async () => {
+    const listener = await startImpatient();
+    const piece = '1\r\n \r\n';
+    const before = liveHeapBytes();
+    const client = new DrippingClient(listener.url, CHUNKED + piece.repeat(60_000), piece);
+    let most = 0;
+    while (client.isOpen) {
+      await sleep(50);
+      most = Math.max(most, liveHeapBytes() - before);
+    }
+    expect(most).toBeLessThan(4_000_000);
+    await listener.close();
+  });
 });

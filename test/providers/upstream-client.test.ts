@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +14,9 @@ import {
 } from '../../src/providers/upstream/index.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
+import { TestAuthority } from '../webhooks/sending/certificates.js';
 import { openTestDataSource } from './esim-access-world.js';
+import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsUpstream, type TlsUpstreamOptions } from './tls-upstreams.js';
 
 describe('the client of a wholesaler', () => {
   let database: TestDatabase;
@@ -59,6 +62,11 @@ describe('the client of a wholesaler', () => {
       client,
       get: (path = '/things', signal = new AbortController().signal) =>
         client.request({ method: 'GET', path, headers: { 'x-key': 'hush' }, purpose: 'poll', signal }),
+      buy: () =>
+        client.request({
+          ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order' },
+          signal: new AbortController().signal,
+        }),
     };
   }
 
@@ -88,6 +96,47 @@ describe('the client of a wholesaler', () => {
     const closed = `http://127.0.0.1:${await freePort()}`;
     await expect(newClient(closed).get()).rejects.toBeInstanceOf(ProviderUnavailable);
     await expect(newClient('http://no-such-host.invalid').get()).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+
+  describe('behind TLS', () => {
+    let authority: TestAuthority;
+    const trusted = getCACertificates('default');
+    beforeAll(() => {
+      authority = new TestAuthority();
+      setDefaultCACertificates([...trusted, authority.certificate]);
+    });
+    afterAll(() => {
+      setDefaultCACertificates(trusted);
+      authority.remove();
+    });
+
+    async function serveTls(options: TlsUpstreamOptions = {}, identity = authority.issue()) {
+      const upstream = await startTlsUpstream(identity, options);
+      closers.push(() => upstream.close());
+      return upstream;
+    }
+
+    it('calls it unavailable when there is no TLS, or nobody that can be trusted', async () => {
+      const plain = await serve((_request, response) => void response.end('{}'));
+      const stranger = await serveTls({}, authority.selfSigned());
+      const another = await serveTls({}, authority.issue({ names: ['other.example'] }));
+      for (const url of [plain.replace('http:', 'https:'), stranger.url, another.url])
+        await expect(newClient(url).buy()).rejects.toBeInstanceOf(ProviderUnavailable);
+      expect([stranger.taken, another.taken]).toEqual([[], []]);
+    });
+
+    it.each<[string, TlsUpstreamOptions]>([
+      ['a record that no key fits, in TLS 1.2', { version: 'TLSv1.2', breakWith: FOREIGN_RECORD }],
+      ['a record that no key fits, in TLS 1.3', { version: 'TLSv1.3', breakWith: FOREIGN_RECORD }],
+      ['plain HTTP, in TLS 1.2', { version: 'TLSv1.2', breakWith: PLAIN_ANSWER }],
+      ['plain HTTP, in TLS 1.3', { version: 'TLSv1.3', breakWith: PLAIN_ANSWER }],
+      ['that our certificate is missing, in TLS 1.3', { wantsClientCertificate: true }],
+    ])('calls the outcome unknown when the answer to a purchase is %s', async (_what, options) => {
+      const upstream = await serveTls(options);
+      await expect(newClient(upstream.url).buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect(upstream.taken).toEqual(options.breakWith ? ['"one"'] : []);
+      expect(logLines.at(-1)!.code).toMatch(/^ERR_SSL_/);
+    });
   });
 
   it.each<[string, RequestListener, boolean]>([

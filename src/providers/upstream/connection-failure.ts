@@ -1,15 +1,20 @@
-/** Failures of the TLS handshake, which comes before the first byte of the request. */
-const HANDSHAKE_FAILURE = /^(ERR_TLS_CERT|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
-const CONNECTING_CALLS: readonly unknown[] = ['connect', 'getaddrinfo'];
+import { subscribe } from 'node:diagnostics_channel';
+
+/**
+ * Errors that ended an attempt to connect: the name, TCP, TLS with the certificate. What an error says of itself is no
+ * proof: `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and from one that breaks after it read.
+ */
+const connectErrors = new WeakSet<object>();
+
+// undici tells here before it fails the requests that waited for the connection. Were it silent, all would be unknown.
+subscribe('undici:client:connectError', (message) => {
+  const { error } = message as { readonly error?: unknown };
+  if (error instanceof Error) connectErrors.add(error);
+});
 
 /** Whether the connection failed before anything of the request could leave. When in doubt it is false. */
 export function isBeforeSending(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  // Several addresses were tried, and every one failed.
-  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isBeforeSending);
-  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
-  if (CONNECTING_CALLS.includes(syscall) || code === 'UND_ERR_CONNECT_TIMEOUT') return true;
-  return typeof code === 'string' && HANDSHAKE_FAILURE.test(code);
+  return error instanceof Error && connectErrors.has(error);
 }
 
 /** A short word for logs and the health table. */
