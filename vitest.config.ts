@@ -1,9 +1,28 @@
 import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
+/**
+ * Files that leave nothing behind in their process, and measure neither its memory nor fractions of a second: they follow
+ * each other in a few processes, so that each loads the service once. All others, new ones too, have one of their own.
+ */
+const SHARING = [
+  'test/{alerts,api-keys,catalog,config,openapi,orders-live,partners,topups,wallet}/**/*.test.ts',
+  'test/e2e/!(embedded-*|redis).test.ts',
+  'test/providers/!(upstream-pace).test.ts',
+  'test/infra/{crypto,http,idempotency,queue}/*.test.ts',
+  'test/call-log/{call-log,call-rows,daily-partitions,unknown-caller-cap}.test.ts',
+  'test/lifecycle/{esim-polls,poll-plan,reading-reducer}.test.ts',
+  'test/webhooks/{admin,blocking,delivery,delivery-log,feed-late-commits,hostile-service,outcome-batcher,replay-selection}.test.ts',
+  'test/webhooks/{response-headers,retention-and-resends,rotation,safe-text,sender-failures,signature}.test.ts',
+  'test/webhooks/{switch,switch-after-test,switch-discard,target-policy}.test.ts',
+];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      { extends: true, test: { name: 'own process', include: ['test/**/*.test.ts'], exclude: SHARING } },
+      { extends: true, test: { name: 'shared process', include: SHARING, isolate: false } },
+    ],
     environment: 'node',
     pool: 'forks',
     // Two cores, and tests that mostly wait: more files at once make each other's deadlines late.

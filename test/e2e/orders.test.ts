@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ApiAnswer,
@@ -243,65 +242,5 @@ describe('usage', () => {
       has_more: false,
       next_cursor: null,
     });
-  });
-});
-
-describe('idempotency', () => {
-  it('places one order when the same key arrives fifty times at once, and answers identical bytes', async () => {
-    const idempotencyKey = randomUUID();
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () =>
-        api.post('/v1/orders', { package_id: 'pkg_de_1gb_7d' }, { idempotencyKey }),
-      ),
-    );
-    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]));
-    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
-    expect(new Set(answers.map((answer) => answer.headers.get('x-request-id'))).size).toBe(1);
-    expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1);
-    const id = answers[0]!.body.data.id as string;
-    await ended(id);
-    const { rows } = await service.database.pool.query(
-      `SELECT count(DISTINCT o.id)::int AS orders, count(e.id)::int AS esims
-       FROM orders o LEFT JOIN esims e ON e.order_id = o.id WHERE o.package_id = 'pkg_de_1gb_7d'`,
-    );
-    expect(rows[0]).toEqual({ orders: 1, esims: 1 });
-  });
-
-  it('places fifty orders for fifty keys at once', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => api.post('/v1/orders', { package_id: 'pkg_it_1gb_7d' })),
-    );
-    expect(new Set(answers.map((answer) => answer.body.data.id)).size).toBe(50);
-    await Promise.all(answers.map((answer) => ended(answer.body.data.id)));
-  });
-
-  it('replays a refusal after the claim, and frees the key of a call that failed validation', async () => {
-    const key = randomUUID();
-    const body = { package_id: 'pkg_no_such' };
-    const first = await api.post('/v1/orders', body, { idempotencyKey: key });
-    const second = await api.post('/v1/orders', body, { idempotencyKey: key });
-    expect([second.status, second.text]).toEqual([404, first.text]);
-    expect(second.headers.get('idempotent-replayed')).toBe('true');
-    expect(second.headers.get('content-type')).toContain('application/problem+json');
-
-    const other = randomUUID();
-    const invalid = await api.post('/v1/orders', { package_id: 7 }, { idempotencyKey: other });
-    expect([invalid.status, invalid.body.code]).toEqual([400, 'validation_failed']);
-    const corrected = await api.post(
-      '/v1/orders',
-      { package_id: 'pkg_fr_1gb_7d' },
-      { idempotencyKey: other },
-    );
-    expect(corrected.status).toBe(202);
-    const changed = await api.post('/v1/orders', { package_id: 'pkg_it_1gb_7d' }, { idempotencyKey: other });
-    expect([changed.status, changed.body.code]).toEqual([422, 'idempotency_key_reused']);
-  });
-
-  it('lets a key past its 24 hours begin anew, whether or not it was purged', async () => {
-    const key = randomUUID();
-    const first = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey: key });
-    await service.database.pool.query(`UPDATE idempotency_keys SET expires_at = now() WHERE key = $1`, [key]);
-    const second = await api.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, { idempotencyKey: key });
-    expect(second.body.data.id).not.toBe(first.body.data.id);
   });
 });

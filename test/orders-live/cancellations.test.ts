@@ -54,6 +54,60 @@ async function refunds(): Promise<number[]> {
 const statuses = (order: Json): string[] =>
   (order['esims'] as { status: string }[]).map((esim) => esim.status).sort();
 
+describe('a cancellation', () => {
+  it('refunds what was charged as a transaction of its own', async () => {
+    const id = await issuedOrder(2);
+    await cancel(id);
+    const order = await shop.settled(buyer, id);
+    expect(order).toMatchObject({ status: 'canceled', refunded: { amount: 2 * PRICE, currency: 'USD' } });
+    expect(await balance(buyer)).toEqual({ posted: 2 * PRICE, held: 0, available: 2 * PRICE });
+    expect(await statement(buyer)).toEqual([
+      ['refund', 2 * PRICE],
+      ['charge', -2 * PRICE],
+      ['deposit', 2 * PRICE],
+    ]);
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('of a part refunds that part, says why the rest stayed, and can be asked for again', async () => {
+    buyer = await shop.buyer(3 * PRICE);
+    const id = await issuedOrder(3);
+    shop.wholesaler.cancelState = ({ esims }) => ({
+      state: 'partly_canceled',
+      canceledEsimIds: esims.slice(0, 2).map((esim) => esim.providerEsimId),
+      failure: IN_USE,
+    });
+    await cancel(id);
+    const partly = await shop.settled(buyer, id);
+    expect(partly).toMatchObject({
+      status: 'issued',
+      cancel_failure: IN_USE,
+      refunded: { amount: 2 * PRICE, currency: 'USD' },
+    });
+    expect(statuses(partly)).toEqual(['canceled', 'canceled', 'issued']);
+    expect(await balance(buyer)).toMatchObject({ available: 2 * PRICE });
+    await expectBooksToAddUp(shop.database);
+
+    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+    await cancel(id);
+    const whole = await shop.settled(buyer, id);
+    expect(whole).toMatchObject({ status: 'canceled', refunded: { amount: 3 * PRICE, currency: 'USD' } });
+    expect(shop.wholesaler.cancels.at(-1)!.esims).toHaveLength(1);
+    expect(await balance(buyer)).toMatchObject({ available: 3 * PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('that the upstream refuses moves no money', async () => {
+    const id = await issuedOrder(2);
+    shop.wholesaler.cancelState = () => ({ state: 'refused', failure: IN_USE });
+    await cancel(id);
+    const order = await shop.settled(buyer, id);
+    expect(order).toMatchObject({ status: 'issued', cancel_failure: IN_USE, refunded: { amount: 0 } });
+    expect(await balance(buyer)).toMatchObject({ available: 0 });
+    await expectBooksToAddUp(shop.database);
+  });
+});
+
 describe('a cancellation whose first answer was lost', () => {
   /** Silent until an eSIM was installed; then the wholesaler says what the lost call did. */
   async function loseAnswerAndInstall(orderId: string, esim: string): Promise<() => void> {

@@ -164,69 +164,6 @@ describe('placing an order upstream', () => {
   });
 });
 
-describe('a cancellation', () => {
-  it('refunds what was charged as a transaction of its own', async () => {
-    const buyer = await shop.buyer(2 * PRICE);
-    const { id } = await place(buyer, 2);
-    await shop.settled(buyer, id as string);
-    expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
-    const order = await shop.settled(buyer, id as string);
-    expect(order).toMatchObject({ status: 'canceled', refunded: { amount: 2 * PRICE, currency: 'USD' } });
-    expect(await balance(buyer)).toEqual({ posted: 2 * PRICE, held: 0, available: 2 * PRICE });
-    expect(await statement(buyer)).toEqual([
-      ['refund', 2 * PRICE],
-      ['charge', -2 * PRICE],
-      ['deposit', 2 * PRICE],
-    ]);
-    await expectBooksToAddUp(shop.database);
-  });
-
-  it('of a part refunds that part, says why the rest stayed, and can be asked for again', async () => {
-    const buyer = await shop.buyer(3 * PRICE);
-    const { id } = await place(buyer, 3);
-    await shop.settled(buyer, id as string);
-    const failure = { code: 'provider_rejected', reason: 'One was used.' } as const;
-    shop.wholesaler.cancelState = ({ esims }) => ({
-      state: 'partly_canceled',
-      canceledEsimIds: esims.slice(0, 2).map((esim) => esim.providerEsimId),
-      failure,
-    });
-    await buyer.live.post(`/v1/orders/${id}/cancel`);
-    const partly = await shop.settled(buyer, id as string);
-    expect(partly).toMatchObject({
-      status: 'issued',
-      cancel_failure: failure,
-      refunded: { amount: 2 * PRICE, currency: 'USD' },
-    });
-    const statuses = (partly['esims'] as { status: string }[]).map((esim) => esim.status);
-    expect(statuses.sort()).toEqual(['canceled', 'canceled', 'issued']);
-    expect(await balance(buyer)).toMatchObject({ available: 2 * PRICE });
-    await expectBooksToAddUp(shop.database);
-
-    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
-    await buyer.live.post(`/v1/orders/${id}/cancel`);
-    const whole = await shop.settled(buyer, id as string);
-    expect(whole).toMatchObject({ status: 'canceled', refunded: { amount: 3 * PRICE, currency: 'USD' } });
-    expect(shop.wholesaler.cancels.at(-1)!.esims).toHaveLength(1);
-    expect(await balance(buyer)).toMatchObject({ available: 3 * PRICE });
-    await expectBooksToAddUp(shop.database);
-  });
-
-  it('that the upstream refuses moves no money', async () => {
-    const buyer = await shop.buyer(PRICE);
-    const { id } = await place(buyer);
-    await shop.settled(buyer, id as string);
-    const failure = { code: 'provider_rejected', reason: 'Too late.' } as const;
-    shop.wholesaler.cancelState = () => ({ state: 'refused', failure });
-    await buyer.live.post(`/v1/orders/${id}/cancel`);
-    const order = await shop.settled(buyer, id as string);
-    expect(order).toMatchObject({ status: 'issued', cancel_failure: failure, refunded: { amount: 0 } });
-    expect(await balance(buyer)).toMatchObject({ available: 0 });
-    await expectBooksToAddUp(shop.database);
-    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
-  });
-});
-
 describe('the wallet', () => {
   const inTx = <T>(
     work: (wallet: Wallet, tx: Parameters<Parameters<Transactions['run']>[0]>[0]) => Promise<T>,

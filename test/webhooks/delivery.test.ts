@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { verifyWebhookSignature } from '../../src/webhooks/index.js';
 import {
@@ -8,9 +7,9 @@ import {
   startReceiver,
   startTestService,
   type TestPartner,
-  type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { closeReceivers, receiverThatAnswers } from './answering-receiver.js';
 import {
   deliveryThat,
   endpointState,
@@ -24,7 +23,6 @@ import {
 
 let service: TestService;
 let partner: TestPartner;
-const receivers: TestReceiver[] = [];
 
 beforeAll(async () => {
   service = await startTestService({ env: FAST });
@@ -34,18 +32,9 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   partner = await service.createPartner();
-  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+  await closeReceivers();
 });
 afterAll(() => service.stop());
-
-async function receiverThatAnswers(...statuses: number[]): Promise<TestReceiver> {
-  const receiver = await startReceiver();
-  receivers.push(receiver);
-  receiver.answer = (nth, _webhook, response) => {
-    response.writeHead(statuses[Math.min(nth, statuses.length - 1)] ?? 200).end(`answer ${nth}`);
-  };
-  return receiver;
-}
 
 function timestampOf(webhook: ReceivedWebhook): number {
   return Number(/^t=(\d+),/.exec(String(webhook.headers['x-service-signature']))?.[1]);
@@ -192,137 +181,6 @@ describe('a delivery', () => {
     for (const endpoint of [live, foreign, deleted])
       expect(await listDeliveries(service, endpoint)).toEqual([]);
     expect(receiver.received).toHaveLength(3);
-  });
-});
-
-describe('blocking', () => {
-  it('blocks once when the sixth attempt fails, sends nothing during the block, and goes on afterwards', async () => {
-    const receiver = await receiverThatAnswers(500);
-    const attempts = new Map<unknown, number>();
-    const last: ServerResponse[] = [];
-    receiver.answer = (_nth, { headers }, response) => {
-      const attempt = (attempts.get(headers['x-service-delivery']) ?? 0) + 1;
-      attempts.set(headers['x-service-delivery'], attempt);
-      if (attempt < 6) response.writeHead(500).end();
-      else if (last.push(response) === 4) {
-        last.forEach((sixth, index) => void setTimeout(() => sixth.writeHead(500).end(), index * 60));
-      }
-    };
-    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
-    // Four deliveries are in their last attempt together: they are one block.
-    await recordEvents(
-      service,
-      [1, 2, 3, 4].map(() => ({ partnerId: partner.id })),
-    );
-    const blocked = await eventually('blocked', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.status === 'blocked' ? state : null;
-    });
-    expect(blocked).toMatchObject({ consecutive_blocks: 1, disabled_reason: null });
-    const blockEndsAt = Date.parse(String(blocked.blocked_until));
-    await eventually('all given up', async () =>
-      (await listDeliveries(service, endpoint, '&status=failed')).length === 4 ? true : null,
-    );
-    expect((await endpointState(service, endpoint)).consecutive_blocks).toBe(1);
-    for (const { id } of await listDeliveries(service, endpoint)) {
-      expect(await getDelivery(service, id)).toMatchObject({
-        status: 'failed',
-        attempt_count: 6,
-        next_attempt_at: null,
-      });
-    }
-    expect(receiver.received).toHaveLength(24);
-
-    receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
-    await recordEvent(service, { partnerId: partner.id });
-    await eventually('the delivery after the block', () => receiver.received.length === 25);
-    expect(Date.now()).toBeGreaterThanOrEqual(blockEndsAt - 20);
-    const after = await eventually('reset', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.consecutive_blocks === 0 ? state : null;
-    });
-    expect(after).toMatchObject({ status: 'enabled', blocked_until: null });
-    const delivered = await listDeliveries(service, endpoint, '&status=delivered');
-    expect(delivered[0]).toMatchObject({ attempt_count: 1 });
-  });
-
-  it('lets what is in flight end: a 2xx sets the count to 0 and does not shorten the block', async () => {
-    const receiver = await receiverThatAnswers(500);
-    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
-    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
-    let slowOne: unknown;
-    receiver.answer = (_nth, { headers }, response) => {
-      const id = headers['x-service-delivery'];
-      slowOne ??= id;
-      if (id !== slowOne) response.writeHead(500).end();
-      else
-        void eventually(
-          'the block',
-          async () => (await endpointState(service, endpoint)).status === 'blocked',
-        ).then(() => response.writeHead(200).end());
-    };
-    const before = await eventually('blocked', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.status === 'blocked' ? state : null;
-    });
-    const after = await eventually('reset', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.consecutive_blocks === 0 ? state : null;
-    });
-    expect(after).toMatchObject({ status: 'blocked', blocked_until: before.blocked_until });
-    expect((await listDeliveries(service, endpoint)).map(({ status }) => status).sort()).toEqual([
-      'delivered',
-      'failed',
-    ]);
-  });
-
-  it('disables at the fifth block without a 2xx between, with an audit entry, and holds what comes', async () => {
-    const receiver = await receiverThatAnswers(503);
-    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
-    for (let block = 1; block <= 5; block++) {
-      await recordEvent(service, { partnerId: partner.id });
-      await eventually(`block ${block}`, async () => {
-        const state = await endpointState(service, endpoint);
-        return state.consecutive_blocks === block;
-      });
-    }
-    expect(await endpointState(service, endpoint)).toMatchObject({
-      status: 'disabled',
-      disabled_reason: 'consecutive_blocks',
-      blocked_until: null,
-      consecutive_blocks: 5,
-    });
-    const audit = await service.admin.get(
-      `/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.disabled`,
-    );
-    expect(audit.body.data).toHaveLength(1);
-    expect(audit.body.data[0]).toMatchObject({ actor: 'system', details: { reason: 'consecutive_blocks' } });
-
-    const sent = receiver.received.length;
-    await recordEvent(service, { partnerId: partner.id });
-    expect(await listDeliveries(service, endpoint, '&status=held')).toHaveLength(1);
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    expect(receiver.received).toHaveLength(sent);
-    expect(sent).toBe(30);
-  });
-
-  it('starts the count again after a 2xx', async () => {
-    const receiver = await receiverThatAnswers(500);
-    const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
-    const blockOnce = async (count: number): Promise<void> => {
-      receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
-      await recordEvent(service, { partnerId: partner.id });
-      await eventually(
-        'block',
-        async () => (await endpointState(service, endpoint)).consecutive_blocks === count,
-      );
-    };
-    await blockOnce(1);
-    await blockOnce(2);
-    receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
-    await recordEvent(service, { partnerId: partner.id });
-    await eventually('reset', async () => (await endpointState(service, endpoint)).consecutive_blocks === 0);
-    await blockOnce(1);
   });
 });
 

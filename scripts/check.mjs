@@ -1,0 +1,37 @@
+// Runs every check that needs no service, as many beside each other as there are cores. Prints what a check said when
+// it ends; exit code 1 when one failed.
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+
+// The longest first.
+const CHECKS = {
+  lint: 'eslint . --max-warnings 0',
+  types: 'tsc --noEmit',
+  format: 'prettier --check .',
+  'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
+  'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
+};
+
+function run(name, command) {
+  return new Promise((resolve) => {
+    const startedAt = performance.now();
+    const child = spawn(command, { shell: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (output += bytes));
+    child.on('close', (code) => {
+      const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
+      console.log(`${code === 0 ? 'ok' : 'FAILED'}: ${name} (${seconds} s)`);
+      if (code !== 0) console.log(`${command}\n${output}`);
+      resolve(code === 0);
+    });
+  });
+}
+
+const waiting = Object.entries(CHECKS);
+async function work() {
+  let ok = true;
+  for (let next = waiting.shift(); next; next = waiting.shift()) ok = (await run(...next)) && ok;
+  return ok;
+}
+const results = await Promise.all(Array.from({ length: availableParallelism() }, work));
+process.exit(results.every(Boolean) ? 0 : 1);
