@@ -5,12 +5,10 @@ import { AppError, NotFound } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
 import {
-  callProvider,
+  askProvider,
   type EsimProvider,
   type ProviderEsimStanding,
-  ProviderOutcomeUnknown,
   ProviderRegistry,
-  ProviderUnavailable,
 } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
@@ -45,7 +43,7 @@ export class AskUpstream {
   async askFor(action: ReconcileAction, orderId: string): Promise<UpstreamWord | null> {
     const order = action === 'requery' ? null : await this.orders.findById(orderId);
     if (!order || !isWaiting(order)) return null;
-    const provider = this.findProvider(order);
+    const provider = this.providers.findByName(order.provider);
     const readLagMs = provider?.readLagMs ?? this.readLagMs;
     const fence = await this.endings.keepWorkersOff(orderId, order.status, readLagMs);
     if (fence === null) return null;
@@ -60,39 +58,26 @@ export class AskUpstream {
     const order = await this.orders.findById(orderId);
     if (!order) throw new NotFound();
     if (!isWaiting(order)) throw notWaiting();
-    return { order, look: await this.lookAt(this.findProvider(order), order) };
+    return { order, look: await this.lookAt(this.providers.findByName(order.provider), order) };
   }
 
   private async lookAt(provider: EsimProvider | null, order: WaitingOrder): Promise<UpstreamLook> {
     if (order.status === 'canceling') {
-      const standings = await unlessSilent(provider, (asked) => this.findStandings(asked, order));
-      return { about: order.status, standings };
+      return { about: order.status, standings: provider && (await this.findStandings(provider, order)) };
     }
     const request = toProviderRequest(order);
-    const parts = await unlessSilent(provider, (asked) =>
-      callProvider(asked, (signal) => asked.findParts(request, signal)),
-    );
-    return { about: order.status, parts };
-  }
-
-  /** Null when this process is not connected to it. */
-  private findProvider({ mode, provider }: OrderEntity): EsimProvider | null {
-    try {
-      return this.providers.forMode(mode, provider);
-    } catch (error) {
-      if (error instanceof AppError) return null;
-      throw error;
-    }
+    const told = provider && (await askProvider(provider, (signal) => provider.findParts(request, signal)));
+    return { about: order.status, parts: told?.answer ?? null };
   }
 
   private async findStandings(
     provider: EsimProvider,
     order: OrderEntity,
-  ): Promise<readonly ProviderEsimStanding[]> {
+  ): Promise<readonly ProviderEsimStanding[] | null> {
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
     const request = toCancelRequest(order, esims);
-    const standings = await callProvider(provider, (signal) => provider.findStandings(request, signal));
-    return order.mode === 'live' ? standings : withOurDevices(standings, esims);
+    const told = await askProvider(provider, (signal) => provider.findStandings(request, signal));
+    return told && (order.mode === 'live' ? told.answer : withOurDevices(told.answer, esims));
   }
 }
 
@@ -107,17 +92,4 @@ function withOurDevices(
 ): readonly ProviderEsimStanding[] {
   const inUse = new Set(esims.filter((esim) => !isUntouched(esim)).map((esim) => esim.providerEsimId));
   return standings.map((one) => (inUse.has(one.providerEsimId) ? { ...one, standing: 'in_use' } : one));
-}
-
-/** Null when the upstream does not answer, or is not connected. */
-async function unlessSilent<T>(
-  provider: EsimProvider | null,
-  ask: (provider: EsimProvider) => Promise<T>,
-): Promise<T | null> {
-  try {
-    return provider && (await ask(provider));
-  } catch (error) {
-    if (error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable) return null;
-    throw error;
-  }
 }

@@ -45,3 +45,16 @@ export async function callProvider<T>(
     clearTimeout(timer);
   }
 }
+
+/** As `callProvider`; null when the provider does not answer or takes no calls. Only for calls that ask. */
+export async function askProvider<T>(
+  provider: EsimProvider,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<{ readonly answer: T } | null> {
+  try {
+    return { answer: await callProvider(provider, call) };
+  } catch (error) {
+    if (error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable) return null;
+    throw error;
+  }
+}

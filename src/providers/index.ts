@@ -1,4 +1,4 @@
-export { callProvider } from './call-provider.js';
+export { askProvider, callProvider } from './call-provider.js';
 export {
   type EsimProvider,
   FAILURE_CODES,

@@ -31,9 +31,14 @@ export class ProviderRegistry {
     return provider;
   }
 
-  /** The provider that an order was given to. @throws Error when this process no longer knows it. */
+  /** The provider that an order was given to; null when it is not connected to this process any more. */
+  findByName(name: string): EsimProvider | null {
+    return name === this.sandbox.name ? this.sandbox : (this.live.get(name) ?? null);
+  }
+
+  /** As `findByName`. @throws Error when it is not connected */
   getByName(name: string): EsimProvider {
-    const provider = name === this.sandbox.name ? this.sandbox : this.live.get(name);
+    const provider = this.findByName(name);
     if (!provider) throw new Error(`no provider is called ${name}`);
     return provider;
   }

@@ -1,14 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { AppError } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EsimsRepository } from '../esims/index.js';
 import {
-  callProvider,
+  askProvider,
   type EsimProvider,
-  ProviderOutcomeUnknown,
   ProviderRegistry,
   type ProviderTopupState,
-  ProviderUnavailable,
 } from '../providers/index.js';
 import { toProviderRequest } from './provider-topup-request.js';
 import type { ReconcileAction } from './reconcile-action.js';
@@ -48,7 +45,7 @@ export class HearUpstream {
   async hearFor(action: ReconcileAction, topupId: string): Promise<HeardUpstream | null> {
     const topup = action === 'requery' ? null : await this.topups.findById(topupId);
     if (!topup) return null;
-    const provider = this.findProvider(topup);
+    const provider = this.providers.findByName(topup.provider);
     const seen = await this.endings.keepWorkersOff(topupId, provider?.readLagMs ?? this.usualReadLagMs);
     return seen && { seen, word: await this.hear(topup, provider, seen) };
   }
@@ -62,24 +59,8 @@ export class HearUpstream {
     // Within its read lag the upstream may deny what it has applied.
     if (seen.withinReadLag) return { state: 'too_early' };
     if (!provider) return { state: 'silent' };
-    try {
-      const request = toProviderRequest(topup, await this.esims.getById(topup.esimId));
-      const found = await callProvider(provider, (signal) => provider.findTopup(request, signal));
-      return found ?? { state: 'not_applied' };
-    } catch (error) {
-      const isSilent = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
-      if (!isSilent) throw error;
-      return { state: 'silent' };
-    }
-  }
-
-  /** Null when it is not connected any more. */
-  private findProvider({ mode, provider }: TopupEntity): EsimProvider | null {
-    try {
-      return this.providers.forMode(mode, provider);
-    } catch (error) {
-      if (error instanceof AppError) return null;
-      throw error;
-    }
+    const request = toProviderRequest(topup, await this.esims.getById(topup.esimId));
+    const told = await askProvider(provider, (signal) => provider.findTopup(request, signal));
+    return told ? (told.answer ?? { state: 'not_applied' }) : { state: 'silent' };
   }
 }
