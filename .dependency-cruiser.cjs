@@ -12,7 +12,7 @@ const MAY_USE = {
   'call-log': ['auth', 'partners', 'api-keys'],
   catalog: ['auth', 'audit', 'partners'],
   providers: ['catalog'],
-  wholesale: ['auth', 'audit', 'catalog', 'providers'],
+  wholesale: ['auth', 'audit', 'alerts', 'catalog', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],

@@ -6,6 +6,8 @@ export class RememberSyncSettings1763700000015 implements MigrationInterface {
     await runner.query(`
       -- digest of the settings that packages are made with, and since when the worker that had them was running
       ALTER TABLE catalog_syncs ADD COLUMN settings text, ADD COLUMN worker_since timestamptz;
+      -- how often it was taken up: only the worker that did so last may write
+      ALTER TABLE catalog_syncs ADD COLUMN attempt int NOT NULL DEFAULT 0;
       CREATE INDEX catalog_syncs_begun ON catalog_syncs (started_at DESC) WHERE started_at IS NOT NULL;
     `);
   }
@@ -13,7 +15,7 @@ export class RememberSyncSettings1763700000015 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
       DROP INDEX catalog_syncs_begun;
-      ALTER TABLE catalog_syncs DROP COLUMN settings, DROP COLUMN worker_since;
+      ALTER TABLE catalog_syncs DROP COLUMN settings, DROP COLUMN worker_since, DROP COLUMN attempt;
     `);
   }
 }

@@ -10,7 +10,8 @@ import { CreateUpstreamPace1763700000009 } from './1763700000009-create-upstream
 import { CreateWholesale1763700000010 } from './1763700000010-create-wholesale.js';
 import { CreatePolling1763700000011 } from './1763700000011-create-polling.js';
 import { CreateReconciliation1763700000012 } from './1763700000012-create-reconciliation.js';
-import { ReviewTopups1763700000014 } from './1763700000014-review-topups.js';
+import { AddTopupLastError1763700000013 } from './1763700000013-add-topup-last-error.js';
+import { IndexOpenTopups1763700000014 } from './1763700000014-index-open-topups.js';
 import { RememberSyncSettings1763700000015 } from './1763700000015-remember-sync-settings.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -27,6 +28,7 @@ export const MIGRATIONS = [
   CreateWholesale1763700000010,
   CreatePolling1763700000011,
   CreateReconciliation1763700000012,
-  ReviewTopups1763700000014,
+  AddTopupLastError1763700000013,
+  IndexOpenTopups1763700000014,
   RememberSyncSettings1763700000015,
 ];

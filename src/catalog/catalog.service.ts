@@ -39,34 +39,28 @@ export class CatalogService {
     tx: Tx,
     wanted: CatalogReader & { id: string; kind: PackageKind; maxPrice: Money | null },
   ): Promise<SoldPackage> {
-    const item = PACKAGE_ID.test(wanted.id) ? await this.sellable.find(tx, wanted, wanted.id) : null;
-    if (!item) throw new NotFound();
-    const { available, kind, price, source } = item;
-    if (!available || kind !== wanted.kind) throw new AppError('package_unavailable');
-    const { maxPrice } = wanted;
-    if (maxPrice && (maxPrice.currency !== price.currency || price.amount > maxPrice.amount)) {
-      throw new AppError('price_changed');
-    }
-    if (!source) throw new AppError('package_unavailable');
-    return { ...item, source };
+    return assertSold(await this.findSellable(tx, wanted), wanted);
   }
 
   /**
-   * The top-up for an eSIM of package `baseId`, by the same rule as `listTopupsFor`, read in the transaction that
-   * sells it.
+   * The top-up for an eSIM that `provider` issued of package `baseId`, by the same rule as `topup-packages`, read in
+   * the transaction that sells it. What does not fit is told before its price and availability.
    * @throws NotFound, AppError `topup_not_supported`, `package_unavailable`, `price_changed` (D27, Refusals)
    */
   async getSellableTopup(
     tx: Tx,
-    wanted: CatalogReader & { id: string; baseId: string; maxPrice: Money | null },
+    wanted: CatalogReader & { id: string; baseId: string; provider: string; maxPrice: Money | null },
   ): Promise<SoldPackage> {
-    const { mode, id, baseId } = wanted;
+    const { mode, id, baseId, provider } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
     if (!item) throw new NotFound();
     const base = await this.catalog.findPackage(mode, baseId, tx.manager);
     const fits = base !== null && topupPackageMatches(toPackage(base), toPackage(item));
     if (!fits) throw new AppError('topup_not_supported');
-    return this.getSellable(tx, { ...wanted, kind: 'topup' });
+    const found = await this.findSellable(tx, wanted);
+    // Without a source nobody sells it now: it is unavailable, whoever provided it.
+    if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
+    return assertSold(found, { ...wanted, kind: 'topup' });
   }
 
   /** Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. */
@@ -81,6 +75,26 @@ export class CatalogService {
       )
       .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
   }
+
+  private async findSellable(tx: Tx, wanted: CatalogReader & { id: string }): Promise<SellablePackage> {
+    const item = PACKAGE_ID.test(wanted.id) ? await this.sellable.find(tx, wanted, wanted.id) : null;
+    if (!item) throw new NotFound();
+    return item;
+  }
+}
+
+function assertSold(
+  item: SellablePackage,
+  wanted: { readonly kind: PackageKind; readonly maxPrice: Money | null },
+): SoldPackage {
+  const { available, kind, price, source } = item;
+  if (!available || kind !== wanted.kind) throw new AppError('package_unavailable');
+  const { maxPrice } = wanted;
+  if (maxPrice && (maxPrice.currency !== price.currency || price.amount > maxPrice.amount)) {
+    throw new AppError('price_changed');
+  }
+  if (!source) throw new AppError('package_unavailable');
+  return { ...item, source };
 }
 
 function toPackage(item: PackageEntity): CatalogPackage {

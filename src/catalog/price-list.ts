@@ -39,21 +39,22 @@ export function priceByList(
   return { amount: priceWithMargin(item.costMicros, terms.marginBps), currency: item.currency };
 }
 
-/** The package as the partner of this list sees and pays it. */
+/**
+ * The package as the partner of this list sees and pays it. A new list counts as a change of every package, for
+ * `updated_since`: of one that the list does not price any more, nothing else would tell.
+ */
 export function atPartnerPrice(item: PackageEntity, list: PriceList): PackageEntity {
   const own = Object.hasOwn(list.prices, item.id) ? list.prices[item.id]! : null;
   const price = priceByList(item, { own, marginBps: list.marginBps });
-  return price ? changed(item, list, price) : item;
+  const updatedAt = item.updatedAt > list.updatedAt ? item.updatedAt : list.updatedAt;
+  return { ...item, ...(price && paid(item, price)), updatedAt };
 }
 
-function changed(
+function paid(
   item: PackageEntity,
-  list: PriceList,
   { amount: priceAmount, currency }: Money,
-): PackageEntity {
-  // A new list counts as a change of what it prices, for `updated_since`.
-  const updatedAt = item.updatedAt > list.updatedAt ? item.updatedAt : list.updatedAt;
+): Pick<PackageEntity, 'priceAmount' | 'currency' | 'retailAmount'> {
   // A suggested retail price in another currency would be a wrong number.
   const retailAmount = currency === item.currency ? item.retailAmount : null;
-  return { ...item, priceAmount, currency, retailAmount, updatedAt };
+  return { priceAmount, currency, retailAmount };
 }

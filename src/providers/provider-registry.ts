@@ -43,6 +43,11 @@ export class ProviderRegistry {
     return provider;
   }
 
+  /** What is connected for Live, by name. */
+  get names(): readonly string[] {
+    return [...this.live.keys()];
+  }
+
   /** The wholesalers that are connected. */
   get wholesalers(): readonly Wholesaler[] {
     return [...this.live.values()].filter(isWholesaler);

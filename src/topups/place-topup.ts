@@ -57,10 +57,13 @@ export class PlaceTopup {
       mode: buyer.mode,
       id: command.packageId,
       baseId: esim.packageId,
+      // Only the upstream that issued an eSIM can top it up.
+      provider: esim.provider,
       maxPrice: command.maxPrice,
     });
     const { price, source } = item;
-    this.assertTopsUp(source.provider, esim);
+    // One that is not connected now could not be asked: 503 before anything is held.
+    this.providers.forMode(buyer.mode, source.provider);
     const topup = await this.topups.insert(tx, {
       id: newId('top'),
       partnerId: buyer.partnerId,
@@ -90,12 +93,6 @@ export class PlaceTopup {
     });
     tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
     return topup;
-  }
-
-  /** Only the upstream that issued an eSIM can top it up. */
-  private assertTopsUp(provider: string, esim: EsimEntity): void {
-    if (provider !== esim.provider) throw new AppError('topup_not_supported');
-    this.providers.forMode(esim.mode, provider);
   }
 
   private async assertTakesTopups(tx: Tx, esim: EsimEntity): Promise<void> {

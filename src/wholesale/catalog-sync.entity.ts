@@ -10,8 +10,11 @@ export interface WrittenOutcome {
   readonly withdrawn: number;
 }
 
+export const SYNC_ERRORS = ['catalog_shrank', 'provider_unavailable'] as const;
+export type SyncError = (typeof SYNC_ERRORS)[number];
+
 /** What a synchronisation did with one wholesaler's packages. */
-export type SyncOutcome = WrittenOutcome | { readonly error: string };
+export type SyncOutcome = WrittenOutcome | { readonly error: SyncError };
 
 /** One run of the job that brings the wholesalers' packages into the live catalogue. */
 @Entity({ name: 'catalog_syncs' })

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { CatalogRepository } from '../catalog/index.js';
-import { sql, type Tx } from '../infra/database/index.js';
+import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import type { LivePackage } from './live-packages.js';
 import type { RuledPackage } from './package-rules.js';
 
@@ -43,12 +43,23 @@ export class LiveCatalogRepository {
 
   /** These packages stay, and are not sold (a tombstone); answers how many were sold until now. */
   async withdraw(tx: Tx, provider: string, ids: readonly string[]): Promise<number> {
-    return this.markWithdrawn(tx, 'p.id = ANY ($2::text[])', [provider, ids]);
+    return (await this.markWithdrawn(tx, 's.provider = $1 AND p.id = ANY ($2::text[])', [provider, ids]))
+      .length;
   }
 
   /** The same for all packages of the wholesaler but these: it no longer lists them. */
   async withdrawOthers(tx: Tx, provider: string, keptIds: readonly string[]): Promise<number> {
-    return this.markWithdrawn(tx, 'NOT p.id = ANY ($2::text[])', [provider, keptIds]);
+    const which = 's.provider = $1 AND NOT p.id = ANY ($2::text[])';
+    return (await this.markWithdrawn(tx, which, [provider, keptIds])).length;
+  }
+
+  /** The same for all packages of wholesalers that are none of these; answers how many, by wholesaler. */
+  async withdrawUnconnected(tx: Tx, connected: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const counts = new Map<string, number>();
+    for (const provider of await this.markWithdrawn(tx, 'NOT s.provider = ANY ($1::text[])', [connected]))
+      counts.set(provider, (counts.get(provider) ?? 0) + 1);
+    for (const provider of counts.keys()) await this.recordPrices(tx, provider);
+    return counts;
   }
 
   /** One row for each package of `provider` whose cost, price or availability moved since its last row. */
@@ -68,22 +79,24 @@ export class LiveCatalogRepository {
     );
   }
 
+  /** Answers the wholesaler of each package that was sold until now. */
   private async markWithdrawn(
     tx: Tx,
     which: string,
-    [provider, ids]: [string, readonly string[]],
-  ): Promise<number> {
-    const { affected } = await sql(
+    parameters: readonly SqlParameter[],
+  ): Promise<readonly string[]> {
+    const { rows } = await sql<{ provider: string }>(
       tx.manager,
       `UPDATE packages p SET available = false, updated_at = now()
        FROM package_sources s
-       WHERE s.package_id = p.id AND p.mode = 'live' AND p.available AND s.provider = $1 AND ${which}`,
-      [provider, ids],
+       WHERE s.package_id = p.id AND p.mode = 'live' AND p.available AND ${which}
+       RETURNING s.provider`,
+      parameters,
     );
-    if (affected > 0) {
+    if (rows.length > 0) {
       await sql(tx.manager, `UPDATE catalog_versions SET version = version + 1 WHERE mode = 'live'`);
     }
-    return affected;
+    return rows.map(({ provider }) => provider);
   }
 
   private async writeSources(tx: Tx, provider: string, packages: readonly LivePackage[]): Promise<void> {

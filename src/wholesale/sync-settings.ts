@@ -6,6 +6,16 @@ export interface SyncSettings {
   readonly digest: string;
   /** Milliseconds since this worker began. */
   readonly ageMs: number;
+  /** How long it may be silent before another worker takes its synchronisation over, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** A synchronisation as the worker holds it that took it up. */
+export interface RunningSync {
+  readonly id: string;
+  /** How often it was taken up: only who did so last may write. */
+  readonly attempt: number;
+  readonly leaseMs: number;
 }
 
 /** Equal for the same margin, rules and connected wholesalers, whatever process they are of. */

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { ProvidersModule } from '../providers/index.js';
@@ -6,13 +7,15 @@ import { WholesaleController } from './admin/wholesale.controller.js';
 import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { LiveCatalogRepository } from './live-catalog.repository.js';
 import { RefreshCatalog } from './refresh-catalog.js';
+import { ReportDearSale } from './report-dear-sale.js';
 import { SyncCatalog } from './worker/sync-catalog.js';
 import { WholesaleJobs } from './worker/wholesale-jobs.js';
 
 /** For who notices that the live catalogue is out of date. */
 @Module({
-  providers: [CatalogSyncsRepository, RefreshCatalog],
-  exports: [RefreshCatalog],
+  imports: [AlertsModule],
+  providers: [CatalogSyncsRepository, RefreshCatalog, ReportDearSale],
+  exports: [RefreshCatalog, ReportDearSale],
 })
 export class WholesaleModule {}
 

@@ -46,6 +46,18 @@ describe('a price list', () => {
     expect(answer.body.data).toMatchObject({ partner_id: partnerId, ...LIST });
   });
 
+  it('has at most 240 prices, which a body can hold', async () => {
+    const prices = Array.from({ length: 241 }, (_, i) => ({
+      package_id: `pkg_a_${i}`.padEnd(64, 'x'),
+      price: { amount: 999_999_999, currency: 'USD' },
+    }));
+    const refused = await put({ margin_bps: 1_500, prices });
+    expect(invalidFields(refused)).toEqual(['/prices']);
+    const answer = await put({ margin_bps: 1_500, prices: prices.slice(0, 240) });
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.body.data.prices).toHaveLength(240);
+  });
+
   it.each<[string, unknown]>([
     ['/prices', { prices: 'all' }],
     ['/prices', { prices: { length: 1 } }],

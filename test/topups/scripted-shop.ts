@@ -18,6 +18,13 @@ import { BASE, TOPUP_1GB_7D, TOPUP_DAYS } from './topup-steps.js';
 /** What a live top-up costs the partner, in cents. */
 export const PRICE = 400;
 
+export interface TopupBuyer {
+  readonly id: string;
+  /** With the partner's live key. */
+  readonly live: HttpClient;
+  readonly esimId: string;
+}
+
 /** A partner with a live eSIM, whose top-ups of 1 GB and 7 days are bought from a scripted upstream. */
 export class ScriptedShop {
   private constructor(
@@ -42,16 +49,19 @@ export class ScriptedShop {
     ]);
     office.process.admin!.nest.get(ProviderRegistry, { strict: false }).register(upstream);
     const worker = await startWorkerWith(upstream, database, env);
-    const partner = await office.createPartner();
-    const live = front.partnerApi(await office.createKey(partner.id, 'live'));
     await sellInLive(database, upstream);
-    const esimId = await liveEsim(database, upstream, front.partnerApi(partner.sandboxKey));
-    const answer = await office.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, {
-      amount: { amount: deposit, currency: 'USD' },
-      reference: 'first-deposit',
-    });
-    expect(answer.status, answer.text).toBe(201);
-    return new ScriptedShop(upstream, database, office, front, worker, partner.id, live, esimId);
+    const { id, live, esimId } = await openBuyer(upstream, database, office, front, deposit);
+    return new ScriptedShop(upstream, database, office, front, worker, id, live, esimId);
+  }
+
+  /** One more partner with a live eSIM and `deposit` cents. */
+  buyer(deposit: number): Promise<TopupBuyer> {
+    return openBuyer(this.upstream, this.database, this.office, this.front, deposit);
+  }
+
+  /** From now on the partner API's process knows the scripted upstream as well. */
+  connectPartnerApi(): void {
+    this.front.process.api!.nest.get(ProviderRegistry, { strict: false }).register(this.upstream);
   }
 
   async close(): Promise<void> {
@@ -82,19 +92,38 @@ export class ScriptedShop {
   }
 
   /** Posted, held and available, in cents. */
-  async balance(): Promise<[number, number, number]> {
-    const [usd] = (await this.live.get('/v1/balance')).body.data as Json[];
-    return [
-      usd!['posted'].amount as number,
-      usd!['held'].amount as number,
-      usd!['available'].amount as number,
-    ];
+  balance(): Promise<[number, number, number]> {
+    return balanceOf(this.live);
   }
 
   async row(topupId: string): Promise<Json> {
     const { rows } = await this.database.pool.query<Json>('SELECT * FROM topups WHERE id = $1', [topupId]);
     return rows[0]!;
   }
+}
+
+/** Posted, held and available, in cents. */
+export async function balanceOf(live: HttpClient): Promise<[number, number, number]> {
+  const [usd] = (await live.get('/v1/balance')).body.data as Json[];
+  return [usd!['posted'].amount as number, usd!['held'].amount as number, usd!['available'].amount as number];
+}
+
+async function openBuyer(
+  upstream: ScriptedUpstream,
+  database: TestDatabase,
+  office: TestService,
+  front: TestService,
+  deposit: number,
+): Promise<TopupBuyer> {
+  const { id, sandboxKey } = await office.createPartner();
+  const live = front.partnerApi(await office.createKey(id, 'live'));
+  const esimId = await liveEsim(database, upstream, front.partnerApi(sandboxKey));
+  const answer = await office.admin.post(`/internal/v1/partners/${id}/wallet/deposits`, {
+    amount: { amount: deposit, currency: 'USD' },
+    reference: 'first-deposit',
+  });
+  expect(answer.status, answer.text).toBe(201);
+  return { id, live, esimId };
 }
 
 /** The base and two top-ups in live; the days are of another wholesaler. */

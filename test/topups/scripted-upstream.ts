@@ -26,6 +26,8 @@ export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
   readonly timeoutMs = 5_000;
   readLagMs = 800;
+  /** The answer to calls for what no script is about. */
+  otherwise: Answer | null = null;
   private readonly scripts = new Map<string, Answer[]>();
   private readonly calls: UpstreamCall[] = [];
 
@@ -71,7 +73,8 @@ export class ScriptedUpstream implements EsimProvider {
     { reference }: ProviderTopupRequest,
   ): Promise<ProviderTopupState | null> {
     this.calls.push({ call, reference, atMs: performance.now() });
-    const next = this.scripts.get(reference)?.shift();
+    const script = this.scripts.get(reference);
+    const next = script ? script.shift() : this.otherwise;
     if (!next) throw new Error(`no answer is scripted for ${call}`);
     return next();
   }

@@ -71,11 +71,30 @@ describe('the price of a live top-up', () => {
 });
 
 describe('a live top-up through the partner API', () => {
+  const setAvailable = (id: string, available: boolean) =>
+    shop.database.pool.query(`UPDATE packages SET available = $2 WHERE mode = 'live' AND id = $1`, [
+      id,
+      available,
+    ]);
+
   it('of a package that another wholesaler provides is neither offered nor taken', async () => {
     const offered = (await shop.live.get(`/v1/esims/${shop.esimId}/topup-packages`)).body.data as Json[];
     expect(offered.map((item) => item['id'])).toEqual([TOPUP_1GB_7D]);
-    const answer = await shop.live.post('/v1/topups', { esim_id: shop.esimId, package_id: TOPUP_DAYS });
-    expectProblem(answer, 409, 'topup_not_supported');
+    const request = { esim_id: shop.esimId, package_id: TOPUP_DAYS };
+    const tooCheap = { ...request, max_price: { amount: 1, currency: 'USD' } };
+    expectProblem(await shop.live.post('/v1/topups', request), 409, 'topup_not_supported');
+    expectProblem(await shop.live.post('/v1/topups', tooCheap), 409, 'topup_not_supported');
+    await setAvailable(TOPUP_DAYS, false);
+    expectProblem(await shop.live.post('/v1/topups', request), 409, 'topup_not_supported');
+  });
+
+  it('of a package that fits and is not sold now is package_unavailable, whatever it may cost', async () => {
+    const max_price = { amount: 1, currency: 'USD' };
+    await setAvailable(TOPUP_1GB_7D, false);
+    const request = { esim_id: shop.esimId, package_id: TOPUP_1GB_7D, max_price };
+    expectProblem(await shop.live.post('/v1/topups', request), 409, 'package_unavailable');
+    await setAvailable(TOPUP_1GB_7D, true);
+    expectProblem(await shop.live.post('/v1/topups', request), 409, 'price_changed');
   });
 
   it('is 503 while its wholesaler is not connected, and holds nothing', async () => {

@@ -5,7 +5,7 @@ import { PlatformModule } from '../../src/apps/platform.module.js';
 import { openProcess, type ProcessResources } from '../../src/apps/process-resources.js';
 import { loadConfig } from '../../src/config/index.js';
 import { NestLogger } from '../../src/infra/logging/index.js';
-import { ProviderRegistry } from '../../src/providers/index.js';
+import { type EsimProvider, ProviderRegistry } from '../../src/providers/index.js';
 import type { SyncOutcome } from '../../src/wholesale/catalog-sync.entity.js';
 import { WholesaleWorkerModule } from '../../src/wholesale/index.js';
 import { SyncCatalog } from '../../src/wholesale/worker/sync-catalog.js';
@@ -55,6 +55,7 @@ export class CatalogBench {
     readonly database: TestDatabase,
     readonly office: TestService,
     readonly partner: HttpClient,
+    readonly partnerId: string,
   ) {}
 
   static async open(): Promise<CatalogBench> {
@@ -62,13 +63,16 @@ export class CatalogBench {
     const office = await startTestService({ database });
     const { id } = await office.createPartner();
     const partner = office.partnerApi(await office.createKey(id, 'live'));
-    const bench = new CatalogBench(database, office, partner);
+    const bench = new CatalogBench(database, office, partner, id);
     for (const app of [office.process.api, office.process.admin]) bench.connect(app!.nest);
     return bench;
   }
 
-  /** A new worker with these settings, as after a restart. */
-  async startWorker(env: Record<string, string> = {}): Promise<SyncWorker> {
+  /** A new worker with these settings and upstreams, as after a restart. */
+  async startWorker(
+    env: Record<string, string> = {},
+    upstreams: readonly EsimProvider[] = this.wholesalers(),
+  ): Promise<SyncWorker> {
     const resources = await openProcess(loadConfig(testEnvironment(this.database.url, env)), 'worker');
     @Module({ imports: [PlatformModule.of(resources), WholesaleWorkerModule] })
     class SyncOnlyModule {}
@@ -76,7 +80,7 @@ export class CatalogBench {
       abortOnError: false,
       logger: new NestLogger(resources.logger),
     });
-    this.connect(app);
+    this.connect(app, upstreams);
     const worker = new SyncWorker(app, resources);
     this.workers.push(worker);
     return worker;
@@ -162,9 +166,22 @@ export class CatalogBench {
     return rows.map(({ cost, price, available }) => [cost, price, available]);
   }
 
-  private connect(app: INestApplicationContext): void {
+  /** As if so many seconds had passed since the last synchronisation began and ended. */
+  async letPass(seconds: number): Promise<void> {
+    await this.database.pool.query(
+      `UPDATE catalog_syncs SET started_at = started_at - make_interval(secs => $1),
+         ended_at = ended_at - make_interval(secs => $1), lease_until = lease_until - make_interval(secs => $1)`,
+      [seconds],
+    );
+  }
+
+  private wholesalers(): readonly EsimProvider[] {
+    return [this.esimAccess, this.zendit].map((each) => each.asWholesaler());
+  }
+
+  private connect(app: INestApplicationContext, upstreams = this.wholesalers()): void {
     const registry = app.get(ProviderRegistry, { strict: false });
-    for (const each of [this.esimAccess, this.zendit]) registry.register(each.asWholesaler());
+    for (const each of upstreams) registry.register(each);
   }
 
   private async row<T extends object>(sql: string, parameters: readonly unknown[] = []): Promise<T> {

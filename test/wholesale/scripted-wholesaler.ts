@@ -1,4 +1,4 @@
-import type { ProviderPackage, Wholesaler } from '../../src/providers/index.js';
+import type { EsimProvider, ProviderPackage, Wholesaler } from '../../src/providers/index.js';
 
 /** A wholesaler inside the test that lists what it is told to, and does nothing else. */
 export class ScriptedWholesaler {
@@ -6,7 +6,20 @@ export class ScriptedWholesaler {
   /** What the next look at its list throws instead. */
   error: Error | null = null;
 
-  constructor(readonly name: 'esim_access' | 'zendit') {}
+  private heldBack: { readonly reach: () => void; readonly answer: Promise<void> } | null = null;
+
+  constructor(readonly name: string) {}
+
+  /** The next look at its list waits for `release`; `reached` says that it has begun. */
+  holdNextList(): { readonly reached: Promise<void>; release(error?: Error): void } {
+    const reached = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    this.heldBack = { reach: reached.resolve, answer: answer.promise };
+    return {
+      reached: reached.promise,
+      release: (error) => (error ? answer.reject(error) : answer.resolve()),
+    };
+  }
 
   /** The same list again, with one package changed. */
   change(upstreamId: string, change: Partial<ProviderPackage>): void {
@@ -29,7 +42,7 @@ export class ScriptedWholesaler {
       timeoutMs: 2_000,
       readLagMs: 0,
       readBatchSize: 1,
-      listPackages: () => (this.error ? Promise.reject(this.error) : Promise.resolve(this.packages)),
+      listPackages: () => this.list(),
       placeOrder: unused,
       findOrder: unused,
       findParts: unused,
@@ -42,6 +55,22 @@ export class ScriptedWholesaler {
       getBalance: unused,
       hintsOf: () => [],
     };
+  }
+
+  /** The same as an upstream of a kind that has no list. */
+  asProvider(): EsimProvider {
+    const provider: Partial<Wholesaler> = this.asWholesaler();
+    delete provider.listPackages;
+    return provider as EsimProvider;
+  }
+
+  private async list(): Promise<readonly ProviderPackage[]> {
+    const held = this.heldBack;
+    this.heldBack = null;
+    held?.reach();
+    await held?.answer;
+    if (this.error) throw this.error;
+    return this.packages;
   }
 }
 

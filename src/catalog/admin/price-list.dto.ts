@@ -15,7 +15,8 @@ import { MoneyDto, MoneyResponse, Optional } from '../../infra/http/index.js';
 import type { PriceList } from '../price-list.js';
 
 const MAX_MARGIN_BPS = 100_000;
-const MAX_PRICES = 1_000;
+/** A price has four members, and a body at most 1,000 of them (D9). */
+const MAX_PRICES = 240;
 
 export class PackagePriceDto {
   @ApiProperty({ type: String, pattern: '^pkg_[A-Za-z0-9_-]{1,60}$', example: 'pkg_a_FR_1_7' })

@@ -53,7 +53,13 @@ export class CatalogQueryDto extends ListQueryDto {
   @QueryInteger({ min: 0, max: MAX_FILTER_NUMBER })
   max_price_amount?: number;
 
-  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Changed at or after this time.' })
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    description:
+      'Changed at or after this time. Pass the largest `updated_at` that you have seen, not the time of your clock: ' +
+      'a change may show up a moment after its `updated_at`.',
+  })
   @Optional()
   @Rfc3339()
   updated_since?: string;

@@ -37,7 +37,9 @@ export class WholesaleController {
   @AnswersPage(ProviderResponse, { summary: 'List the wholesalers that are connected, with their health' })
   async listProviders(): Promise<ListAnswer<ProviderResponse>> {
     const health = new Map((await this.health.list()).map((each) => [each.provider, each]));
-    const items = this.providers.wholesalers.map(({ name }) => toProviderResponse(name, health.get(name)));
+    const names = this.providers.wholesalers.map(({ name }) => name);
+    const errors = await this.syncs.lastErrors(names);
+    const items = names.map((name) => toProviderResponse(name, health.get(name), errors.get(name) ?? null));
     return new ListAnswer({ items, hasMore: false, nextCursor: null });
   }
 

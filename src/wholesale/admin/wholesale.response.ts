@@ -1,6 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { ProviderHealth } from '../../providers/index.js';
-import { type CatalogSyncEntity, SYNC_STATUSES, type SyncStatus } from '../catalog-sync.entity.js';
+import {
+  type CatalogSyncEntity,
+  SYNC_ERRORS,
+  SYNC_STATUSES,
+  type SyncError,
+  type SyncStatus,
+} from '../catalog-sync.entity.js';
 
 export const PROVIDER_STATES = ['ok', 'failing', 'unknown'] as const;
 
@@ -37,6 +43,13 @@ export class ProviderResponse {
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Of the catalogue.' })
   last_sync_at!: string | null;
+
+  @ApiProperty({
+    enum: SYNC_ERRORS,
+    nullable: true,
+    description: 'Why the newest synchronisation left the packages of this wholesaler as they were.',
+  })
+  last_sync_error!: SyncError | null;
 }
 
 export class CatalogSyncResponse {
@@ -50,7 +63,11 @@ export class CatalogSyncResponse {
   requested_at!: string;
 }
 
-export function toProviderResponse(name: string, health: ProviderHealth | undefined): ProviderResponse {
+export function toProviderResponse(
+  name: string,
+  health: ProviderHealth | undefined,
+  lastSyncError: SyncError | null,
+): ProviderResponse {
   return {
     name,
     state: health?.state ?? 'unknown',
@@ -65,6 +82,7 @@ export function toProviderResponse(name: string, health: ProviderHealth | undefi
         }
       : null,
     last_sync_at: health?.lastSyncAt?.toISOString() ?? null,
+    last_sync_error: lastSyncError,
   };
 }
 

@@ -19,14 +19,19 @@ export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationS
   private readonly sweepers: readonly Sweeper[];
 
   constructor(
-    @Inject(APP_CONFIG) { sweepIntervalMs }: AppConfig,
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly providers: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
     sync: SyncCatalog,
   ) {
     this.sweepers = [
-      new Sweeper({ name: 'catalog.sync', intervalMs: sweepIntervalMs, logger, run: () => sync.runIfDue() }),
+      new Sweeper({
+        name: 'catalog.sync',
+        intervalMs: config.sweepIntervalMs,
+        logger,
+        run: () => sync.runIfDue(),
+      }),
       new Sweeper({
         name: 'providers.balances',
         intervalMs: BALANCES_EVERY_MS,
@@ -37,12 +42,22 @@ export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   onApplicationBootstrap(): void {
+    this.warnOfIdleRules();
     if (this.providers.wholesalers.length === 0) return;
     for (const sweeper of this.sweepers) sweeper.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+  }
+
+  /** What such a rule gives to its wholesaler, nobody sells: that may be meant, or be a credential that is missing. */
+  private warnOfIdleRules(): void {
+    const connected = this.providers.names;
+    const named = this.config.provisioning.livePackageRules.map(({ provider }) => provider);
+    const providers = [...new Set(named)].filter((name) => name !== null && !connected.includes(name));
+    if (providers.length === 0) return;
+    this.logger.warn({ event: 'catalog.rule_names_unconnected', providers });
   }
 
   private async readBalances(): Promise<void> {
