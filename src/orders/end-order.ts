@@ -7,7 +7,7 @@ import { EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderOrderState } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
-import { RefreshCatalog } from '../wholesale/index.js';
+import { RefreshCatalog, ReportDearSale } from '../wholesale/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
 import type { OrderLease } from './order-queue.repository.js';
@@ -27,6 +27,7 @@ export class EndOrder {
     private readonly issueEsims: IssueEsims,
     private readonly events: EventRecorder,
     private readonly refreshCatalog: RefreshCatalog,
+    private readonly reportDearSale: ReportDearSale,
     private readonly alerts: Alerts,
   ) {}
 
@@ -58,7 +59,8 @@ export class EndOrder {
       },
     ]);
     await this.learnFrom(tx, order, result.shortfall);
-    if (result.costRose) await this.refreshCatalog.afterDearSale(tx, order.createdAt);
+    if (result.dearerCost)
+      await this.reportDearSale.execute(tx, 'order.needs_review', order, result.dearerCost);
     await this.reportSurplus(tx, order, result.profiles.length);
     return true;
   }

@@ -91,7 +91,7 @@ export class OrderQueueRepository extends LeasedRows<OrderLease> {
       this.manager,
       `WITH own AS (
          SELECT id, coalesce(upstream_placed_at + $3 * interval '1 millisecond', now()) AS free_at
-         FROM orders WHERE id = $1 AND fence = $2 AND status = 'processing' FOR UPDATE
+         FROM orders WHERE id = $1 AND fence = $2 AND status = 'processing' AND lease_until > now() FOR UPDATE
        ), placed AS (
          UPDATE orders o SET upstream_placed_at = now() FROM own WHERE o.id = own.id AND own.free_at <= now()
        )

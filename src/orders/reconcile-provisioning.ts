@@ -37,7 +37,7 @@ export class ReconcileProvisioning {
     const shortfall = isComplete ? null : (failure ?? PARTLY_UNCONFIRMED);
     const ended =
       action === 'mark_failed'
-        ? await this.end.fail(tx, taken, order, UNCONFIRMED)
+        ? await this.end.fail(tx, taken, order, failure ?? UNCONFIRMED)
         : await this.end.issue(tx, taken, order, { state: 'provisioned', profiles, shortfall });
     if (!ended) throw notWaiting();
   }

@@ -1,3 +1,4 @@
+import { AppError } from '../common/errors/index.js';
 import { type EsimProvider, ProviderOutcomeUnknown, ProviderUnavailable } from './esim-provider.js';
 
 const deadlines = new WeakMap<AbortSignal, number>();
@@ -46,7 +47,11 @@ export async function callProvider<T>(
   }
 }
 
-/** As `callProvider`; null when the provider does not answer or takes no calls. Only for calls that ask. */
+/**
+ * Asks for somebody who waits; null when the provider was asked and gave no answer.
+ * @throws AppError `service_unavailable` when it was not asked at all (busy, no connection, our own pace or circuit):
+ * that says nothing, so nobody may decide as if it were silent
+ */
 export async function askProvider<T>(
   provider: EsimProvider,
   call: (signal: AbortSignal) => Promise<T>,
@@ -54,7 +59,9 @@ export async function askProvider<T>(
   try {
     return { answer: await callProvider(provider, call) };
   } catch (error) {
-    if (error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable) return null;
-    throw error;
+    if (error instanceof ProviderOutcomeUnknown) return null;
+    if (!(error instanceof ProviderUnavailable)) throw error;
+    const detail = 'The upstream takes no calls now: try again.';
+    throw new AppError('service_unavailable', { detail, cause: error });
   }
 }

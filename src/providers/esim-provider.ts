@@ -37,8 +37,8 @@ export type ProviderOrderState =
       readonly profiles: readonly ProviderProfile[];
       /** Set when fewer profiles than asked were provisioned. */
       readonly shortfall: ProviderFailure | null;
-      /** The upstream sold at more than the cost of the order: its list has moved. */
-      readonly costRose?: boolean;
+      /** What the upstream charged for one, if that was more than the cost of the order: its list has moved. */
+      readonly dearerCost?: UpstreamCost | null;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
@@ -72,7 +72,7 @@ export type ProviderTopupState =
       readonly totalBytes: number | null;
       readonly expiresAt: Date | null;
       /** As for an order. */
-      readonly costRose?: boolean;
+      readonly dearerCost?: UpstreamCost | null;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 

@@ -4,7 +4,7 @@ import { type EventData, EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderTopupState } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
-import { RefreshCatalog } from '../wholesale/index.js';
+import { RefreshCatalog, ReportDearSale } from '../wholesale/index.js';
 import type { TopupEntity } from './topup.entity.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
 import type { TopupLease } from './topup-queue.repository.js';
@@ -12,7 +12,7 @@ import type { TopupLease } from './topup-queue.repository.js';
 /** What an upstream that has applied a top-up says of the eSIM; null where it does not say. */
 export type AppliedUpstream = Pick<
   Extract<ProviderTopupState, { state: 'completed' }>,
-  'totalBytes' | 'expiresAt' | 'costRose'
+  'totalBytes' | 'expiresAt' | 'dearerCost'
 >;
 
 /**
@@ -28,6 +28,7 @@ export class EndTopup {
     private readonly wallet: Wallet,
     private readonly events: EventRecorder,
     private readonly refreshCatalog: RefreshCatalog,
+    private readonly reportDearSale: ReportDearSale,
   ) {}
 
   /** Gives the eSIM what the top-up adds, and captures the whole price. An eSIM that has ended stays ended (D23). */
@@ -46,7 +47,8 @@ export class EndTopup {
         },
       },
     ]);
-    if (applied.costRose) await this.refreshCatalog.afterDearSale(tx, topup.createdAt);
+    if (applied.dearerCost)
+      await this.reportDearSale.execute(tx, 'topup.needs_review', topup, applied.dearerCost);
     return true;
   }
 

@@ -2,15 +2,25 @@ import { randomBytes } from 'node:crypto';
 import type { ControlBody } from '../../simulators/zendit/simulator.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/index.js';
-import { placeOrder } from '../harness/order-steps.js';
+import { type Json, orderEnded, placeOrder, readFeed } from '../harness/order-steps.js';
+import { placeTopup, topUp, topupEnded } from '../topups/topup-steps.js';
+import { expectBooksInOrder } from './books.js';
 import { inUse, type LiveEsim, LiveWorld } from './live-world.js';
 
+/** Fits the eSIMs that Zendit issues here. */
+const ZENDIT_TOPUP = 'pkg_z_topup_ESIM-FR-30D-5GB';
 let world: LiveWorld;
 
 beforeAll(async () => {
   world = await LiveWorld.open();
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  try {
+    await expectBooksInOrder(world);
+  } finally {
+    await world.close();
+  }
+});
 afterEach(() => {
   world.esimAccess.control({ callbacks: { url: null, delayMs: 0, copies: 1, disorder: false } });
   world.zendit.control({ reset: true });
@@ -96,6 +106,38 @@ describe('callbacks about orders and top-ups', () => {
     expect(world.zendit.state().webhooksSent).toBeGreaterThan(0);
   });
 
+  it('of Zendit, late, doubled and out of order, lead to one purchase each and to each event once', async () => {
+    const copies = { webhookCopies: 5, webhookDisordered: true };
+    const webhookUrl = world.callbackUrl('zendit');
+    world.zendit.control({ finishAfterMs: 300, webhookUrl, webhookDelayMs: 200, ...copies });
+    const before = zenditCounts();
+    const { id } = await placeOrder(world.partner, {
+      package_id: await world.package('zendit'),
+      quantity: 3,
+    });
+    const order = await orderEnded(world.partner, id as string);
+    expect(order).toMatchObject({ status: 'issued', quantity_issued: 3 });
+    const esims = order['esims'] as Json[];
+    expect(new Set(esims.map(({ iccid }) => iccid as string)).size).toBe(3);
+    const topup = await topUp(world.partner, esims[0]!['esim_id'] as string, ZENDIT_TOPUP);
+    expect(topup).toMatchObject({ status: 'completed' });
+    // Of each of the four purchases five final ones, and one of an earlier status after them.
+    await eventually('all callbacks were taken', () => zenditCounts().callbacks - before.callbacks === 24);
+
+    for (const transactionId of await purchasesOf(id as string, topup['id'] as string))
+      for (const status of ['DONE', 'IN_PROGRESS', 'FAILED', 'DONE']) {
+        const late = await world.callBack('zendit', { transactionId, status });
+        expect(late.status).toBe(200);
+        expect(await dueInMs('orders', id as string)).toBeNull();
+        expect(await dueInMs('topups', topup['id'] as string)).toBeNull();
+      }
+    expect((await world.partner.get(`/v1/orders/${id}`)).body.data).toEqual(order);
+    expect((await world.partner.get(`/v1/topups/${topup['id']}`)).body.data).toEqual(topup);
+    expect(zenditCounts().posts - before.posts).toBe(4);
+    const events = (await readFeed(world.partner)).filter(({ data }) => (data as Json)['order_id'] === id);
+    expect(events.map(({ type }) => type as string)).toEqual(['order.issued', 'order.topup.completed']);
+  });
+
   it('make an open order due now, whatever they say of it', async () => {
     const { order, reference } = await waitingOrder();
     await issued(order, async () => {
@@ -113,36 +155,53 @@ describe('callbacks about orders and top-ups', () => {
 
   it('make an open top-up due now', async () => {
     const esim = await world.issueOne('zendit');
-    const reference = `po_${randomBytes(8).toString('hex')}`;
-    await world.database.pool.query(
-      `INSERT INTO topups (id, partner_id, mode, esim_id, iccid, package_id, status, price_amount, currency,
-         validity_added_days, provider, provider_reference, upstream_package_id, next_attempt_at,
-         accepted_request_id, updated_at)
-       SELECT 'top_' || id, partner_id, mode, id, iccid, package_id, 'processing', 100, 'USD', 7, provider, $2,
-         'ESIM-FR-7D-1GB', now() + interval '1 hour', 'req_1', now() - interval '1 minute'
-       FROM esims WHERE id = $1`,
-      [esim.id, reference],
-    );
-    const before = await dueInMs('topups', `top_${esim.id}`);
+    world.zendit.control({ finishAfterMs: 800, webhookUrl: world.callbackUrl('zendit') });
+    const { id } = await placeTopup(world.partner, { esim_id: esim.id, package_id: ZENDIT_TOPUP });
+    const reference = await putOff('topups', id as string, '1 hour');
+    expect(await dueInMs('topups', id as string)).toBeGreaterThan(3_000_000);
     await world.callBack('zendit', { transactionId: reference });
-    expect(before).toBeGreaterThan(3_000_000);
-    expect(await dueInMs('topups', `top_${esim.id}`)).toBeLessThan(60_000);
+    expect(await dueInMs('topups', id as string)).toBeLessThan(60_000);
+    expect(await topupEnded(world.partner, id as string)).toMatchObject({ status: 'completed' });
   });
+
+  /** Purchases that arrived at Zendit, and callbacks of it that were answered with 200. */
+  function zenditCounts(): { posts: number; callbacks: number } {
+    const { calls, webhooksSent } = world.zendit.state();
+    return { posts: calls['POST /esim/purchases'] ?? 0, callbacks: webhooksSent };
+  }
+
+  /** What Zendit calls the four purchases of an order of three and a top-up. */
+  async function purchasesOf(order: string, topup: string): Promise<readonly string[]> {
+    const { rows } = await world.database.pool.query<{ reference: string }>(
+      `SELECT provider_reference AS reference FROM orders WHERE id = $1
+       UNION ALL SELECT provider_reference FROM topups WHERE id = $2`,
+      [order, topup],
+    );
+    const references = rows.map(({ reference }) => reference);
+    const ids = Object.keys(world.zendit.state().purchases);
+    const found = ids.filter((id) => references.some((reference) => id.startsWith(reference)));
+    expect(found).toHaveLength(4);
+    return found;
+  }
 
   /** An order that its wholesaler is at, and that nobody would look at for a minute. */
   async function waitingOrder(more: ControlBody = {}): Promise<{ order: string; reference: string }> {
     world.zendit.control({ finishAfterMs: 1_500, ...more });
     const { id } = await placeOrder(world.partner, { package_id: await world.package('zendit') });
-    const { pool } = world.database;
-    const reference = await eventually('the order is upstream', async () => {
-      const { rows } = await pool.query<{ provider_reference: string }>(
-        `UPDATE orders SET next_attempt_at = now() + interval '1 minute', updated_at = now() - interval '1 minute'
+    const reference = await putOff('orders', id as string, '1 minute');
+    return { order: id as string, reference };
+  }
+
+  /** Waits until the upstream is at it and no worker is; answers the reference. */
+  async function putOff(table: 'orders' | 'topups', id: string, by: string): Promise<string> {
+    return eventually(`${id} is upstream`, async () => {
+      const { rows } = await world.database.pool.query<{ provider_reference: string }>(
+        `UPDATE ${table} SET next_attempt_at = now() + $2::interval, updated_at = now() - interval '1 minute'
          WHERE id = $1 AND status = 'processing' AND lease_until IS NULL RETURNING provider_reference`,
-        [id],
+        [id, by],
       );
       return rows[0]?.provider_reference;
     });
-    return { order: id as string, reference };
   }
 
   async function issued(order: string, meanwhile = () => Promise.resolve()): Promise<void> {
@@ -152,8 +211,9 @@ describe('callbacks about orders and top-ups', () => {
     });
   }
 
-  async function dueInMs(table: 'orders' | 'topups', id: string): Promise<number> {
-    const { rows } = await world.database.pool.query<{ ms: number }>(
+  /** Null for what nobody will look at. */
+  async function dueInMs(table: 'orders' | 'topups', id: string): Promise<number | null> {
+    const { rows } = await world.database.pool.query<{ ms: number | null }>(
       `SELECT (extract(epoch FROM next_attempt_at - now()) * 1000)::float8 AS ms FROM ${table} WHERE id = $1`,
       [id],
     );

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/index.js';
+import { expectBooksInOrder } from './books.js';
 import { inUse, type LiveEsim, LiveWorld } from './live-world.js';
 
 const HOUR_MS = 3_600_000;
@@ -8,7 +9,13 @@ let world: LiveWorld;
 beforeAll(async () => {
   world = await LiveWorld.open();
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  try {
+    await expectBooksInOrder(world);
+  } finally {
+    await world.close();
+  }
+});
 
 /** How far away the next poll is, in milliseconds. */
 async function nextPollInMs(esim: LiveEsim): Promise<number | null> {
@@ -43,17 +50,31 @@ describe('polls', () => {
     );
   });
 
-  it('announce two levels that frozen usage jumps over, each once and ascending', async () => {
-    const esim = await world.issueOne('esim_access');
-    world.change(esim, inUse(0.2));
-    for (let i = 0; i < 3; i++) await world.poll(esim);
-    world.change(esim, inUse(0.85));
-    for (let i = 0; i < 3; i++) await world.poll(esim);
-    expect(await world.device.levels(esim.id)).toEqual([50, 80]);
-    world.change(esim, inUse(0.3));
-    await world.poll(esim);
-    expect(await world.device.usage(esim.id)).toMatchObject({ percent_used: 85 });
-    expect(await world.device.levels(esim.id)).toEqual([50, 80]);
+  it('announce two levels that frozen usage jumps over at either wholesaler, each once and ascending', async () => {
+    const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
+    const [theirs, zendits] = [await world.issueOne('esim_access'), await world.issueOne('zendit')];
+    const both = [theirs, zendits];
+    const use = (usedGB: number) => {
+      world.change(theirs, inUse(usedGB));
+      const plan = { usedGB, startAt, firstInstalledAt: startAt };
+      world.zendit.control({ plans: { [zendits.iccid]: plan } });
+    };
+    const levels = () => Promise.all(both.map(({ id }) => world.device.levels(id)));
+    use(0.2);
+    for (let i = 0; i < 3; i++) await world.poll(...both);
+    expect(await levels()).toEqual([[], []]);
+    use(0.85);
+    for (let i = 0; i < 3; i++) await world.poll(...both);
+    expect(await levels()).toEqual([
+      [50, 80],
+      [50, 80],
+    ]);
+    use(0.3);
+    await world.poll(...both);
+    for (const { id } of both) {
+      expect(await world.device.usage(id)).toMatchObject({ percent_used: 85 });
+      expect(await world.device.events(id)).toHaveLength(3);
+    }
   });
 
   it('follow suspended and back, and an end upstream, and then stop', async () => {

@@ -27,6 +27,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   accessRefusesCancels: ofEsimAccess({
     refuse: { path: 'esim/cancel', code: '200002', count: 2, after: 1 },
   }),
+  accessPriceMoved: ofEsimAccess({ refuse: { path: 'esim/order', code: '200005', count: 2, after: 0 } }),
+  accessTopupPriceMoved: ofEsimAccess({ refuse: { path: 'esim/topup', code: '200006', count: 1, after: 0 } }),
   zenditLosesAnswers: ofZendit({ dropAfterCommit: 2 }),
   zenditLosesOrders: ofZendit({ dropBeforeCommit: 2 }),
   zenditBusy: ofZendit({ busy: 3 }),
@@ -37,6 +39,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   zenditTakesTime: ofZendit({ looks: 3 }),
   zenditLags: ofZendit({ readLagMs: LAG_MS }),
   zenditFailsSome: ofZendit({ outcomes: [null, 'OUT_OF_STOCK', null, 'PROVIDER_ERROR'] }),
+  zenditPriceMoved: ofZendit({ outcomes: ['PRICE_CHANGED', null, 'PRICE_CHANGED'] }),
   zenditSoldOut: ofZendit({ outOfStock: true }),
   zenditRefusesRefunds: ofZendit({ refundOutcome: 'REFUND_NOT_ALLOWED' }),
 };

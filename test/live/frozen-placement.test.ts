@@ -10,7 +10,8 @@ import {
 import { RoleChild } from '../harness/role-child.js';
 import { expectBooksInOrder } from './books.js';
 import { HeldNotes } from './held-notes.js';
-import { buy, type Buyer, esimIdsOf, FAST, LiveShop, order, settled, topUp } from './shop.js';
+import { buy, type Buyer, cancel, esimIdsOf, FAST, LiveShop, order, settled, topUp } from './shop.js';
+import { TableLock } from './table-lock.js';
 import { ZenditUpstream } from './zendit-upstream.js';
 
 /** As production demands it: the read lag is not shorter than the timeout. */
@@ -86,6 +87,40 @@ describe('a worker that freezes between the note of a placement and its call', (
     await soon(buy(buyer, upstream.packageId));
     expect(upstream.arrivals() - before).toBe(jobs.length + 1);
     expect(upstream.repeats()).toBe(0);
+    await expectBooksInOrder(shop);
+  });
+});
+
+describe('a worker that freezes between its claim of a cancellation and its call', () => {
+  /** What the worker reads between the two, as PostgreSQL shows it: cut off after its columns. */
+  const ESIMS_OF_ORDER = 'SELECT "EsimEntity"%';
+
+  it('takes nothing back when it wakes up: support has ended the cancellation meanwhile', async () => {
+    const bought = await soon(buy(buyer, upstream.packageId));
+    const id = bought['id'] as string;
+    const reference = await shop.referenceOf(id);
+    frozen.freeze();
+    await cancel(buyer, bought);
+    const esims = await TableLock.take(database, 'esims');
+    frozen.thaw();
+    await esims.waitsFor(ESIMS_OF_ORDER);
+    frozen.freeze();
+    await esims.release();
+
+    await eventually('support has ended it', async () => {
+      const action = { action: 'mark_issued', note: 'asked Zendit: not refunded' };
+      const answer = await shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, action);
+      return answer.status === 200;
+    });
+
+    frozen.thaw();
+    // It has read the eSIMs, which lay there, long before it has bought something new.
+    await soon(buy(buyer, upstream.packageId));
+    expect(upstream.simulator.state().purchases[`${reference}-1`]).toMatchObject({
+      status: 'DONE',
+      refund: null,
+    });
+    expect(await settled(buyer, bought)).toMatchObject({ status: 'issued' });
     await expectBooksInOrder(shop);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expectProblem } from '../harness/expect-problem.js';
 import { eventually } from '../harness/index.js';
+import type { Json } from '../harness/order-steps.js';
 import { describeMoney } from './money-suite.js';
 import { benchOf, describeOrders } from './orders-suite.js';
 import { buy, money, order, priceOf, statement } from './shop.js';
@@ -66,7 +67,7 @@ describe('Zendit', () => {
     ]);
   });
 
-  it('that sells dearer than it listed is read again: the next order pays the new price', async () => {
+  it('that sells dearer than it listed is told to support and read again: the next order pays the new price', async () => {
     const { shop, upstream, price } = bench;
     const buyer = await shop.buyer(10 * price);
     // No read of the list within the last minutes would hold this one back.
@@ -83,6 +84,8 @@ describe('Zendit', () => {
       return now > price ? now : null;
     });
     expect(await buy(buyer, upstream.packageId)).toMatchObject({ unit_price: { amount: raised } });
+    const { data } = (await shop.office.admin.get('/internal/v1/alerts?type=order.needs_review')).body;
+    expect((data as Json[]).map(({ details }) => details)).toMatchObject([{ what: 'sold_dearer' }]);
   });
 
   it.each([

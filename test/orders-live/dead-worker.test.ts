@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OrderQueueRepository } from '../../src/orders/order-queue.repository.js';
 import { expectBooksToAddUp } from '../wallet/books.js';
 import { LiveShop, place, PRICE } from './live-shop.js';
 
@@ -19,6 +20,19 @@ async function leaveBehind(orderId: string): Promise<string> {
   );
   return rows[0]!.provider_reference;
 }
+
+it('places nothing again under a lease that has lapsed, though nobody has taken the order yet', async () => {
+  const queue = shop.api.process.api!.nest.get(OrderQueueRepository, { strict: false });
+  const { id } = await place(await shop.buyer(PRICE));
+  await leaveBehind(id as string);
+  const lease = { orderId: id as string, fence: 1 };
+  const placedAt = (await shop.row(lease.orderId))['upstream_placed_at'] as Date;
+  expect(await queue.placeAgain(lease, 0)).toBeNull();
+  expect((await shop.row(lease.orderId))['upstream_placed_at']).toEqual(placedAt);
+  await queue.renew([lease]);
+  expect(await queue.placeAgain(lease, 0)).toMatchObject({ waitMs: 0 });
+  await leaveBehind(lease.orderId);
+});
 
 it('asks by reference before it places anything that a dead worker may have placed', async () => {
   const buyer = await shop.buyer(2 * PRICE);

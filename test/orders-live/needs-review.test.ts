@@ -1,67 +1,81 @@
-import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
-import { type ApiAnswer, eventually } from '../harness/index.js';
-import { expectProblem, invalidFields } from '../harness/expect-problem.js';
-import { type Json, readFeed } from '../harness/order-steps.js';
-import { expectBooksToAddUp } from '../wallet/books.js';
-import { balance, type LiveBuyer, LiveShop, PACKAGE, place, PRICE, statement } from './live-shop.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
+import { eventually } from '../harness/index.js';
+import type { Json } from '../harness/order-steps.js';
+import { type LiveBuyer, LiveShop, PACKAGE, place, PRICE } from './live-shop.js';
+import { SupportDesk } from './support-desk.js';
 
 let shop: LiveShop;
+let desk: SupportDesk;
 let buyer: LiveBuyer;
 
 beforeAll(async () => {
-  shop = await LiveShop.open();
+  // Alerts come with every 15th sweep.
+  shop = await LiveShop.open({ SWEEP_INTERVAL_MS: '50' });
+  desk = new SupportDesk(shop);
   await shop.startWorker();
-  buyer = await shop.buyer(100 * PRICE);
+  buyer = await shop.buyer(10 * PRICE);
 });
 
 afterAll(() => shop.close());
 
-beforeEach(() => {
-  shop.wholesaler.findError = null;
-});
+type Since = 'created_at' | 'cancel_requested_at';
 
 /** An order that its upstream says nothing about. */
-async function stuckOrder(quantity = 1): Promise<Json> {
+async function stuckOrder(quantity = 1): Promise<string> {
   shop.wholesaler.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
   const { id } = await place(buyer, quantity);
-  return eventually(`order ${id} waits`, async () => {
-    const row = await shop.row(id as string);
-    return row['lease_until'] === null && row['status'] === 'processing' ? row : null;
-  });
+  await desk.atRest(id as string);
+  return id as string;
 }
 
-function reconcile(id: string, action: string, idempotencyKey = randomUUID()): Promise<ApiAnswer> {
-  const body = { action, note: 'asked the wholesaler' };
-  return shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, body, { idempotencyKey });
+async function issuedOrder(): Promise<string> {
+  const { id } = await place(buyer);
+  await shop.settled(buyer, id as string);
+  return id as string;
+}
+
+/** The upstream does not answer. */
+async function cancelInVain(id: string): Promise<void> {
+  shop.wholesaler.cancelState = () => {
+    throw new ProviderOutcomeUnknown();
+  };
+  expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
+  await desk.atRest(id);
+}
+
+/** Fifteen minutes is the default limit. */
+function backdate(id: string, column: Since, minutes: number): Promise<void> {
+  return desk.change(id, `${column} = now() - interval '${minutes} minutes'`);
 }
 
 async function listed(): Promise<Json[]> {
   return (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=100')).body.data as Json[];
 }
 
-/** Fifteen minutes is the default limit. */
-async function backdate(
-  id: string,
-  column: 'created_at' | 'cancel_requested_at',
-  minutes: number,
-): Promise<void> {
-  await shop.database.pool.query(
-    `UPDATE orders SET ${column} = now() - $2 * interval '1 minute' WHERE id = $1`,
-    [id, minutes],
-  );
+/** The alerts about the order, oldest first, once there are `count`. */
+async function alertsAbout(id: string, count: number): Promise<Json[]> {
+  return eventually(`${count} alerts about order ${id}`, async () => {
+    const path = `/internal/v1/alerts?type=order.needs_review&subject_id=${id}`;
+    const alerts = (await shop.office.admin.get(path)).body.data as Json[];
+    return alerts.length >= count ? alerts.map((alert) => alert['details'] as Json) : null;
+  });
+}
+
+/** As its alert names it. */
+async function sinceOf(id: string, column: Since): Promise<string> {
+  return ((await shop.row(id))[column] as Date).toISOString();
 }
 
 describe('orders that need review', () => {
   it('are those without an answer for too long, oldest first, with what support needs', async () => {
-    const older = await stuckOrder();
-    const younger = await stuckOrder(2);
+    const [older, younger] = [await stuckOrder(), await stuckOrder(2)];
     expect(await listed()).toEqual([]);
-    await backdate(younger['id'] as string, 'created_at', 16);
-    await backdate(older['id'] as string, 'created_at', 17);
+    await backdate(younger, 'created_at', 16);
+    await backdate(older, 'created_at', 17);
+    const row = await shop.row(younger);
     const items = await listed();
-    expect(items.map((item) => item['order_id'])).toEqual([older['id'], younger['id']]);
+    expect(items.map((item) => item['order_id'])).toEqual([older, younger]);
     expect(items[1]).toMatchObject({
       partner_id: buyer.id,
       mode: 'live',
@@ -70,165 +84,56 @@ describe('orders that need review', () => {
       quantity: 2,
       total: { amount: 2 * PRICE, currency: 'USD' },
       provider: 'stub',
-      provider_reference: younger['provider_reference'],
+      provider_reference: row['provider_reference'],
       upstream_package_id: 'UP-1',
       upstream_attempts: 1,
       last_error: null,
-      since: ((await shop.row(younger['id'] as string))['created_at'] as Date).toISOString(),
-      placed_at: (younger['upstream_placed_at'] as Date).toISOString(),
+      since: (row['created_at'] as Date).toISOString(),
+      placed_at: (row['upstream_placed_at'] as Date).toISOString(),
     });
 
     const first = (await shop.office.admin.get('/internal/v1/orders/needs-review?limit=1')).body;
-    expect([first.data[0].order_id, first.has_more]).toEqual([older['id'], true]);
+    expect([first.data[0].order_id, first.has_more]).toEqual([older, true]);
     const next = await shop.office.admin.get(
       `/internal/v1/orders/needs-review?limit=1&cursor=${first.next_cursor}`,
     );
-    expect(next.body.data[0].order_id).toBe(younger['id']);
-    for (const { id } of [older, younger]) await reconcile(id as string, 'mark_failed');
+    expect(next.body.data[0].order_id).toBe(younger);
+    for (const id of [older, younger]) await desk.reconcile(id, 'mark_failed');
     expect(await listed()).toEqual([]);
   });
 
   it('include cancellations, from when they were asked for', async () => {
-    const { id } = await place(buyer);
-    await shop.settled(buyer, id as string);
-    await backdate(id as string, 'created_at', 1_440);
-    shop.wholesaler.cancelState = () => {
-      throw new ProviderOutcomeUnknown();
-    };
-    await buyer.live.post(`/v1/orders/${id}/cancel`);
+    const id = await issuedOrder();
+    await backdate(id, 'created_at', 1_440);
+    await cancelInVain(id);
     expect(await listed()).toEqual([]);
-    await eventually(
-      'it was put to the upstream',
-      async () => (await shop.row(id as string))['last_error'] !== null,
-    );
-    await backdate(id as string, 'cancel_requested_at', 16);
+    await backdate(id, 'cancel_requested_at', 16);
     const [item] = await listed();
     expect(item).toMatchObject({ order_id: id, status: 'canceling', last_error: 'ProviderOutcomeUnknown' });
     shop.wholesaler.cancelState = () => ({ state: 'canceled' });
-    expect((await reconcile(id as string, 'requery')).status).toBe(200);
-    expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'canceled' });
+    expect((await desk.reconcile(id, 'requery')).status).toBe(200);
+    expect(await shop.settled(buyer, id)).toMatchObject({ status: 'canceled' });
   });
 });
 
-describe('reconcile', () => {
-  it('requery has a worker ask at once', async () => {
-    const order = await stuckOrder();
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
-    const answer = await reconcile(order['id'] as string, 'requery');
-    expect([answer.status, answer.body.data.id]).toEqual([200, order['id']]);
-    expect(await shop.settled(buyer, order['id'] as string)).toMatchObject({ status: 'issued' });
-  });
-
-  it('mark_failed ends the order, releases its money, tells the partner, and is audited', async () => {
-    const before = await balance(buyer);
-    const order = await stuckOrder(3);
-    expect((await balance(buyer)).held).toBe(before.held + 3 * PRICE);
-    const answer = await reconcile(order['id'] as string, 'mark_failed');
-    expect(answer.body.data).toMatchObject({
-      status: 'failed',
-      failure: { code: 'provider_unavailable' },
-      refunded: { amount: 3 * PRICE },
-    });
-    expect(await balance(buyer)).toEqual(before);
-    const events = (await readFeed(buyer.live)).filter((event) => event['data'].order_id === order['id']);
-    expect(events.map((event) => event['type'] as string)).toEqual(['order.failed']);
-    const audit = await shop.office.admin.get('/internal/v1/audit-log?action=order.reconciled&limit=1');
-    expect(audit.body.data[0]).toMatchObject({
-      subject_id: order['id'],
-      partner_id: buyer.id,
-      details: { action: 'mark_failed', note: 'asked the wholesaler' },
-    });
-    await expectBooksToAddUp(shop.database);
-  });
-
-  it('mark_issued issues what the upstream names, and charges that', async () => {
-    const charges = (await statement(buyer)).length;
-    const order = await stuckOrder(3);
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 3 }, 2);
-    const answer = await reconcile(order['id'] as string, 'mark_issued');
-    expect(answer.status, answer.text).toBe(200);
-    expect(answer.body.data).toMatchObject({ status: 'partially_issued', quantity_issued: 2 });
-    expect(answer.body.data.esims).toHaveLength(2);
-    expect((await statement(buyer)).slice(0, -charges)).toEqual([['charge', -2 * PRICE]]);
-    await expectBooksToAddUp(shop.database);
-  });
-
-  it('mark_issued never issues without profiles: 409, also in the replay, and the order goes on', async () => {
-    const order = await stuckOrder();
-    const key = randomUUID();
-    const refused = await reconcile(order['id'] as string, 'mark_issued', key);
-    expectProblem(refused, 409, 'conflict');
-    expect(await shop.row(order['id'] as string)).toMatchObject({
-      status: 'processing',
-      fence: order['fence'],
-    });
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
-    expect((await reconcile(order['id'] as string, 'mark_issued', key)).text).toBe(refused.text);
-    expect((await reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
-  });
-
-  it('mark_issued is 503, and may be repeated, when the upstream does not answer', async () => {
-    const order = await stuckOrder();
-    shop.wholesaler.findError = new ProviderOutcomeUnknown();
-    expectProblem(await reconcile(order['id'] as string, 'mark_issued'), 503, 'service_unavailable');
-    expect(await shop.row(order['id'] as string)).toMatchObject({ status: 'processing' });
-    await reconcile(order['id'] as string, 'mark_failed');
-  });
-
-  it('mark_failed is 409 for what the upstream has provisioned, and mark_issued then issues it', async () => {
-    const held = (await balance(buyer)).held;
-    const order = await stuckOrder();
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
-    expectProblem(await reconcile(order['id'] as string, 'mark_failed'), 409, 'conflict');
-    expect(await shop.row(order['id'] as string)).toMatchObject({
-      status: 'processing',
-      fence: order['fence'],
-    });
-    expect((await balance(buyer)).held).toBe(held + PRICE);
-    expect((await reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
-    await expectBooksToAddUp(shop.database);
-  });
-
-  it.each([new ProviderOutcomeUnknown(), new ProviderUnavailable(1_000)])(
-    'mark_failed is for support to decide when the upstream does not answer: %s',
-    async (silence) => {
-      const before = await balance(buyer);
-      const order = await stuckOrder();
-      shop.wholesaler.findError = silence;
-      const answer = await reconcile(order['id'] as string, 'mark_failed');
-      expect([answer.status, answer.body.data?.status], answer.text).toEqual([200, 'failed']);
-      expect(await balance(buyer)).toEqual(before);
-    },
-  );
-
-  it('lets nobody fail an order while the upstream is asked: what it answers counts', async () => {
-    let answerUpstream!: () => void;
-    const silence = new Promise<void>((resolve) => (answerUpstream = resolve));
-    shop.wholesaler.script = [
-      async (order) => {
-        await silence;
-        return shop.wholesaler.provision(order);
-      },
-    ];
-    const before = await balance(buyer);
-    const { id } = await place(buyer);
-    const reference = (await shop.row(id as string))['provider_reference'] as string;
-    await eventually('the worker is at it', () => shop.wholesaler.placementsOf(reference).length === 1);
-    // What is being asked for right now is nobody's to fail.
-    expectProblem(await reconcile(id as string, 'mark_failed'), 409, 'conflict');
-    answerUpstream();
-    expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
-    expect(await balance(buyer)).not.toEqual(before);
-    await expectBooksToAddUp(shop.database);
-  });
-
-  it('refuses what has ended with 409, unknown orders with 404, and unknown actions with 400', async () => {
-    const { id } = await place(buyer);
-    await shop.settled(buyer, id as string);
-    for (const action of ['requery', 'mark_failed', 'mark_issued']) {
-      expectProblem(await reconcile(id as string, action), 409, 'conflict');
+describe('alerts of what needs review', () => {
+  it('come once for an order, and once for each of its cancellations that hangs', async () => {
+    const stuck = await stuckOrder();
+    await backdate(stuck, 'created_at', 16);
+    const id = await issuedOrder();
+    const since: string[] = [];
+    for (const minutes of [17, 16]) {
+      await cancelInVain(id);
+      await backdate(id, 'cancel_requested_at', minutes);
+      since.push(await sinceOf(id, 'cancel_requested_at'));
+      expect(await alertsAbout(id, since.length)).toEqual(
+        since.map((each) => ({ status: 'canceling', provider: 'stub', since: each })),
+      );
+      expect((await desk.reconcile(id, 'mark_issued')).body.data.status).toBe('issued');
     }
-    expectProblem(await reconcile('ord_01KAEXAMPLE0000000000000000', 'requery'), 404, 'not_found');
-    expect(invalidFields(await reconcile(id as string, 'forget'))).toEqual(['/action']);
+    // Every sweep has met this one again.
+    expect(await alertsAbout(stuck, 1)).toEqual([
+      { status: 'processing', provider: 'stub', since: await sinceOf(stuck, 'created_at') },
+    ]);
   });
 });

@@ -10,7 +10,7 @@ type Ending = 'mark_issued' | 'mark_failed';
 export class SupportDesk {
   constructor(private readonly shop: LiveShop) {}
 
-  reconcile(id: string, action: Ending): Promise<ApiAnswer> {
+  reconcile(id: string, action: Ending | 'requery'): Promise<ApiAnswer> {
     const body = { action, note: 'asked the wholesaler' };
     return this.shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, body);
   }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
-import { cancelable, findParts, findStandings } from './support-conformance.js';
+import { findParts } from './support-conformance.js';
 import { find, newOrder, place, provision, recoverOrder } from './wholesaler-world.js';
 
 let database: TestDatabase;
@@ -69,39 +69,6 @@ describe('orders at eSIM Access', () => {
     expect(await place(later, order, 'again')).toMatchObject({ state: 'provisioned' });
     expect(await find(later, order)).toMatchObject({ state: 'provisioned', shortfall: null });
     expect(await world.sim.purchasesOf(order.reference)).toBe(2);
-  });
-
-  it('are shown to support as running while they are allocated, and without what was revoked or is ill-formed', async () => {
-    const order = newOrder(world, 3);
-    world.simulator.control({ faults: { allocatingLooks: 2 } });
-    await place(world.provider, order);
-    expect(await findParts(world.provider, order)).toMatchObject({ profiles: [], running: 3, unusable: 0 });
-    const { profiles } = await provision(world.provider, order);
-    const [revoked, broken, kept] = profiles.map(({ providerEsimId: esimTranNo }) => esimTranNo);
-    world.simulator.control({ esim: { esimTranNo: revoked!, esimStatus: 'REVOKE' } });
-    world.simulator.control({ esim: { esimTranNo: broken!, matchingId: '?' } });
-    expect(await findParts(world.provider, order)).toMatchObject({
-      profiles: [{ providerEsimId: kept }],
-      running: 0,
-      unusable: 1,
-      failure: { code: 'provider_rejected' },
-    });
-    world.simulator.control({ esim: { esimTranNo: kept!, esimStatus: 'TELEPORTED' } });
-    expect(await findParts(world.provider, order)).toMatchObject({ profiles: [], running: 1 });
-  });
-
-  it.each([
-    ['IN_USE', 'ENABLED', 'in_use'],
-    ['GOT_RESOURCE', 'DOWNLOAD', 'in_use'],
-    ['USED_EXPIRED', 'DELETED', 'in_use'],
-    ['UNUSED_EXPIRED', 'RELEASED', 'unused'],
-    ['REVOKE', 'RELEASED', 'canceled'],
-    ['TELEPORTED', 'RELEASED', 'unknown'],
-  ])('tell support that an eSIM which is %s and %s is %s', async (esimStatus, smdpStatus, standing) => {
-    const request = await cancelable(world.provider, newOrder(world));
-    const { providerEsimId } = request.esims[0]!;
-    world.simulator.control({ esim: { esimTranNo: providerEsimId, esimStatus, smdpStatus } });
-    expect(await findStandings(world.provider, request)).toEqual([{ providerEsimId, standing }]);
   });
 
   it.each([

@@ -25,8 +25,8 @@ export const FOREIGN_RECORD = Buffer.concat([Buffer.from([23, 3, 3, 0, 40]), Buf
 export const PLAIN_ANSWER = Buffer.from('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
 
 /**
- * A wholesaler behind real TLS, which may break the connection after the request. It speaks HTTP/2, as proxies in front
- * of wholesalers do: there undici hands out the error of the connection as it is.
+ * A wholesaler behind real TLS, which may break the connection after the request. It would speak HTTP/2 with whoever
+ * offers it.
  */
 export async function startTlsUpstream(
   identity: ServerIdentity,
@@ -37,6 +37,7 @@ export async function startTlsUpstream(
   const server = createSecureServer(
     {
       ...identity,
+      allowHTTP1: true,
       minVersion: version,
       maxVersion: version,
       requestCert: wantsClientCertificate,

@@ -19,10 +19,16 @@ describe('a purchase whose process freezes before it leaves', () => {
   const sockets: Socket[] = [];
   let server: Server;
   let client: UpstreamClient;
+  let breaker: CircuitBreaker;
+  /** What the health of the upstream was told, oldest first. */
+  const told: string[] = [];
   let waitForSlot: () => Promise<void>;
 
   beforeEach(async () => {
     taken.length = 0;
+    told.length = 0;
+    // One failure is enough, so that none passes unseen.
+    breaker = new CircuitBreaker({ failuresToOpen: 1 });
     server = createHttpServer((request, response) => {
       taken.push(`${request.method} ${request.url}`);
       response.end('{}');
@@ -35,8 +41,12 @@ describe('a purchase whose process freezes before it leaves', () => {
       // Longer than the provider's: the deadline of the placement decides.
       timeoutMs: 10_000,
       pace: { waitForSlot: () => waitForSlot() } as unknown as UpstreamPace,
-      breaker: new CircuitBreaker(),
+      breaker,
       logger: pino({ level: 'silent' }),
+      health: {
+        recordOk: () => void told.push('ok'),
+        recordError: (_provider, code) => void told.push(code),
+      },
     });
   });
 
@@ -100,6 +110,22 @@ describe('a purchase whose process freezes before it leaves', () => {
   });
 
   it('does not leave after a freeze while it waited for its connection', async () => {
+    await freezeAtConnection();
+    await expect(buy()).rejects.toThrow();
+    await look();
+    expect(taken).toEqual(['GET /look']);
+  });
+
+  it('says nothing of the upstream: its circuit and its health count only what has left', async () => {
+    await freezeAtConnection();
+    await expect(buy()).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect([breaker.state, told]).toEqual(['closed', []]);
+    await look();
+    expect([breaker.state, told]).toEqual(['closed', ['ok']]);
+  });
+
+  /** The process freezes when the next call has its slot and its connection is about to be there. */
+  async function freezeAtConnection(): Promise<void> {
     const { near, far } = await connectedPair();
     near.once('data', () => freezeFor(TIMEOUT_MS * 2));
     waitForSlot = async () => {
@@ -108,10 +134,7 @@ describe('a purchase whose process freezes before it leaves', () => {
       await delay(5);
       far.write('freeze');
     };
-    await expect(buy()).rejects.toThrow();
-    await look();
-    expect(taken).toEqual(['GET /look']);
-  });
+  }
 
   async function connectedPair(): Promise<{ near: Socket; far: Socket }> {
     const listener = createServer().listen(0, '127.0.0.1');

@@ -192,7 +192,9 @@ describe('zendit', () => {
       suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { costFixed: 150 } } });
       const order = newOrder();
       expect(await suite.provision(order)).toHaveLength(1);
-      expect(await suite.provider.findOrder(order, signal)).toMatchObject({ costRose: true });
+      expect(await suite.provider.findOrder(order, signal)).toMatchObject({
+        dearerCost: { micros: 1_500_000, currency: 'USD' },
+      });
       expect(suite.bench.log.lines.find(({ event }) => event === 'upstream.cost_differs')).toMatchObject({
         paidMicros: 1_500_000,
         expectedMicros: 1_200_000,

@@ -80,6 +80,13 @@ export const BOOK_BREACHES: readonly BookBreachCase[] = [
     names: ({ issued }) => issued,
   },
   {
+    check: 'canceled_esim_is_refunded',
+    statements: ({ issued }) => `
+      UPDATE esims SET status = 'canceled'
+      WHERE id = (SELECT id FROM esims WHERE order_id = '${issued}' ORDER BY id LIMIT 1)`,
+    names: ({ issued }) => issued,
+  },
+  {
     check: 'open_order_holds_its_price',
     statements: ({ failed }) => `UPDATE orders SET status = 'processing' WHERE id = '${failed}'`,
     names: ({ failed }) => failed,

@@ -28,7 +28,7 @@ describe('npm run reconcile -- --no-upstream', { timeout: 60_000 }, () => {
     expect(differencesOf(result)).toEqual([]);
     expect(result.stdout).toContain('1 wallets, 8 holds, 9 transactions, 18 entries, 7 orders, 2 topups');
     expect(result.stdout).toMatch(
-      /^21 checks, 0 differences \(0 errors, 0 warnings\), 0 questions unanswered/m,
+      /^22 checks, 0 differences \(0 errors, 0 warnings\), 0 questions unanswered/m,
     );
   });
 

@@ -117,13 +117,22 @@ describe('reconcile', () => {
     expect(shop.upstream.callsFor(topup.reference).map(({ call }) => call)).toEqual(['first', 'find']);
   });
 
-  it.each([
-    ['says nothing', silence],
-    ['is not to be reached', unavailable],
-  ])('mark_completed is for support to decide when the upstream %s', async (_what, answer) => {
+  it.each(['mark_completed', 'mark_failed'])(
+    '%s is 503 while the upstream takes no calls: nobody has asked it',
+    async (action) => {
+      const topup = await stuck.topupThen(unavailable);
+      const before = await stuck.state(topup);
+      expectProblem(await stuck.reconcile(topup, action), 503, 'service_unavailable');
+      expect(await stuck.state(topup)).toEqual(before);
+      await shop.database.pool.query(`UPDATE topups SET next_attempt_at = now() + interval '1 day'
+        WHERE status = 'processing'`);
+    },
+  );
+
+  it('mark_completed is for support to decide when the upstream says nothing', async () => {
     const [posted, held] = await shop.balance();
     const before = await stuck.esim();
-    const topup = await stuck.topupThen(answer);
+    const topup = await stuck.topupThen(silence);
     expect(await shop.balance()).toEqual([posted, held + PRICE, posted - held - PRICE]);
     const ended = await stuck.reconcile(topup, 'mark_completed');
     expect(ended.status, ended.text).toBe(200);

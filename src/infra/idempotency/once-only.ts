@@ -39,6 +39,26 @@ export class OnceOnly {
     );
   }
 
+  /**
+   * As `run`, for work that needs what somebody outside the database says: `ask` is called before the transaction, and
+   * not at all for a call whose answer is stored already.
+   */
+  async runAfter<T>(
+    call: IdempotentCall,
+    ask: () => Promise<T>,
+    work: (tx: Tx, said: T) => Promise<Answer>,
+  ): Promise<RenderedAnswer> {
+    const stored = await this.findStored(call);
+    if (stored) return replayOf(stored, call);
+    const said = await ask();
+    return this.run(call, (tx) => work(tx, said));
+  }
+
+  private async findStored({ scope, key }: IdempotentCall): Promise<StoredAnswer | null> {
+    if (key === null) return null;
+    return this.transactions.run((tx) => this.store.find(tx.manager, scope, key));
+  }
+
   private async claimAndWork(
     tx: Tx,
     call: KeyedCall,
@@ -88,8 +108,7 @@ export class OnceOnly {
     const stored = await this.store.find(tx.manager, call.scope, call.key);
     // Gone between the two statements: the purge job took it at the very end of its 24 h.
     if (!stored) throw inProgress();
-    if (!stored.fingerprint.equals(call.fingerprint)) throw new AppError('idempotency_key_reused');
-    return replayOf(stored);
+    return replayOf(stored, call);
   }
 }
 
@@ -133,7 +152,9 @@ function withoutSecrets(answer: Answer): Answer {
   return { ...answer, data };
 }
 
-function replayOf(stored: StoredAnswer): RenderedAnswer {
+/** @throws AppError `idempotency_key_reused` (D17) */
+function replayOf(stored: StoredAnswer, { fingerprint }: IdempotentCall): RenderedAnswer {
+  if (!stored.fingerprint.equals(fingerprint)) throw new AppError('idempotency_key_reused');
   const refusal = stored.contentType === PROBLEM_CONTENT_TYPE ? (JSON.parse(stored.body) as Problem) : null;
   return { ...stored, replayed: true, errorCode: refusal?.code ?? null };
 }

@@ -73,8 +73,8 @@ export class OrderReviewsController {
     @Body() { action, note }: ReconcileOrderDto,
   ): Promise<RenderedAnswer> {
     // Before the transaction, in which nothing outside the database is called (D16).
-    const word = await this.upstream.askFor(action, orderId);
-    return this.onceOnly.run(call, async (tx) => {
+    const ask = () => this.upstream.askFor(action, orderId);
+    return this.onceOnly.runAfter(call, ask, async (tx, word) => {
       const order = await this.reconcile.execute(tx, by, { orderId, action, note, word });
       return { status: 200, data: toOrderResponse(await this.orders.complete(tx, order)) };
     });

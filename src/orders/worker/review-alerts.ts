@@ -3,7 +3,7 @@ import { ReviewSweeps } from '../../alerts/index.js';
 import { mapPage } from '../../common/page.js';
 import { OrdersNeedingReview } from '../orders-needing-review.js';
 
-/** Raises `order.needs_review` once for each order, or cancellation, that the upstream owes an answer (D22). */
+/** Raises `order.needs_review` once for each order, and for each cancellation, that the upstream owes an answer (D22). */
 @Injectable()
 export class ReviewAlerts implements OnApplicationBootstrap {
   constructor(
@@ -18,7 +18,8 @@ export class ReviewAlerts implements OnApplicationBootstrap {
         partnerId: order.partnerId,
         subjectId: order.id,
         details: { status: order.status, provider: order.provider, since: since.toISOString() },
-        onceKey: order.status,
+        // With its beginning: an order that was not canceled may be canceled again, and wait again.
+        onceKey: `${order.status}:${since.toISOString()}`,
       })),
     );
   }

@@ -7,7 +7,7 @@ import { callProvider, type ProviderFailure, ProviderRegistry } from '../../prov
 import { type CancelOutcome, EndCancellation } from '../end-cancellation.js';
 import type { OrderEntity } from '../order.entity.js';
 import { uncanceled } from '../order-esims.js';
-import type { OrderLease } from '../order-queue.repository.js';
+import type { ClaimedOrder } from '../order-queue.repository.js';
 import { toCancelRequest } from '../provider-order-request.js';
 
 /** Puts a cancellation to the upstream and has its word recorded (D22). */
@@ -22,19 +22,30 @@ export class SettleCancellation {
   ) {}
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
-  async execute(lease: OrderLease, order: OrderEntity): Promise<void> {
+  async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<void> {
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
     // A call of an earlier attempt may have taken some back: only the upstream knows.
     const mayHaveLeft = order.upstreamAttempts > 1;
     const outcome =
-      mayHaveLeft || esims.every(isUntouched) ? await this.askProvider(order, esims) : NONE_IN_USE;
-    await this.transactions.run((tx) => this.end.record(tx, lease, order, outcome));
+      mayHaveLeft || esims.every(isUntouched)
+        ? await this.askProvider(order, esims, claimed.notedAfter)
+        : NONE_IN_USE;
+    await this.transactions.run((tx) => this.end.record(tx, claimed, order, outcome));
   }
 
-  private async askProvider(order: OrderEntity, esims: readonly EsimEntity[]): Promise<CancelOutcome> {
+  /** Leaves soon after the claim or never: support may have ended the cancellation since, and sold what it takes back. */
+  private async askProvider(
+    order: OrderEntity,
+    esims: readonly EsimEntity[],
+    claimedAfter: number,
+  ): Promise<CancelOutcome> {
     const provider = this.providers.getByName(order.provider);
     const request = toCancelRequest(order, esims);
-    const result = await callProvider(provider, (signal) => provider.cancelOrder(request, signal));
+    const result = await callProvider(
+      provider,
+      (signal) => provider.cancelOrder(request, signal),
+      claimedAfter,
+    );
     switch (result.state) {
       case 'canceled':
         // The device of a sandbox eSIM acts in our own store, where its upstream does not look.

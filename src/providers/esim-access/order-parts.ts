@@ -1,7 +1,7 @@
 import type { ProviderFailure, ProviderOrderParts, ProviderProfile } from '../esim-provider.js';
-import { UpstreamAnswerInvalid } from '../upstream/index.js';
+import { asObject, textAt, UpstreamAnswerInvalid } from '../upstream/index.js';
 import { isAllocating, statusOf } from './esim-status.js';
-import { type QueriedEsim, toProfile, toQueriedEsim } from './queried-esim.js';
+import { toProfile, toQueriedEsim } from './queried-esim.js';
 
 export const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
@@ -24,13 +24,18 @@ export function toParts(values: readonly unknown[]): ProviderOrderParts {
   return { profiles, running, unusable, failure };
 }
 
-/** @throws UpstreamAnswerInvalid */
+/** All of an order is still being made. */
+export function allocating(quantity: number): ProviderOrderParts {
+  return { profiles: [], running: quantity, unusable: 0, failure: null };
+}
+
+/** The status comes first: what is still being made may have anything in its other fields. @throws UpstreamAnswerInvalid */
 function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
-  const esim: QueriedEsim = toQueriedEsim(value);
-  const status = statusOf(esim);
+  const statuses = { esimStatus: textAt(asObject(value, 'esim'), 'esimStatus'), smdpStatus: '' };
+  const status = statusOf(statuses);
   // Of a status that the contract does not name nobody knows what comes next.
-  if (status === null || isAllocating(esim)) return 'running';
-  return status === 'canceled' ? 'taken_back' : toProfile(esim);
+  if (status === null || isAllocating(statuses)) return 'running';
+  return status === 'canceled' ? 'taken_back' : toProfile(toQueriedEsim(value));
 }
 
 function usableOrNull<T>(read: () => T): T | null {

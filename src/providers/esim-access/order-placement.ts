@@ -10,12 +10,12 @@ import {
 } from '../esim-provider.js';
 import { textAt } from '../upstream/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
-import type { EsimSearch } from './esim-search.js';
+import { type EsimSearch, isRefusal } from './esim-search.js';
 import { isAllocating, statusOf } from './esim-status.js';
-import { TAKEN_BACK, toParts } from './order-parts.js';
+import { allocating, TAKEN_BACK, toParts } from './order-parts.js';
 import { OrderSearch, TooManyEsims } from './order-search.js';
 import { isLuhnValid, type QueriedEsim, toProfile, toQueriedEsim } from './queried-esim.js';
-import { EsimAccessRefusal, failureOf } from './refusal.js';
+import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const LOOK_AGAIN_MS = 1_000;
 const MAX_REMEMBERED = 10_000;
@@ -68,6 +68,7 @@ export class OrderPlacement {
     try {
       return toParts(await this.byTime.list(order, { purpose: 'order', signal }));
     } catch (error) {
+      if (isRefusal(error, CODES.allocating)) return allocating(order.quantity);
       if (error instanceof EsimAccessRefusal) throw new ProviderOutcomeUnknown(error);
       throw error;
     }

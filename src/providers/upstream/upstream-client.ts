@@ -67,6 +67,8 @@ export class UpstreamClient {
     const later = options.timeoutMs * 2;
     this.agent = new Agent({
       connect: { timeout: options.timeoutMs },
+      // HTTP/2 writes a request later than it begins it, and may send a refused one again by itself.
+      allowH2: false,
       headersTimeout: later,
       bodyTimeout: later,
     });
@@ -108,6 +110,7 @@ export class UpstreamClient {
     const startedAt = performance.now();
     let status: number | null = null;
     let code: string | null = null;
+    let hasLeft = true;
     try {
       const answer = await this.send(request, limits);
       status = answer.statusCode;
@@ -116,9 +119,12 @@ export class UpstreamClient {
       return this.toAnswer(status, body);
     } catch (error) {
       code ??= failureCode(error);
+      hasLeft = !(error instanceof TooLateToLeave);
       throw asProviderError(error);
     } finally {
-      this.settle(request, permit, { status, code, latencyMs: Math.round(performance.now() - startedAt) });
+      // What never left proves nothing of the upstream.
+      if (hasLeft)
+        this.settle(request, permit, { status, code, latencyMs: Math.round(performance.now() - startedAt) });
     }
   }
 

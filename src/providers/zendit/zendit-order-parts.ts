@@ -1,16 +1,22 @@
-import type { ProviderFailure, ProviderOrderParts, ProviderProfile } from '../esim-provider.js';
+import {
+  type ProviderFailure,
+  type ProviderOrderParts,
+  ProviderOutcomeUnknown,
+  type ProviderProfile,
+  ProviderUnavailable,
+} from '../esim-provider.js';
 import { UpstreamAnswerInvalid } from '../upstream/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toFailure } from './zendit-failure.js';
-import type { ZenditPurchase } from './zendit-purchase.js';
 
 type Part =
-  | { readonly state: 'unknown' | 'running' | 'unusable' }
+  | { readonly state: 'unknown' | 'running' | 'unusable' | 'silent' }
   | { readonly state: 'failed'; readonly failure: ProviderFailure }
   | { readonly state: 'done'; readonly profile: ProviderProfile };
 
 const CALLS_AT_ONCE = 6;
+const ASK_AGAIN_MS = 5_000;
 
 const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
@@ -18,8 +24,10 @@ const TAKEN_BACK: ProviderFailure = {
 };
 
 /**
- * What has become of each purchase of an order, for somebody who has to end it by hand: one or two calls per eSIM.
- * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ * What has become of each purchase of an order, for somebody who has to end it by hand: one or two calls per eSIM. What
+ * is certain of one is not lost by what cannot be read of another.
+ * @throws ProviderUnavailable, also when some purchases answer and others do not
+ * @throws ProviderOutcomeUnknown when none answers
  */
 export async function findParts(
   api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
@@ -28,6 +36,8 @@ export async function findParts(
 ): Promise<ProviderOrderParts> {
   const parts = await eachValue(transactionIds, CALLS_AT_ONCE, (id) => findPart(api, id, signal));
   const count = (state: Part['state']): number => parts.filter((part) => part.state === state).length;
+  if (count('silent') === parts.length) throw new ProviderOutcomeUnknown();
+  if (count('silent') > 0) throw new ProviderUnavailable(ASK_AGAIN_MS);
   return {
     profiles: parts.flatMap((part) => (part.state === 'done' ? [part.profile] : [])),
     running: count('running'),
@@ -36,7 +46,24 @@ export async function findParts(
   };
 }
 
+/** @throws ProviderUnavailable */
 async function findPart(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  transactionId: string,
+  signal: AbortSignal,
+): Promise<Part> {
+  try {
+    return await readPart(api, transactionId, signal);
+  } catch (error) {
+    // Of a status that the contract does not name nobody knows what comes next.
+    if (error instanceof UpstreamAnswerInvalid)
+      return { state: error.path === 'status' ? 'running' : 'unusable' };
+    if (error instanceof ProviderOutcomeUnknown) return { state: 'silent' };
+    throw error;
+  }
+}
+
+async function readPart(
   api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
   transactionId: string,
   signal: AbortSignal,
@@ -48,14 +75,6 @@ async function findPart(
   // Zendit's own support may have given its price back meanwhile.
   const refund = await api.findRefund(transactionId, signal);
   if (refund === 'running') return { state: 'running' };
-  return refund === 'done' ? { state: 'failed', failure: TAKEN_BACK } : doneOrUnusable(purchase);
-}
-
-function doneOrUnusable(purchase: ZenditPurchase): Part {
-  try {
-    return { state: 'done', profile: purchase.profile() };
-  } catch (error) {
-    if (error instanceof UpstreamAnswerInvalid) return { state: 'unusable' };
-    throw error;
-  }
+  if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
+  return { state: 'done', profile: purchase.profile() };
 }

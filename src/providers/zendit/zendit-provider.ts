@@ -192,8 +192,9 @@ function toOrderState(states: readonly PurchaseState[]): ProviderOrderState {
   const profiles = states.flatMap((one) => (one.state === 'done' ? [one.profile] : []));
   const failures = states.flatMap((one) => (one.state === 'failed' ? [one.failure] : []));
   if (profiles.length === 0) return { state: 'rejected', failure: failures[0]! };
-  const costRose = states.some((one) => one.state === 'done' && one.costRose);
-  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, costRose };
+  const dearer = states.flatMap((one) => (one.state === 'done' && one.dearerCost ? [one.dearerCost] : []));
+  const dearerCost = dearer[0] ?? null;
+  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, dearerCost };
 }
 
 function toTopupState(one: PurchaseState): ProviderTopupState {
@@ -204,6 +205,6 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
       return { state: 'rejected', failure: one.failure };
     case 'done':
       // A purchase tells what it added and not what the eSIM has now; the next reading does.
-      return { state: 'completed', totalBytes: null, expiresAt: null, costRose: one.costRose };
+      return { state: 'completed', totalBytes: null, expiresAt: null, dearerCost: one.dearerCost };
   }
 }

@@ -17,7 +17,7 @@ import type { ZenditRefusal } from './zendit-refusal.js';
 /** One purchase of an order, or the one of a top-up. */
 export type PurchaseState =
   | { readonly state: 'running' }
-  | { readonly state: 'done'; readonly profile: ProviderProfile; readonly costRose: boolean }
+  | { readonly state: 'done'; readonly profile: ProviderProfile; readonly dearerCost: UpstreamCost | null }
   | { readonly state: 'failed'; readonly failure: ProviderFailure };
 
 /** Purchases that belong together: same offer, same purpose. */
@@ -116,7 +116,7 @@ export class ZenditPurchasing {
       case 'failed':
         return this.failed(purchase.errorCode, batch);
       case 'done':
-        return { state: 'done', profile: purchase.profile(), costRose: this.hasRisen(purchase, batch) };
+        return { state: 'done', profile: purchase.profile(), dearerCost: this.dearerCost(purchase, batch) };
     }
   }
 
@@ -127,13 +127,16 @@ export class ZenditPurchasing {
   }
 
   /** A POST names no price, so a change between the catalogue and the purchase shows only here. */
-  private hasRisen({ transactionId, cost }: ZenditPurchase, { unitCost, offerId }: PurchaseBatch): boolean {
-    if (!cost || !unitCost) return false;
+  private dearerCost(
+    { transactionId, cost }: ZenditPurchase,
+    { unitCost, offerId }: PurchaseBatch,
+  ): UpstreamCost | null {
+    if (!cost || !unitCost) return null;
     const isSameCurrency = cost.currency === unitCost.currency;
-    if (isSameCurrency && cost.micros === unitCost.micros) return false;
+    if (isSameCurrency && cost.micros === unitCost.micros) return null;
     const line = { provider: 'zendit', transactionId, offerId, paidMicros: cost.micros };
     this.logger.warn({ event: 'upstream.cost_differs', ...line, expectedMicros: unitCost.micros });
-    return !isSameCurrency || cost.micros > unitCost.micros;
+    return isSameCurrency && cost.micros < unitCost.micros ? null : cost;
   }
 }
 

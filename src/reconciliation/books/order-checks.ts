@@ -16,6 +16,7 @@ const FOUND = `
          coalesce(t.charges, 0), coalesce(t.charged, 0), coalesce(t.refunds, 0), o.refunded_amount) AS found`;
 const ISSUED = `(o.status IN ('issued', 'partially_issued', 'canceling')
   OR o.status = 'canceled' AND o.quantity_issued > 0)`;
+const CANCELED_ESIMS = `(SELECT count(*) FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled')`;
 const ENDED_WITHOUT = `(o.status = 'failed' OR o.status = 'canceled' AND o.quantity_issued = 0)`;
 
 /** What live orders cost (D22, D27): a charge always ends issued or refunded. */
@@ -68,6 +69,18 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
                AS expected, ${FOUND}
       ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued', 'canceling') AND h.status = 'captured'
         AND (coalesce(t.refunds, 0) <> h.refunded OR o.refunded_amount <> h.amount - h.captured + h.refunded)`,
+  },
+  {
+    check: 'canceled_esim_is_refunded',
+    severity: 'warning',
+    what: 'What a wholesaler took back of an issued order was refunded.',
+    advice:
+      'Ask the wholesaler why it took them back; give the partner the price by an adjustment. Shown for 7 days.',
+    query: `
+      SELECT ${SUBJECT}, format('refunds of %s', ${CANCELED_ESIMS} * o.unit_price_amount) AS expected, ${FOUND}
+      ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued')
+        AND o.id IN (SELECT order_id FROM esims WHERE status = 'canceled' AND updated_at > now() - interval '7 days')
+        AND coalesce(t.refunds, 0) < ${CANCELED_ESIMS} * o.unit_price_amount`,
   },
   {
     check: 'open_order_holds_its_price',

@@ -82,7 +82,9 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
     check: 'order_is_not_stuck',
     severity: 'warning',
     what: 'No order or cancellation waits longer than NEEDS_REVIEW_AFTER_MS for its end.',
-    advice: 'See GET /internal/v1/orders/needs-review; settle it by POST /internal/v1/orders/{id}/reconcile.',
+    advice:
+      'Pending: no worker takes it up and needs-review does not list it; is a worker running? Otherwise see ' +
+      'GET /internal/v1/orders/needs-review and settle it by POST /internal/v1/orders/{id}/reconcile.',
     parameters: afterMs,
     query: `
       SELECT ${ORDER}, 'an end' AS expected,
@@ -97,7 +99,9 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
     check: 'topup_is_not_stuck',
     severity: 'warning',
     what: 'No top-up waits longer than NEEDS_REVIEW_AFTER_MS for its end.',
-    advice: 'See GET /internal/v1/topups/needs-review; settle it by POST /internal/v1/topups/{id}/reconcile.',
+    advice:
+      'Pending: no worker takes it up and needs-review does not list it; is a worker running? Otherwise see ' +
+      'GET /internal/v1/topups/needs-review and settle it by POST /internal/v1/topups/{id}/reconcile.',
     parameters: afterMs,
     query: `
       SELECT ${TOPUP}, 'an end' AS expected,

@@ -61,8 +61,8 @@ export class TopupReviewsController {
     @Body() { action, note }: ReconcileTopupDto,
   ): Promise<RenderedAnswer> {
     // Before the transaction, in which nothing outside the database is called (D16).
-    const heard = await this.upstream.hearFor(action, topupId);
-    return this.onceOnly.run(call, async (tx) => {
+    const ask = () => this.upstream.hearFor(action, topupId);
+    return this.onceOnly.runAfter(call, ask, async (tx, heard) => {
       const topup = await this.reconcile.execute(tx, by, { topupId, action, note, heard });
       return { status: 200, data: toTopupResponse(topup) };
     });

@@ -23,6 +23,7 @@ export class ReviewAlerts implements OnApplicationBootstrap {
           esim_id: topup.esimId,
           since: topup.createdAt.toISOString(),
         },
+        // A top-up waits once only, unlike an order, which may be canceled twice.
         onceKey: topup.status,
       })),
     );
