@@ -58,6 +58,20 @@ export class AlertsRepository {
     );
   }
 
+  async isToldWithin(
+    tx: Tx,
+    { type, onceKey }: { readonly type: AlertType; readonly onceKey: string },
+    ms: number,
+  ): Promise<boolean> {
+    const { rows } = await sql(
+      tx.manager,
+      `SELECT 1 FROM alerts WHERE created_at > now() - $3 * interval '1 millisecond' AND type = $1 AND once_key = $2
+       LIMIT 1`,
+      [type, onceKey, ms],
+    );
+    return rows.length > 0;
+  }
+
   /** Oldest first (api.md). */
   async list(filters: AlertFilters, options: ListOptions): Promise<Page<AlertEntity>> {
     const query = this.manager.createQueryBuilder(AlertEntity, 't');

@@ -11,4 +11,10 @@ export class Alerts {
   async raise(tx: Tx, alert: NewAlert): Promise<void> {
     await this.alerts.insert(tx, newId('alr'), alert);
   }
+
+  /** For what may happen often: not when one of the same type and key, whatever its subject, is younger than `ms`. */
+  async raiseUnlessWithin(tx: Tx, alert: NewAlert & { readonly onceKey: string }, ms: number): Promise<void> {
+    if (await this.alerts.isToldWithin(tx, alert, ms)) return;
+    await this.raise(tx, alert);
+  }
 }

@@ -39,10 +39,9 @@ export class CatalogSyncsRepository {
 
   /**
    * Asks for one, unless one waits already, has begun after `since` and not failed, or has begun within `restMs`.
-   * Answers whether it did.
    */
-  async requestUnlessBegunSince(tx: Tx, since: Date, restMs = 0): Promise<boolean> {
-    const { affected } = await sql(
+  async requestUnlessBegunSince(tx: Tx, since: Date, restMs = 0): Promise<void> {
+    await sql(
       tx.manager,
       `INSERT INTO catalog_syncs (id, status)
        SELECT $1, 'requested'
@@ -52,7 +51,6 @@ export class CatalogSyncsRepository {
        ON CONFLICT (status) WHERE status = 'requested' DO NOTHING`,
       [newId('syn'), since, restMs],
     );
-    return affected === 1;
   }
 
   /**

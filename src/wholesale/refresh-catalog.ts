@@ -19,9 +19,9 @@ export class RefreshCatalog {
 
   /**
    * For a sale that went through at a higher cost than listed. A wholesaler whose bills always differ from its list
-   * must not have it read without end, so once in ten minutes is enough. Answers whether it will be read for this sale.
+   * must not have it read without end, so once in ten minutes is enough.
    */
-  async afterDearSale(tx: Tx, soldAt: Date): Promise<boolean> {
-    return this.syncs.requestUnlessBegunSince(tx, soldAt, REST_MS);
+  async afterDearSale(tx: Tx, soldAt: Date): Promise<void> {
+    await this.syncs.requestUnlessBegunSince(tx, soldAt, REST_MS);
   }
 }

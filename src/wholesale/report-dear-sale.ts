@@ -4,6 +4,8 @@ import type { Tx } from '../infra/database/index.js';
 import type { UpstreamCost } from '../providers/index.js';
 import { RefreshCatalog } from './refresh-catalog.js';
 
+const REST_MS = 600_000;
+
 /** What was sold at the price of an earlier cost: an order or a top-up. */
 export interface DearSale {
   readonly id: string;
@@ -22,16 +24,16 @@ export class ReportDearSale {
     private readonly alerts: Alerts,
   ) {}
 
-  /** Has the list read again; one alert stands for all such sales until then. */
+  /** Has the list read again; one alert in ten minutes stands for all such sales of a wholesaler. */
   async execute(
     tx: Tx,
     type: Extract<AlertType, 'order.needs_review' | 'topup.needs_review'>,
     sale: DearSale,
     paid: UpstreamCost,
   ): Promise<void> {
-    if (!(await this.refreshCatalog.afterDearSale(tx, sale.createdAt))) return;
+    await this.refreshCatalog.afterDearSale(tx, sale.createdAt);
     const { id: subjectId, partnerId, provider, packageId, unitCostMicros } = sale;
-    await this.alerts.raise(tx, {
+    const alert = {
       type,
       partnerId,
       subjectId,
@@ -43,7 +45,8 @@ export class ReportDearSale {
         paid_micros: paid.micros,
         paid_currency: paid.currency,
       },
-      onceKey: 'sold_dearer',
-    });
+      onceKey: `sold_dearer:${provider}`,
+    };
+    await this.alerts.raiseUnlessWithin(tx, alert, REST_MS);
   }
 }

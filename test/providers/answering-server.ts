@@ -14,9 +14,9 @@ export interface AnsweringServer {
   close(): Promise<void>;
 }
 
-/** Answers every call with JSON as a test has it: a gateway before a wholesaler, or an odd wholesaler. */
+/** Answers every call with JSON as a test has it, or not at all: a gateway before a wholesaler, or an odd wholesaler. */
 export async function startAnsweringServer(
-  answer: (method: string, path: string, body: string) => WireAnswer,
+  answer: (method: string, path: string, body: string) => WireAnswer | null,
 ): Promise<AnsweringServer> {
   const calls: string[] = [];
   const server = createServer((request, response) => {
@@ -25,7 +25,9 @@ export async function startAnsweringServer(
     request.on('end', () => {
       const { method = '', url = '' } = request;
       calls.push(`${method} ${url}`);
-      const { status, json } = answer(method, url, body);
+      const given = answer(method, url, body);
+      if (given === null) return;
+      const { status, json } = given;
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(json));
     });
   });

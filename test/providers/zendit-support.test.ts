@@ -10,6 +10,8 @@ import { ZenditBench } from './zendit-world.js';
 const UNKNOWN: WireAnswer = { status: 404, json: { errorCode: 'NOT_FOUND', message: 'not found' } };
 /** A 200 without a word in it. */
 const SILENCE: WireAnswer = { status: 200, json: undefined };
+/** As in production, one call may take as long as all of them. */
+const DEADLINE_MS = 1_500;
 
 let bench: ZenditBench;
 let server: AnsweringServer;
@@ -24,9 +26,10 @@ afterEach(async () => {
 afterAll(() => bench.close());
 
 /** A Zendit where nothing was refunded; `answer` is asked about the purchase or the plans of a path. */
-async function zendit(answer: (path: string) => WireAnswer): Promise<ZenditProvider> {
+async function zendit(answer: (path: string) => WireAnswer | null): Promise<ZenditProvider> {
   server = await startAnsweringServer((_method, path) => (path.endsWith('/refund') ? UNKNOWN : answer(path)));
-  return bench.provider({ baseUrl: `${server.url}/v1`, apiKey: SIMULATOR_API_KEY });
+  const limits = { timeoutMs: DEADLINE_MS, deadlineMs: DEADLINE_MS };
+  return bench.provider({ baseUrl: `${server.url}/v1`, apiKey: SIMULATOR_API_KEY, ...limits });
 }
 
 describe('an order that support looks at, of whose purchases one is not as the contract has it', () => {
@@ -44,7 +47,7 @@ describe('an order that support looks at, of whose purchases one is not as the c
   }
 
   /** Every purchase is done, but what is answered of the odd one is `answer`. */
-  const withOdd = (answer: WireAnswer) =>
+  const withOdd = (answer: WireAnswer | null) =>
     zendit((path) => {
       const transactionId = path.split('/').at(-1)!;
       return transactionId === odd ? answer : purchase(transactionId);
@@ -52,20 +55,36 @@ describe('an order that support looks at, of whose purchases one is not as the c
 
   it.each([
     ['has a status that nobody knows: it counts as running', purchase(odd, 'REVERSED'), [1, 0]],
-    ['is another purchase: it counts as unusable', purchase('po_other-1'), [0, 1]],
-    ['is no object: it counts as unusable', { status: 200, json: [] }, [0, 1]],
+    [
+      'runs, with an error that nobody can read: it counts as running',
+      { status: 200, json: { transactionId: odd, status: 'IN_PROGRESS', error: 'none' } },
+      [1, 0],
+    ],
+    [
+      'is done, without what it would be issued with: it counts as unusable',
+      { status: 200, json: { transactionId: odd, status: 'DONE', confirmation: null } },
+      [0, 1],
+    ],
   ] as const)('hides no other one, when it %s', async (_what, answer, [running, unusable]) => {
     const parts = await findParts(await withOdd(answer), order);
     expect(parts).toMatchObject({ running, unusable, failure: null });
     expect(parts.profiles.map(({ providerEsimId }) => providerEsimId)).toEqual(ids);
   });
 
-  it('is to be looked at again when that one is not answered', async () => {
-    await expect(findParts(await withOdd(SILENCE), order)).rejects.toBeInstanceOf(ProviderUnavailable);
+  it.each<[string, WireAnswer | null]>([
+    ['gets an answer without a word', SILENCE],
+    ['gets no answer within the deadline of all', null],
+    ['gets the answer about another purchase', purchase('po_other-1')],
+    ['gets an answer that is no object', { status: 200, json: [] }],
+  ])('is to be looked at again when that one %s', async (_what, answer) => {
+    await expect(findParts(await withOdd(answer), order)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
-  it('has no answer only when none is answered', async () => {
-    const silent = await zendit(() => SILENCE);
+  it.each([
+    ['gets a word', SILENCE],
+    ['gets an answer within the deadline', null],
+  ])('has no answer only when none %s', async (_what, answer) => {
+    const silent = await zendit(() => answer);
     await expect(findParts(silent, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 });
@@ -80,7 +99,7 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
   };
   const USED: WireAnswer = { status: 200, json: { firstInstalledAt: new Date().toISOString(), list: [] } };
 
-  const withUnread = (answer: WireAnswer) => zendit((path) => (path.includes(unread) ? answer : USED));
+  const withUnread = (answer: WireAnswer | null) => zendit((path) => (path.includes(unread) ? answer : USED));
 
   it('still shows which one is in use when the plan of that one has a status that nobody knows', async () => {
     const answer = { status: 200, json: { list: [{ status: 'SUSPENDED' }] } };
@@ -88,8 +107,11 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
     expect(standings.map(({ standing }) => standing)).toEqual(['in_use', 'unknown']);
   });
 
-  it('is to be looked at again when that one is not answered: it may be in use', async () => {
-    await expect(findStandings(await withUnread(SILENCE), request)).rejects.toBeInstanceOf(
+  it.each([
+    ['a word', SILENCE],
+    ['an answer within the deadline of all', null],
+  ])('is to be looked at again when that one gets not %s: it may be in use', async (_what, answer) => {
+    await expect(findStandings(await withUnread(answer), request)).rejects.toBeInstanceOf(
       ProviderUnavailable,
     );
   });

@@ -45,6 +45,8 @@ export interface ProviderSettings {
   readonly apiKey: string;
   readonly requestsPerSecond?: number;
   readonly timeoutMs?: number;
+  /** Of a whole operation, of as many calls as it takes. */
+  readonly deadlineMs?: number;
 }
 
 /** The adapter as a process has it, over a database of its own for the pace. */
@@ -72,7 +74,8 @@ export class ZenditBench {
     const breaker = new CircuitBreaker();
     const client = new UpstreamClient({ provider: 'zendit', baseUrl, timeoutMs, pace, breaker, logger });
     this.clients.push(client);
-    return new ZenditProvider({ client, apiKey, timeoutMs: 20_000, readLagMs: 0, logger });
+    const deadlineMs = settings.deadlineMs ?? 20_000;
+    return new ZenditProvider({ client, apiKey, timeoutMs: deadlineMs, readLagMs: 0, logger });
   }
 
   async endTest(): Promise<void> {

@@ -47,13 +47,13 @@ export abstract class LeasedRows<Lease extends { readonly fence: number }> {
     return rows.map((row) => row.partner_id);
   }
 
-  /** Extends leases that are still ours. */
+  /** Extends leases that are still ours. A lapsed one stays lapsed: somebody may have acted on it. */
   async renew(leases: readonly Lease[]): Promise<void> {
     await sql(
       this.manager,
       `UPDATE ${this.rows.table} t SET lease_until = now() + $3 * interval '1 millisecond'
        FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS l (id, fence) ORDER BY id) AS l
-       WHERE t.id = l.id AND t.fence = l.fence AND t.lease_until IS NOT NULL`,
+       WHERE t.id = l.id AND t.fence = l.fence AND t.lease_until > now()`,
       [leases.map((lease) => this.rows.idOf(lease)), leases.map((lease) => lease.fence), this.leaseMs],
     );
   }

@@ -6,6 +6,7 @@ import {
   ProviderOutcomeUnknown,
   ProviderUnavailable,
 } from '../esim-provider.js';
+import { type SeenStanding, toStandings, withoutWord } from '../upstream/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
 import { isInUse, isNew, statusOf } from './esim-status.js';
@@ -55,12 +56,15 @@ export class Cancellation {
     { esims }: ProviderCancelRequest,
     signal: AbortSignal,
   ): Promise<readonly ProviderEsimStanding[]> {
-    const standings: ProviderEsimStanding[] = [];
+    const seen: SeenStanding[] = [];
     for (const { providerEsimId } of esims) {
-      const esim = await this.find(providerEsimId, { purpose: 'order', signal });
-      standings.push({ providerEsimId, standing: esim ? standingOf(esim) : 'unknown' });
+      const look = this.find(providerEsimId, { purpose: 'order', signal }).then(standingOf);
+      seen.push({
+        providerEsimId,
+        standing: await look.catch((error: unknown) => withoutWord(error, signal)),
+      });
     }
-    return standings;
+    return toStandings(seen);
   }
 
   /** Null when it is canceled now. */
@@ -107,7 +111,8 @@ export class Cancellation {
 }
 
 /** One that is neither used nor taken back may have ended unused: the wholesaler can still give its price back. */
-function standingOf(esim: QueriedEsim): ProviderEsimStanding['standing'] {
+function standingOf(esim: QueriedEsim | null): ProviderEsimStanding['standing'] {
+  if (esim === null) return 'unknown';
   const status = statusOf(esim);
   if (status === 'canceled') return 'canceled';
   if (isInUse(esim)) return 'in_use';

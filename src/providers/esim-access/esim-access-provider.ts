@@ -24,6 +24,7 @@ import {
   UpstreamClient,
   type UpstreamHealth,
   type UpstreamPace,
+  withinLook,
 } from '../upstream/index.js';
 import { hintsOf } from './callback-hints.js';
 import { Cancellation } from './cancellation.js';
@@ -99,7 +100,7 @@ export class EsimAccessProvider implements Wholesaler {
   }
 
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
-    return this.orders.findParts(request, signal);
+    return this.orders.findParts(request, withinLook(signal, this.timeoutMs));
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
@@ -110,7 +111,7 @@ export class EsimAccessProvider implements Wholesaler {
     request: ProviderCancelRequest,
     signal: AbortSignal,
   ): Promise<readonly ProviderEsimStanding[]> {
-    return this.cancellation.findStandings(request, signal);
+    return this.cancellation.findStandings(request, withinLook(signal, this.timeoutMs));
   }
 
   placeTopup(

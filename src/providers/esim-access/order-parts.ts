@@ -31,9 +31,10 @@ export function allocating(quantity: number): ProviderOrderParts {
 
 /** The status comes first: what is still being made may have anything in its other fields. @throws UpstreamAnswerInvalid */
 function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
-  const statuses = { esimStatus: textAt(asObject(value, 'esim'), 'esimStatus'), smdpStatus: '' };
+  const esimStatus = usableOrNull(() => textAt(asObject(value, 'esim'), 'esimStatus')) ?? '';
+  const statuses = { esimStatus, smdpStatus: '' };
   const status = statusOf(statuses);
-  // Of a status that the contract does not name nobody knows what comes next.
+  // Of a status that is missing, or that the contract does not name, nobody knows what comes next.
   if (status === null || isAllocating(statuses)) return 'running';
   return status === 'canceled' ? 'taken_back' : toProfile(toQueriedEsim(value));
 }

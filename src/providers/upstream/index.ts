@@ -5,6 +5,7 @@ export {
   ProviderHealthRepository,
   type UpstreamHealth,
 } from './provider-health.repository.js';
+export { type SeenStanding, toStandings, withinLook, withoutWord } from './seen-standings.js';
 export {
   type UpstreamAnswer,
   UpstreamClient,

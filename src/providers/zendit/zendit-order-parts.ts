@@ -9,6 +9,7 @@ import { UpstreamAnswerInvalid } from '../upstream/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toFailure } from './zendit-failure.js';
+import type { ZenditPurchase } from './zendit-purchase.js';
 
 type Part =
   | { readonly state: 'unknown' | 'running' | 'unusable' | 'silent' }
@@ -56,9 +57,8 @@ async function findPart(
     return await readPart(api, transactionId, signal);
   } catch (error) {
     // Of a status that the contract does not name nobody knows what comes next.
-    if (error instanceof UpstreamAnswerInvalid)
-      return { state: error.path === 'status' ? 'running' : 'unusable' };
-    if (error instanceof ProviderOutcomeUnknown) return { state: 'silent' };
+    if (error instanceof UpstreamAnswerInvalid && error.path === 'status') return { state: 'running' };
+    if (error instanceof ProviderOutcomeUnknown || signal.aborted) return { state: 'silent' };
     throw error;
   }
 }
@@ -76,5 +76,14 @@ async function readPart(
   const refund = await api.findRefund(transactionId, signal);
   if (refund === 'running') return { state: 'running' };
   if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
-  return { state: 'done', profile: purchase.profile() };
+  return doneOrUnusable(purchase);
+}
+
+function doneOrUnusable(purchase: ZenditPurchase): Part {
+  try {
+    return { state: 'done', profile: purchase.profile() };
+  } catch (error) {
+    if (error instanceof UpstreamAnswerInvalid) return { state: 'unusable' };
+    throw error;
+  }
 }

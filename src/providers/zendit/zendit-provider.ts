@@ -17,7 +17,7 @@ import type {
   UpstreamPurchase,
   Wholesaler,
 } from '../esim-provider.js';
-import { UpstreamAnswerInvalid, type UpstreamClient } from '../upstream/index.js';
+import { UpstreamAnswerInvalid, type UpstreamClient, withinLook } from '../upstream/index.js';
 import { ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
@@ -85,7 +85,7 @@ export class ZenditProvider implements Wholesaler {
   }
 
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
-    return findParts(this.api, orderBatch(request).transactionIds, signal);
+    return findParts(this.api, orderBatch(request).transactionIds, withinLook(signal, this.timeoutMs));
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
@@ -96,7 +96,7 @@ export class ZenditProvider implements Wholesaler {
     { esims }: ProviderCancelRequest,
     signal: AbortSignal,
   ): Promise<readonly ProviderEsimStanding[]> {
-    return findStandings(this.api, esims, signal);
+    return findStandings(this.api, esims, withinLook(signal, this.timeoutMs));
   }
 
   async placeTopup(

@@ -46,14 +46,23 @@ export function readProgress(answer: AnswerObject): ZenditProgress {
 /** @throws UpstreamAnswerInvalid when it is another purchase than `transactionId`, or none */
 export function readPurchase(answer: AnswerObject, transactionId: string): ZenditPurchase {
   if (textAt(answer, 'transactionId') !== transactionId) throw new UpstreamAnswerInvalid('transactionId');
-  const error = objectOrNullAt(answer, 'error');
   return {
     transactionId,
     progress: readProgress(answer),
-    errorCode: error && textOrNullAt(error, 'code'),
+    errorCode: readErrorCode(answer),
     cost: readCost(answer),
     profile: () => readProfile(answer, transactionId),
   };
+}
+
+/** Only says why: a failure whose reason cannot be read is a failure, and something that runs has no reason. */
+function readErrorCode(answer: AnswerObject): string | null {
+  try {
+    const error = objectOrNullAt(answer, 'error');
+    return error && textOrNullAt(error, 'code');
+  } catch {
+    return null;
+  }
 }
 
 /** Only compared and logged, so one that cannot be read must not hold up a paid eSIM. */

@@ -1,24 +1,16 @@
-import {
-  type ProviderEsimRef,
-  type ProviderEsimStanding,
-  ProviderOutcomeUnknown,
-  ProviderUnavailable,
-} from '../esim-provider.js';
-import { type AnswerObject, instantOrNullAt, UpstreamAnswerInvalid } from '../upstream/index.js';
+import type { ProviderEsimRef, ProviderEsimStanding } from '../esim-provider.js';
+import { type AnswerObject, instantOrNullAt, toStandings, withoutWord } from '../upstream/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toReading } from './zendit-reading.js';
 
-type Seen = ProviderEsimStanding['standing'] | 'silent' | 'unreadable';
-
 const CALLS_AT_ONCE = 6;
-const ASK_AGAIN_MS = 5_000;
 
 /**
  * What has become of eSIMs that were to be taken back: the refund of each, and whether it is used where there is none;
  * `unknown` where that cannot be read.
  * @throws ProviderUnavailable, also when some eSIMs get an answer and others none
- * @throws ProviderOutcomeUnknown when none can be read
+ * @throws ProviderOutcomeUnknown when there is no word on any
  */
 export async function findStandings(
   api: Pick<ZenditApi, 'findRefund' | 'findPlans'>,
@@ -27,22 +19,9 @@ export async function findStandings(
 ): Promise<readonly ProviderEsimStanding[]> {
   const seen = await eachValue(esims, CALLS_AT_ONCE, async (esim) => ({
     providerEsimId: esim.providerEsimId,
-    standing: await standingOf(api, esim, signal).catch(withoutWord),
+    standing: await standingOf(api, esim, signal).catch((error: unknown) => withoutWord(error, signal)),
   }));
-  const count = (wanted: Seen): number => seen.filter(({ standing }) => standing === wanted).length;
-  if (count('silent') + count('unreadable') === esims.length) throw new ProviderOutcomeUnknown();
-  if (count('silent') > 0) throw new ProviderUnavailable(ASK_AGAIN_MS);
-  return seen.map(({ providerEsimId, standing }) => ({ providerEsimId, standing: toStanding(standing) }));
-}
-
-/** @throws whatever says that it was not asked */
-function withoutWord(error: unknown): 'silent' | 'unreadable' {
-  if (!(error instanceof ProviderOutcomeUnknown)) throw error;
-  return error instanceof UpstreamAnswerInvalid ? 'unreadable' : 'silent';
-}
-
-function toStanding(seen: Seen): ProviderEsimStanding['standing'] {
-  return seen === 'silent' || seen === 'unreadable' ? 'unknown' : seen;
+  return toStandings(seen);
 }
 
 async function standingOf(
