@@ -22,14 +22,18 @@ function expectBetween(value: number | null, least: number, most: number): void 
   expect(value).toBeLessThan(most);
 }
 
-/** A busy machine makes a phase longer, never shorter, and not every time. */
+/** A busy machine makes a phase longer, or shorter when its begin was seen late, but not every time. */
 function expectSome(
   attempts: readonly AttemptPhases[],
   of: (phases: AttemptPhases) => number,
   least: number,
   most: number,
 ): void {
-  expectBetween(Math.min(...attempts.map(of)), least, most);
+  const values = attempts.map(of);
+  expect(
+    values.filter((value) => value >= least && value < most),
+    values.join(' '),
+  ).not.toEqual([]);
 }
 
 describe('the phases of an attempt', () => {
