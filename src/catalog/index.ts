@@ -3,7 +3,7 @@ export { CatalogApiModule } from './api/catalog-api.module.js';
 export { PackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';
-export { CatalogService, type SoldPackage } from './catalog.service.js';
+export { CatalogService } from './catalog.service.js';
 export { type ActivationPolicy, type CatalogPackage, type Region, REGIONS } from './package.js';
 export { priceWithMargin } from './price-list.js';
 export { PackageEntity } from './package.entity.js';

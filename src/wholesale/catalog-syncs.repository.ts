@@ -92,14 +92,13 @@ export class CatalogSyncsRepository {
     if (affected === 0) throw new SyncOvertaken();
   }
 
-  /** @throws SyncOvertaken */
-  async end(tx: Tx, sync: RunningSync, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
-    await this.hold(tx, sync);
+  /** For a synchronisation that `tx` holds. */
+  async end(tx: Tx, id: string, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
     const status = Object.values(result).some((outcome) => 'error' in outcome) ? 'failed' : 'completed';
     await sql(
       tx.manager,
       `UPDATE catalog_syncs SET status = $2, ended_at = now(), lease_until = NULL, result = $3::jsonb WHERE id = $1`,
-      [sync.id, status, JSON.stringify(result)],
+      [id, status, JSON.stringify(result)],
     );
     // A wholesaler that stays away is asked every minute.
     await sql(

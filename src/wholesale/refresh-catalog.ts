@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { Tx } from '../infra/database/index.js';
 import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 
-const REST_MS = 600_000;
+/** A wholesaler whose bills always differ from its list gives no rest by itself. */
+export const DEAR_SALE_REST_MS = 600_000;
 
 /** Has the live catalogue read again when an upstream's refusal shows that it is out of date (esim.md, 3.1). */
 @Injectable()
@@ -22,6 +23,6 @@ export class RefreshCatalog {
    * must not have it read without end, so once in ten minutes is enough.
    */
   async afterDearSale(tx: Tx, soldAt: Date): Promise<void> {
-    await this.syncs.requestUnlessBegunSince(tx, soldAt, REST_MS);
+    await this.syncs.requestUnlessBegunSince(tx, soldAt, DEAR_SALE_REST_MS);
   }
 }

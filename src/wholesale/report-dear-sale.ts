@@ -2,9 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Alerts, type AlertType } from '../alerts/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { UpstreamCost } from '../providers/index.js';
-import { RefreshCatalog } from './refresh-catalog.js';
-
-const REST_MS = 600_000;
+import { DEAR_SALE_REST_MS, RefreshCatalog } from './refresh-catalog.js';
 
 /** What was sold at the price of an earlier cost: an order or a top-up. */
 export interface DearSale {
@@ -47,6 +45,6 @@ export class ReportDearSale {
       },
       onceKey: `sold_dearer:${provider}`,
     };
-    await this.alerts.raiseUnlessWithin(tx, alert, REST_MS);
+    await this.alerts.raiseUnlessWithin(tx, alert, DEAR_SALE_REST_MS);
   }
 }

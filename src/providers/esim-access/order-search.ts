@@ -1,4 +1,5 @@
-import { type ProviderOrderRequest, ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
+import { type ProviderOrderRequest, ProviderOutcomeUnknown } from '../esim-provider.js';
+import { PartlySilent } from '../upstream/index.js';
 import type { CallOptions } from './esim-access-api.js';
 import type { EsimSearch, IssueWindow } from './esim-search.js';
 
@@ -8,7 +9,6 @@ const CLOCK_SKEW_MS = 120_000;
 const USUAL_DELAY_MS = 600_000;
 /** 30,000 eSIMs: about eight seconds at the contract's pace, which fits into one call's deadline. */
 const MAX_PAGES = 60;
-const ASK_AGAIN_MS = 5_000;
 
 /** More eSIMs were sold in the time of an order than one deadline allows to look through. */
 export class TooManyEsims extends ProviderOutcomeUnknown {
@@ -43,9 +43,7 @@ export class OrderSearch {
   ): Promise<void> {
     for (let pageNum = 1; ; pageNum++) {
       const { esims, pages } = await this.search.page(window, pageNum, options).catch((error: unknown) => {
-        // Part of it is known to be there: that is no silence about the order.
-        if (found.size > 0 && error instanceof ProviderOutcomeUnknown)
-          throw new ProviderUnavailable(ASK_AGAIN_MS, error);
+        if (found.size > 0 && error instanceof ProviderOutcomeUnknown) throw new PartlySilent(error);
         throw error;
       });
       for (const value of esims) {

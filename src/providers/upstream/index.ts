@@ -5,7 +5,8 @@ export {
   ProviderHealthRepository,
   type UpstreamHealth,
 } from './provider-health.repository.js';
-export { type SeenStanding, toStandings, withinLook, withoutWord } from './seen-standings.js';
+export { PartlySilent, withinLook, type WithoutWord, withoutWord } from './partial-silence.js';
+export { type SeenStanding, toStandings } from './seen-standings.js';
 export {
   type UpstreamAnswer,
   UpstreamClient,

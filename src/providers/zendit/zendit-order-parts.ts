@@ -3,21 +3,19 @@ import {
   type ProviderOrderParts,
   ProviderOutcomeUnknown,
   type ProviderProfile,
-  ProviderUnavailable,
 } from '../esim-provider.js';
-import { UpstreamAnswerInvalid } from '../upstream/index.js';
+import { PartlySilent, UpstreamAnswerInvalid, type WithoutWord, withoutWord } from '../upstream/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toFailure } from './zendit-failure.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
 
 type Part =
-  | { readonly state: 'unknown' | 'running' | 'unusable' | 'silent' }
+  | { readonly state: 'unknown' | 'running' | 'unusable' | WithoutWord }
   | { readonly state: 'failed'; readonly failure: ProviderFailure }
   | { readonly state: 'done'; readonly profile: ProviderProfile };
 
 const CALLS_AT_ONCE = 6;
-const ASK_AGAIN_MS = 5_000;
 
 const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
@@ -37,8 +35,9 @@ export async function findParts(
 ): Promise<ProviderOrderParts> {
   const parts = await eachValue(transactionIds, CALLS_AT_ONCE, (id) => findPart(api, id, signal));
   const count = (state: Part['state']): number => parts.filter((part) => part.state === state).length;
-  if (count('silent') === parts.length) throw new ProviderOutcomeUnknown();
-  if (count('silent') > 0) throw new ProviderUnavailable(ASK_AGAIN_MS);
+  const unsaid = count('silent') + count('unreadable');
+  if (unsaid === parts.length) throw new ProviderOutcomeUnknown();
+  if (unsaid > 0) throw new PartlySilent();
   return {
     profiles: parts.flatMap((part) => (part.state === 'done' ? [part.profile] : [])),
     running: count('running'),
@@ -58,8 +57,7 @@ async function findPart(
   } catch (error) {
     // Of a status that the contract does not name nobody knows what comes next.
     if (error instanceof UpstreamAnswerInvalid && error.path === 'status') return { state: 'running' };
-    if (error instanceof ProviderOutcomeUnknown || signal.aborted) return { state: 'silent' };
-    throw error;
+    return { state: withoutWord(error, signal) };
   }
 }
 

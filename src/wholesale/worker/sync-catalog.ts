@@ -79,7 +79,7 @@ export class SyncCatalog {
     const outcomes = await this.withdrawUnconnected(running);
     for (const wholesaler of this.providers.wholesalers)
       outcomes[wholesaler.name] = await this.sync(running, wholesaler);
-    await this.transactions.run((tx) => this.syncs.end(tx, running, outcomes));
+    await this.inSync(running, (tx) => this.syncs.end(tx, running.id, outcomes));
     return outcomes;
   }
 
