@@ -1,12 +1,12 @@
 import type { CallbackHabits, Callbacks } from './callbacks.ts';
-import type { Faults } from './faults.ts';
+import { type FaultsCommand, setFaults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
 import type { Shop } from './purchasing.ts';
 import { wireTime } from './wire.ts';
 
 /** Body of `POST /__control`: every part that is there takes effect. */
 export interface ControlCommand {
-  readonly faults?: Partial<Faults>;
+  readonly faults?: FaultsCommand;
   readonly callbacks?: Partial<CallbackHabits>;
   readonly balance?: number;
   /** From now on it costs this, in 1/10,000 USD. */
@@ -23,6 +23,8 @@ export interface SimulatorState {
   readonly canceled: Readonly<Record<string, number>>;
   /** How often each top-up was applied. */
   readonly topups: Readonly<Record<string, number>>;
+  /** Top-ups charged for each eSIM, by esimTranNo. */
+  readonly topupsOfEsims: Readonly<Record<string, number>>;
   /** Orders that arrived more than once. */
   readonly repeated: readonly string[];
   /** Calls by path. */
@@ -36,7 +38,7 @@ export interface SimulatorState {
 const USAGE_MARKS = [0.5, 0.9];
 
 export function applyControl(shop: Shop, callbacks: Callbacks, command: ControlCommand): void {
-  Object.assign(shop.faults, command.faults);
+  if (command.faults) setFaults(shop.faults, command.faults);
   Object.assign(callbacks.habits, command.callbacks);
   if (command.balance !== undefined) shop.ledger.balance = command.balance;
   for (const entry of shop.catalogue)

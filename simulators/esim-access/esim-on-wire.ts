@@ -1,17 +1,20 @@
 import type { Faults } from './faults.ts';
-import type { SimEsim } from './ledger.ts';
+import type { SimEsim, SimEsimPackage } from './ledger.ts';
 import { wireTime } from './wire.ts';
 
 const SMDP_HOST = 'rsp-eu.simulator.example.com';
+const DAY_MS = 86_400_000;
+
+type ShownAs = Pick<Faults, 'packageList' | 'topups'>;
 
 /** One eSIM as `esim/query` shows it. Top-ups in `hidden` are not to be seen yet. */
 export function esimOnWire(
   esim: SimEsim,
   allocating: boolean,
   hidden: ReadonlySet<string>,
-  { packageList }: Pick<Faults, 'packageList'>,
+  shownAs: ShownAs,
 ): Record<string, unknown> {
-  const unseen = esim.packages.filter((bought) => hidden.has(bought.transactionId));
+  const { totalVolume, totalDuration, expiredTimeMs, packages } = seenOf(esim, hidden);
   return {
     esimTranNo: esim.esimTranNo,
     orderNo: esim.orderNo,
@@ -28,10 +31,10 @@ export function esimOnWire(
     activeType: esim.activeType,
     dataType: esim.dataType,
     activateTime: timeOrNull(esim.activateTimeMs),
-    expiredTime: wireTime(esim.expiredTimeMs),
+    expiredTime: wireTime(expiredTimeMs),
     installationTime: timeOrNull(esim.installationTimeMs),
-    totalVolume: esim.totalVolume - sum(unseen.map((bought) => bought.volume)),
-    totalDuration: esim.totalDuration - sum(unseen.map((bought) => bought.duration)),
+    totalVolume,
+    totalDuration,
     durationUnit: esim.durationUnit,
     orderUsage: esim.orderUsage,
     esimStatus: allocating ? 'GETTING_RESOURCE' : esim.esimStatus,
@@ -41,23 +44,43 @@ export function esimOnWire(
     ipExport: 'HK',
     supportTopUpType: esim.supportTopUpType,
     fupPolicy: null,
-    ...(packageList === 'missing' ? {} : { packageList: packagesOnWire(esim, hidden, packageList) }),
+    ...(shownAs.packageList === 'missing' ? {} : { packageList: packagesOnWire(packages, esim, shownAs) }),
+  };
+}
+
+type Seen = Pick<SimEsim, 'totalVolume' | 'totalDuration' | 'expiredTimeMs' | 'packages'>;
+
+/** The eSIM as it was before the purchases that this look does not see yet. */
+export function seenOf(esim: SimEsim, hidden: ReadonlySet<string>): Seen {
+  const isSeen = ({ transactionId, shownFromMs = 0 }: SimEsimPackage) =>
+    !hidden.has(transactionId) && shownFromMs <= Date.now();
+  const unseen = esim.packages.filter((bought) => !isSeen(bought));
+  const days = sum(unseen.map((bought) => bought.duration));
+  return {
+    totalVolume: esim.totalVolume - sum(unseen.map((bought) => bought.volume)),
+    totalDuration: esim.totalDuration - days,
+    expiredTimeMs: esim.expiredTimeMs - days * DAY_MS,
+    packages: esim.packages.filter(isSeen),
   };
 }
 
 function packagesOnWire(
-  { packages, esimTranNo }: SimEsim,
-  hidden: ReadonlySet<string>,
-  names: 'named' | 'unnamed',
+  packages: readonly SimEsimPackage[],
+  { esimTranNo }: SimEsim,
+  { packageList, topups }: ShownAs,
 ): Record<string, unknown>[] {
-  return packages
-    .filter((bought) => !hidden.has(bought.transactionId))
-    .map(({ createTimeMs, transactionId, ...bought }) => ({
-      ...bought,
-      transactionId: names === 'named' ? transactionId : null,
+  return packages.map((bought) => {
+    const { transactionId, shownId, shownCode, topUpEsimTranNo } = bought;
+    const { packageName, slug, duration, volume, locationCode, createTimeMs } = bought;
+    const name = shownId === undefined ? transactionId : shownId;
+    return {
+      ...{ packageName, packageCode: shownCode ?? bought.packageCode, slug, duration, volume, locationCode },
+      ...(packageList === 'unnamed' ? { transactionId: null } : name === null ? {} : { transactionId: name }),
       createTime: wireTime(createTimeMs),
       esimTranNo,
-    }));
+      ...(topups.numberedEntry && topUpEsimTranNo !== undefined ? { topUpEsimTranNo } : {}),
+    };
+  });
 }
 
 function timeOrNull(atMs: number | null): string | null {

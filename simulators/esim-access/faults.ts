@@ -1,3 +1,5 @@
+import { noTopupFaults, type TopupFaults } from './topup-faults.ts';
+
 export type GarbageKind =
   'html' | 'text' | 'not_an_object' | 'wrong_types' | 'huge' | 'bad_utf8' | 'cut' | 'empty' | 'http_500';
 
@@ -30,6 +32,7 @@ export interface Faults {
   packageList: 'named' | 'unnamed' | 'missing';
   /** So many eSIMs of others were made after ours: a search by time lists them first. */
   othersAhead: number;
+  topups: TopupFaults;
   revokeWord: 'REVOKE' | 'REVOKED';
   /** Null switches the limit off. */
   requestsPerSecond: number | null;
@@ -52,15 +55,25 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     nonLuhn: false,
     packageList: 'named',
     othersAhead: 0,
+    topups: noTopupFaults(),
     revokeWord: 'REVOKE',
     requestsPerSecond,
   };
 }
 
-type Counted = 'dropAfterCommit' | 'dropBeforeCommit' | 'busy' | 'garbage' | 'slow';
+/** As a command sets them: of nested switches only those that are named; null puts the nested ones back. */
+export type FaultsCommand = Partial<Omit<Faults, 'topups'>> & {
+  readonly topups?: Partial<TopupFaults> | null;
+};
+
+export function setFaults(faults: Faults, { topups, ...others }: FaultsCommand): void {
+  Object.assign(faults, others);
+  if (topups !== undefined)
+    faults.topups = { ...(topups === null ? noTopupFaults() : faults.topups), ...topups };
+}
 
 /** Uses one of a counted fault up. */
-export function takeOne(faults: Faults, name: Counted): boolean {
+export function takeOne<K extends string>(faults: Record<K, number>, name: K): boolean {
   if (faults[name] <= 0) return false;
   faults[name]--;
   return true;

@@ -35,7 +35,14 @@ export interface SimEsimPackage {
   readonly volume: number;
   readonly locationCode: string;
   readonly createTimeMs: number;
+  /** As the purchase asked for it: charges are counted under it. */
   readonly transactionId: string;
+  /** What looks show instead, of top-ups only: null for no transactionId. */
+  readonly shownId?: string | null;
+  readonly shownCode?: string;
+  /** No look shows it before. */
+  readonly shownFromMs?: number;
+  readonly topUpEsimTranNo?: string;
 }
 
 /** What happened, in order: the state of the simulator is what these make of it. */
@@ -64,6 +71,7 @@ export class Ledger {
   readonly orderNoOf = new Map<string, string>();
   readonly esims = new Map<string, SimEsim>();
   readonly topups = new Map<string, number>();
+  readonly topupsOfEsims = new Map<string, number>();
   private readonly file: string | null;
 
   constructor(file: string | null) {
@@ -127,6 +135,11 @@ export class Ledger {
     esim.expiredTimeMs += bought.duration * DAY_MS;
     if (esim.esimStatus === 'USED_UP') esim.esimStatus = 'IN_USE';
     this.balance -= price;
-    this.topups.set(bought.transactionId, (this.topups.get(bought.transactionId) ?? 0) + 1);
+    countUp(this.topups, bought.transactionId);
+    countUp(this.topupsOfEsims, esimTranNo);
   }
+}
+
+function countUp(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }

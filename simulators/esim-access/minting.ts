@@ -43,8 +43,15 @@ export function mintEsim(
   };
 }
 
-export function boughtPackage(sold: SimPackage, transactionId: string, atMs: number): SimEsimPackage {
-  const { name, packageCode, slug, duration, volume, locationCode } = sold;
+/** `periods` is of daily packages: so many days, each with the volume. */
+export function boughtPackage(
+  sold: SimPackage,
+  transactionId: string,
+  atMs: number,
+  periods = 1,
+): SimEsimPackage {
+  const { name, packageCode, slug, locationCode } = sold;
+  const [duration, volume] = [sold.duration * periods, sold.volume * periods];
   return {
     packageName: name,
     packageCode,
@@ -57,7 +64,8 @@ export function boughtPackage(sold: SimPackage, transactionId: string, atMs: num
   };
 }
 
-function newNumber(): string {
+/** 14 digits, never twice. */
+export function newNumber(): string {
   const now = Number(`${Date.now()}0`);
   lastNumber = Math.max(lastNumber + 1, now + randomInt(10));
   return String(lastNumber);

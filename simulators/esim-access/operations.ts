@@ -1,7 +1,8 @@
 import { packageOnWire } from './catalogue.ts';
 import { esimOnWire } from './esim-on-wire.ts';
 import type { SimEsim } from './ledger.ts';
-import { esimOf, type Fields, order, type Shop, topup } from './purchasing.ts';
+import { esimOf, type Fields, order, type Shop } from './purchasing.ts';
+import { topup } from './topup.ts';
 import { parseWireTime, WireError, wireTime } from './wire.ts';
 
 export type Operation = (shop: Shop, fields: Fields) => unknown;

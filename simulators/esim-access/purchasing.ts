@@ -1,8 +1,8 @@
 import type { SimPackage } from './catalogue.ts';
 import type { Faults } from './faults.ts';
 import type { Ledger, SimEsim } from './ledger.ts';
-import { boughtPackage, mintEsim, newOrderNo } from './minting.ts';
-import { WireError, wireTime } from './wire.ts';
+import { mintEsim, newOrderNo } from './minting.ts';
+import { WireError } from './wire.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,8 +33,7 @@ export function order(shop: Shop, fields: Fields): unknown {
   const lines = linesOf(shop, fields);
   const total = lines.reduce((sum, { sold, count }) => sum + sold.price * count, 0);
   const count = lines.reduce((sum, line) => sum + line.count, 0);
-  if (fields.amount != null && fields.amount !== total)
-    throw new WireError('200006', 'order amount is wrong');
+  checkPrice(fields.amount, total, '200006');
   if (count > MAX_ESIMS) throw new WireError('200008', 'too many eSIMs');
   if (shop.faults.stock !== null && count > shop.faults.stock)
     throw new WireError('200011', 'insufficient available profiles');
@@ -51,45 +50,29 @@ export function order(shop: Shop, fields: Fields): unknown {
   return { orderNo, transactionId };
 }
 
-/** Idempotency of top-ups is not documented: here a repeated one is applied a second time. */
-export function topup(shop: Shop, fields: Fields): unknown {
-  const transactionId = transactionIdOf(fields);
-  const esim = esimOf(shop, fields);
-  const sold = findPackage(shop, fields, 'TOPUP');
-  checkPrice(fields.amount, sold.price, '200006');
-  if (!['GOT_RESOURCE', 'IN_USE', 'USED_UP'].includes(esim.esimStatus) || esim.supportTopUpType === 1)
-    throw new WireError('200002', 'the operation is not allowed in this status');
-  if (sold.locationCode !== esim.locationCode)
-    throw new WireError('310241', `[310241] base data plan code:[${sold.packageCode}] doesn\`t exist.`);
-  charge(shop, sold.price);
-  if (shop.faults.hiddenLooks > 0) shop.hidden.set(transactionId, shop.faults.hiddenLooks);
-  const bought = boughtPackage(sold, transactionId, Date.now());
-  shop.ledger.commit({ type: 'topup', esimTranNo: esim.esimTranNo, price: sold.price, bought });
-  const topped = shop.ledger.esims.get(esim.esimTranNo)!;
-  return {
-    transactionId,
-    iccid: topped.iccid,
-    expiredTime: wireTime(topped.expiredTimeMs),
-    totalVolume: topped.totalVolume,
-    totalDuration: topped.totalDuration,
-    orderUsage: topped.orderUsage,
-  };
-}
-
-/** @throws WireError unless it is named by esimTranNo or iccid. */
-export function esimOf(shop: Shop, fields: Fields): SimEsim {
-  const { esimTranNo, iccid } = fields;
-  if (typeof esimTranNo !== 'string' && typeof iccid !== 'string')
-    throw new WireError('000105', 'esimTranNo or iccid is missing');
-  const found =
-    typeof esimTranNo === 'string'
-      ? shop.ledger.esims.get(esimTranNo)
-      : [...shop.ledger.esims.values()].find((esim) => esim.iccid === iccid);
+/** An empty name is none: the published sample has `esimTranNo: ""` beside an iccid. @throws WireError without any */
+export function esimOf(shop: Shop, { esimTranNo, iccid }: Fields): SimEsim {
+  if (!isName(esimTranNo) && !isName(iccid)) throw new WireError('000105', 'esimTranNo or iccid is missing');
+  const found = isName(esimTranNo)
+    ? shop.ledger.esims.get(esimTranNo)
+    : [...shop.ledger.esims.values()].find((esim) => esim.iccid === iccid);
   if (!found) throw new WireError('310403', 'the eSIM does not exist in the order');
   return found;
 }
 
-function transactionIdOf({ transactionId }: Fields): string {
+/** How often a daily package is bought at once: a number, or the text that the table of `esim/topup` says. */
+export function periodsOf({ supportTopUpType }: SimPackage, { periodNum }: Fields): number {
+  if (periodNum == null || periodNum === '' || supportTopUpType !== 3) return 1;
+  const periods = Number(periodNum);
+  if (!Number.isInteger(periods) || periods < 1 || periods > 365) throw new WireError('200008', 'periodNum');
+  return periods;
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+export function transactionIdOf({ transactionId }: Fields): string {
   if (typeof transactionId !== 'string' || transactionId === '')
     throw new WireError('000105', 'transactionId is missing');
   if (transactionId.length > 50) throw new WireError('000107', 'transactionId is too long');
@@ -108,21 +91,25 @@ function linesOf(shop: Shop, { packageInfoList }: Fields): { sold: SimPackage; c
   });
 }
 
-function findPackage(shop: Shop, { packageCode, slug }: Fields, kind: SimPackage['kind']): SimPackage {
+/** `packageCode` may hold a slug as well. @throws WireError */
+export function findPackage(shop: Shop, { packageCode, slug }: Fields, kind: SimPackage['kind']): SimPackage {
+  const name = isName(packageCode) ? packageCode : slug;
   const sold = shop.catalogue.find(
-    (entry) => entry.kind === kind && (packageCode ? entry.packageCode === packageCode : entry.slug === slug),
+    (entry) => entry.kind === kind && (entry.packageCode === name || entry.slug === name),
   );
   if (!sold) {
-    const name = typeof packageCode === 'string' ? packageCode : '';
-    throw new WireError('310241', `[310241] base data plan code:[${name}] doesn\`t exist.`);
+    const text = isName(name) ? name : '';
+    throw new WireError('310241', `[310241] base data plan code:[${text}] doesn\`t exist.`);
   }
   return sold;
 }
 
-function checkPrice(given: unknown, price: number, code: string): void {
-  if (given != null && given !== price) throw new WireError(code, 'the price is wrong');
+/** Amounts are numbers, or texts as the table of `esim/topup` has them. @throws WireError with `code` */
+export function checkPrice(given: unknown, price: number, code: string): void {
+  if (given != null && given !== price && given !== String(price))
+    throw new WireError(code, 'the price is wrong');
 }
 
-function charge(shop: Shop, total: number): void {
+export function charge(shop: Shop, total: number): void {
   if (total > shop.ledger.balance) throw new WireError('200007', 'insufficient account balance');
 }

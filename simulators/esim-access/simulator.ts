@@ -87,6 +87,7 @@ class Simulator implements EsimAccessSimulator {
     return {
       ...ledger.counts(),
       topups: Object.fromEntries(ledger.topups),
+      topupsOfEsims: Object.fromEntries(ledger.topupsOfEsims),
       repeated: [...repeated],
       calls: { ...this.calls },
       busiestSecond: this.busiestSecond,
@@ -130,12 +131,13 @@ class Simulator implements EsimAccessSimulator {
       return answer(response, 200, errorBody('900001', 'the system is busy, please try again later'));
     const isPurchase = name === 'esim/order' || name === 'esim/topup';
     if (isPurchase && takeOne(faults, 'dropBeforeCommit')) return void response.destroy();
-    const text = await this.perform(request, name, body);
+    const { text, done } = await this.perform(request, name, body);
     if (isPurchase && takeOne(faults, 'dropAfterCommit')) return void response.destroy();
+    if (name === 'esim/topup' && done && takeOne(faults.topups, 'lostAnswer')) return void response.destroy();
     answer(response, 200, text);
   }
 
-  private async perform(request: IncomingMessage, name: string, body: Buffer): Promise<string> {
+  private async perform(request: IncomingMessage, name: string, body: Buffer): Promise<Performed> {
     try {
       if (request.method !== 'POST') throw new WireError('000103', 'method');
       checkSignature(request.headers, body, this.credentials);
@@ -145,10 +147,10 @@ class Simulator implements EsimAccessSimulator {
       const fields = parseFields(body);
       const obj = operation(this.shop, fields);
       await this.afterwards(name, fields, obj as Fields);
-      return successBody(obj);
+      return { text: successBody(obj), done: true };
     } catch (error) {
-      if (error instanceof WireError) return errorBody(error.code, error.message);
-      return errorBody('000001', 'server error');
+      if (error instanceof WireError) return { text: errorBody(error.code, error.message), done: false };
+      return { text: errorBody('000001', 'server error'), done: false };
     }
   }
 
@@ -188,6 +190,12 @@ class Simulator implements EsimAccessSimulator {
     const limit = this.shop.faults.requestsPerSecond;
     return limit !== null && this.arrivals.length > limit;
   }
+}
+
+interface Performed {
+  readonly text: string;
+  /** Whether it took effect. */
+  readonly done: boolean;
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
