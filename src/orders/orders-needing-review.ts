@@ -16,8 +16,15 @@ export interface OrderNeedingReview {
 /** When the upstream was first asked for what has not come: the order, or its cancellation. */
 const SINCE = `CASE t.status WHEN 'canceling' THEN coalesce(t.cancel_requested_at, t.updated_at) ELSE t.created_at END`;
 const SCOPE = ['orders.needs-review'];
+/** Something of it was placed, or is taken back, for a second time, and nothing is repeated any more by itself. */
+const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
+  WHERE p.provider_reference = t.provider_reference AND p.placements > 1
+    AND (p.operation = 'cancel') = (t.status = 'canceling'))`;
 
-/** Orders of every partner, both modes, that the upstream has owed an answer for too long (D22). */
+/**
+ * Orders of every partner, both modes, that the upstream has owed an answer for too long, or of which something was
+ * placed twice (D19, D22).
+ */
 @Injectable()
 export class OrdersNeedingReview {
   private readonly afterMs: number;
@@ -35,7 +42,9 @@ export class OrdersNeedingReview {
     const query = this.manager
       .createQueryBuilder(OrderEntity, 't')
       .where(`t.status IN ('processing', 'canceling')`)
-      .andWhere(`${SINCE} <= now() - :afterMs * interval '1 millisecond'`, { afterMs: this.afterMs });
+      .andWhere(`(${SINCE} <= now() - :afterMs * interval '1 millisecond' OR ${IS_PLACED_TWICE})`, {
+        afterMs: this.afterMs,
+      });
     if (cursor !== undefined) {
       const [at, id] = this.cursors.decode(cursor, SCOPE);
       query.andWhere(`(${SINCE}, t.id) > (:at::timestamptz, :id)`, { at, id });

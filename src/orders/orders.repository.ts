@@ -141,6 +141,10 @@ export class OrdersRepository {
   }
 
   /** As `findById`, with the row locked for `tx`. */
+  async getByProviderReference(tx: Tx, providerReference: string): Promise<OrderEntity> {
+    return tx.manager.findOneByOrFail(OrderEntity, { providerReference });
+  }
+
   async findByIdForUpdate(tx: Tx, id: string): Promise<OrderEntity | null> {
     return tx.manager.findOne(OrderEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }

@@ -7,7 +7,13 @@ import { LOGGER } from '../infra/logging/index.js';
 import { EsimAccessProvider } from './esim-access/index.js';
 import type { Wholesaler } from './esim-provider.js';
 import { ProviderRegistry } from './provider-registry.js';
-import { CircuitBreaker, ProviderHealthRepository, UpstreamClient, UpstreamPace } from './upstream/index.js';
+import {
+  CircuitBreaker,
+  PlacementGuard,
+  ProviderHealthRepository,
+  UpstreamClient,
+  UpstreamPace,
+} from './upstream/index.js';
 import { ZenditProvider } from './zendit/index.js';
 
 /** Connects the wholesalers whose credentials are set; the others are as if they did not exist. */
@@ -21,6 +27,7 @@ export class ConnectWholesalers implements OnModuleInit, OnApplicationShutdown {
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly registry: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
+    private readonly guard: PlacementGuard,
   ) {}
 
   onModuleInit(): void {
@@ -36,7 +43,7 @@ export class ConnectWholesalers implements OnModuleInit, OnApplicationShutdown {
   private connectEsimAccess(credentials: NonNullable<AppConfig['wholesalers']['esimAccess']>): Wholesaler {
     const provider = new EsimAccessProvider(
       { ...credentials, ...this.timing() },
-      { pace: this.pace(), logger: this.logger, health: this.health },
+      { pace: this.pace(), guard: this.guard, logger: this.logger, health: this.health },
     );
     this.closers.push(() => provider.close());
     return provider;
@@ -53,7 +60,7 @@ export class ConnectWholesalers implements OnModuleInit, OnApplicationShutdown {
       health: this.health,
     });
     this.closers.push(() => client.close());
-    return new ZenditProvider({ client, apiKey, ...this.timing(), logger: this.logger });
+    return new ZenditProvider({ client, apiKey, ...this.timing(), guard: this.guard, logger: this.logger });
   }
 
   private timing(): { timeoutMs: number; readLagMs: number } {

@@ -119,6 +119,29 @@ export interface ProviderTopupRequest {
   readonly upstreamPackageId: string;
   readonly unitCost: UpstreamCost | null;
   readonly acceptedAt: Date;
+  /** What our books have of the eSIM besides this top-up; read only where the provider's answer leaves a doubt. */
+  readonly otherPurchases: () => Promise<EsimPurchases>;
+}
+
+/** Everything that was bought for one eSIM, but for one top-up, as our own books have it. */
+export interface EsimPurchases {
+  /** The order's `reference`. */
+  readonly orderReference: string;
+  readonly basePackageId: string;
+  /** Bytes of the base package; null when it is unlimited or not known any more. */
+  readonly baseBytes: number | null;
+  /** Top-ups that are certainly applied. */
+  readonly topups: readonly EsimTopup[];
+  /** How many other top-ups have left and were not completed: the eSIM may have them. */
+  readonly doubtful: number;
+}
+
+export interface EsimTopup {
+  readonly reference: string;
+  /** The wholesaler's name of the package. */
+  readonly upstreamPackageId: string;
+  /** Null when it adds days only. */
+  readonly dataBytes: number | null;
 }
 
 /**
@@ -146,6 +169,19 @@ export class ProviderUnavailable extends Error {
   }
 }
 
+/** What buys, tops up or takes back. */
+export type PlacementOperation = 'order' | 'topup' | 'cancel';
+
+/**
+ * What a provider's documentation says of a second call under the same name: it is the same request, or it does not
+ * say. Where it does not say, at most one repetition leaves, and support hears of it (`PlacementGuard`).
+ */
+export interface RepeatPolicy {
+  readonly repeat: 'same_request' | 'undocumented';
+  /** Where the provider says so, or where one would expect it and finds nothing. */
+  readonly source: string;
+}
+
 /**
  * An upstream that provisions. Every call takes a reference that was fixed before, and may be repeated after a crash.
  * Every method @throws ProviderOutcomeUnknown, ProviderUnavailable
@@ -156,6 +192,8 @@ export interface EsimProvider {
   readonly timeoutMs: number;
   /** For how long after a placement the upstream may still deny knowing it (read lag). */
   readonly readLagMs: number;
+  /** What it says of repeated placements, each with its source. */
+  readonly repeats: Readonly<Record<PlacementOperation, RepeatPolicy>>;
   placeOrder(
     request: ProviderOrderRequest,
     placement: Placement,

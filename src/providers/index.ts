@@ -1,9 +1,11 @@
 export { askProvider, callProvider } from './call-provider.js';
 export {
   type EsimProvider,
+  type EsimPurchases,
   FAILURE_CODES,
   type FailureCode,
   type Placement,
+  type PlacementOperation,
   type ProviderCancelRequest,
   type ProviderEsimReading,
   type ProviderEsimRef,
@@ -18,13 +20,20 @@ export {
   type ProviderTopupRequest,
   type ProviderTopupState,
   ProviderUnavailable,
+  type RepeatPolicy,
   type UpstreamCost,
   type UpstreamHint,
   type UpstreamPurchase,
   type Wholesaler,
 } from './esim-provider.js';
+export { EsimPurchasesRepository } from './esim-purchases.repository.js';
 export { ProviderRegistry } from './provider-registry.js';
-export { type ProviderHealth, ProviderHealthRepository } from './upstream/index.js';
+export {
+  PlacementGuard,
+  type ProviderHealth,
+  ProviderHealthRepository,
+  type ProviderPlacement,
+} from './upstream/index.js';
 export { ProvidersModule } from './providers.module.js';
 export { retryDelayMs } from './retry-delay.js';
 export { unitCostOf } from './unit-cost.js';

@@ -3,6 +3,7 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EsimsRepository } from '../esims/index.js';
 import {
   askProvider,
+  EsimPurchasesRepository,
   type EsimProvider,
   ProviderRegistry,
   type ProviderTopupState,
@@ -36,6 +37,7 @@ export class HearUpstream {
     private readonly endings: TopupEndingsRepository,
     private readonly esims: EsimsRepository,
     private readonly providers: ProviderRegistry,
+    private readonly purchases: EsimPurchasesRepository,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning'>,
   ) {
     this.usualReadLagMs = config.provisioning.providerReadLagMs;
@@ -59,7 +61,8 @@ export class HearUpstream {
     // Within its read lag the upstream may deny what it has applied.
     if (seen.withinReadLag) return { state: 'too_early' };
     if (!provider) return { state: 'silent' };
-    const request = toProviderRequest(topup, await this.esims.getById(topup.esimId));
+    const esim = await this.esims.getById(topup.esimId);
+    const request = toProviderRequest(topup, esim, this.purchases);
     const told = await askProvider(provider, (signal) => provider.findTopup(request, signal));
     return told ? (told.answer ?? { state: 'not_applied' }) : { state: 'silent' };
   }

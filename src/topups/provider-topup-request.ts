@@ -1,9 +1,13 @@
 import type { EsimEntity } from '../esims/index.js';
-import { type ProviderTopupRequest, unitCostOf } from '../providers/index.js';
+import { type EsimPurchasesRepository, type ProviderTopupRequest, unitCostOf } from '../providers/index.js';
 import type { TopupEntity } from './topup.entity.js';
 
 /** The top-up as every upstream call about it names it: fixed at acceptance (D19). */
-export function toProviderRequest(topup: TopupEntity, esim: EsimEntity): ProviderTopupRequest {
+export function toProviderRequest(
+  topup: TopupEntity,
+  esim: EsimEntity,
+  purchases: EsimPurchasesRepository,
+): ProviderTopupRequest {
   return {
     reference: topup.providerReference,
     esim: { providerEsimId: esim.providerEsimId, iccid: esim.iccid, issuedAt: esim.createdAt },
@@ -11,5 +15,6 @@ export function toProviderRequest(topup: TopupEntity, esim: EsimEntity): Provide
     upstreamPackageId: topup.upstreamPackageId,
     unitCost: unitCostOf(topup),
     acceptedAt: topup.createdAt,
+    otherPurchases: () => purchases.getBesides(topup.providerReference),
   };
 }

@@ -6,7 +6,14 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { KeysetPages, type ListOptions } from '../infra/database/index.js';
 import { TopupEntity } from './topup.entity.js';
 
-/** Top-ups of every partner, both modes, that the upstream has owed an answer for too long (D22). */
+/** Nothing more is bought for it by itself: only support can settle it, or an answer that comes late. */
+const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
+  WHERE p.provider_reference = t.provider_reference AND p.placements > 1)`;
+
+/**
+ * Top-ups of every partner, both modes, that the upstream has owed an answer for too long, or that were placed twice
+ * (D19, D22).
+ */
 @Injectable()
 export class TopupsNeedingReview {
   private readonly afterMs: number;
@@ -24,7 +31,9 @@ export class TopupsNeedingReview {
     const query = this.manager
       .createQueryBuilder(TopupEntity, 't')
       .where(`t.status = 'processing'`)
-      .andWhere(`t.created_at <= now() - :afterMs * interval '1 millisecond'`, { afterMs: this.afterMs });
+      .andWhere(`(t.created_at <= now() - :afterMs * interval '1 millisecond' OR ${IS_PLACED_TWICE})`, {
+        afterMs: this.afterMs,
+      });
     return this.pages.list(query, options, 'oldest_first');
   }
 }

@@ -129,6 +129,11 @@ export class TopupsRepository {
     return this.manager.findOneBy(TopupEntity, { id });
   }
 
+  /** The top-up of a provider reference, whoever it belongs to. @throws Error when there is none */
+  async getByProviderReference(tx: Tx, providerReference: string): Promise<TopupEntity> {
+    return tx.manager.findOneByOrFail(TopupEntity, { providerReference });
+  }
+
   /** As `findById`, with the row locked for `tx`. */
   async findByIdForUpdate(tx: Tx, id: string): Promise<TopupEntity | null> {
     return tx.manager.findOne(TopupEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });

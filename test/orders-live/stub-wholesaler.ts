@@ -10,6 +10,7 @@ import type {
   ProviderOrderState,
   ProviderProfile,
   ProviderTopupState,
+  RepeatPolicy,
 } from '../../src/providers/index.js';
 
 type CancelState = Awaited<ReturnType<EsimProvider['cancelOrder']>>;
@@ -20,11 +21,14 @@ type Script = (
   placement: Placement,
 ) => ProviderOrderState | Promise<ProviderOrderState>;
 
+const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
+
 /** A wholesaler inside the test that remembers what it was asked; only for the logic of orders and wallet. */
 export class StubWholesaler implements EsimProvider {
   readonly name = 'stub';
   readonly timeoutMs = 2_000;
   readLagMs = 0;
+  readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
   readonly placements: { reference: string; placement: Placement }[] = [];
   finds = 0;
   readonly orders = new Map<string, ProviderOrderState>();

@@ -8,7 +8,7 @@ import {
   SIMULATOR_CREDENTIALS,
   startEsimAccessSimulator,
 } from '../../simulators/esim-access/simulator.js';
-import type { WholesalerSim, WholesalerWorld } from './wholesaler-world.js';
+import { newPlacementGuard, type WholesalerSim, type WholesalerWorld } from './wholesaler-world.js';
 
 export interface EsimAccessWorld extends WholesalerWorld {
   readonly provider: EsimAccessProvider;
@@ -45,7 +45,7 @@ export async function makeEsimAccessWorld(
       ...{ baseUrl: simulator.url, timeoutMs: options.timeoutMs ?? 5_000, readLagMs: 0 },
     };
     const pace = new UpstreamPace(dataSource.manager, requestsPerSecond ?? 5_000);
-    const provider = new EsimAccessProvider(settings, { pace, logger });
+    const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });
     opened.push(provider);
     return provider;
   };

@@ -11,7 +11,7 @@ import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { describeConformance } from './conformance.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
-import { find, newOrder, place, provision } from './wholesaler-world.js';
+import { find, newOrder, newPlacementGuard, place, provision } from './wholesaler-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -98,7 +98,7 @@ async function startProgram(
   };
   const logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const pace = new UpstreamPace(dataSource.manager, 5_000);
-  const provider = new EsimAccessProvider(settings, { pace, logger });
+  const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });
   return {
     provider,
     kill: async () => {

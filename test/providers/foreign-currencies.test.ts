@@ -7,6 +7,7 @@ import { callProvider } from '../../src/providers/index.js';
 import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
 import { UpstreamPace } from '../../src/providers/upstream/index.js';
 import { toLivePackage } from '../../src/wholesale/live-packages.js';
+import { newPlacementGuard } from './wholesaler-world.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { type AnsweringServer, startAnsweringServer } from './answering-server.js';
 import { openTestDataSource } from './esim-access-world.js';
@@ -41,7 +42,11 @@ describe('eSIM Access', () => {
     }));
     const settings = { ...SIMULATOR_CREDENTIALS, baseUrl: server.url, timeoutMs: 5_000, readLagMs: 0 };
     const pace = new UpstreamPace(dataSource.manager, 5_000);
-    provider = new EsimAccessProvider(settings, { pace, logger: pino({ level: 'silent' }) });
+    provider = new EsimAccessProvider(settings, {
+      pace,
+      guard: newPlacementGuard(dataSource),
+      logger: pino({ level: 'silent' }),
+    });
     return callProvider(provider, (abort) => provider.listPackages(abort));
   }
 

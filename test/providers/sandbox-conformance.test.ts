@@ -47,6 +47,7 @@ class LossyWire {
       name: inner.name,
       timeoutMs: inner.timeoutMs,
       readLagMs: inner.readLagMs,
+      repeats: inner.repeats,
       placeOrder: (request, placement, signal) => {
         const packageId = this.soldOut ? MAGIC_PACKAGES.outOfStock : request.packageId;
         return this.carry(() => inner.placeOrder({ ...request, packageId }, placement, signal));

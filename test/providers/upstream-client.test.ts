@@ -61,10 +61,17 @@ describe('the client of a wholesaler', () => {
     return {
       client,
       get: (path = '/things', signal = new AbortController().signal) =>
-        client.request({ method: 'GET', path, headers: { 'x-key': 'hush' }, purpose: 'poll', signal }),
+        client.request({
+          method: 'GET',
+          path,
+          headers: { 'x-key': 'hush' },
+          purpose: 'poll',
+          effect: 'none',
+          signal,
+        }),
       buy: () =>
         client.request({
-          ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order' },
+          ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order', effect: 'none' },
           signal: new AbortController().signal,
         }),
     };
@@ -184,6 +191,7 @@ describe('the client of a wholesaler', () => {
       event: 'upstream.call',
       provider: 'w',
       purpose: 'poll',
+      effect: 'none',
       method: 'GET',
       path: '/things?_limit=1',
       status: 200,

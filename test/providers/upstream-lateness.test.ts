@@ -62,7 +62,15 @@ describe('a purchase whose process freezes before it leaves', () => {
     return callProvider(
       { timeoutMs: TIMEOUT_MS } as EsimProvider,
       (signal) =>
-        client.request({ method: 'POST', path: '/buy', headers, body: '{}', purpose: 'order', signal }),
+        client.request({
+          method: 'POST',
+          path: '/buy',
+          headers,
+          body: '{}',
+          purpose: 'order',
+          effect: 'none',
+          signal,
+        }),
       since,
     );
   }
@@ -71,7 +79,14 @@ describe('a purchase whose process freezes before it leaves', () => {
   async function look(): Promise<void> {
     waitForSlot = () => Promise.resolve();
     const signal = new AbortController().signal;
-    await client.request({ method: 'GET', path: '/look', headers: {}, purpose: 'poll', signal });
+    await client.request({
+      method: 'GET',
+      path: '/look',
+      headers: {},
+      purpose: 'poll',
+      effect: 'none',
+      signal,
+    });
   }
 
   it('leaves when there is time', async () => {

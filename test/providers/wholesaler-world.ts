@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import type { DataSource } from 'typeorm';
+import { Transactions } from '../../src/infra/database/index.js';
 import {
   callProvider,
   type Placement,
+  PlacementGuard,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
@@ -43,6 +46,14 @@ export interface WholesalerWorld {
   close(): Promise<void>;
 }
 
+/** As a worker has it: somebody is told of repetitions. */
+export function newPlacementGuard(dataSource: DataSource): PlacementGuard {
+  const guard = new PlacementGuard(new Transactions(dataSource), dataSource.manager);
+  for (const operation of ['order', 'topup', 'cancel'] as const)
+    guard.onRepeat(operation, () => Promise.resolve());
+  return guard;
+}
+
 export function newOrder(world: WholesalerWorld, quantity = 1): ProviderOrderRequest {
   return {
     reference: `prv_${randomBytes(10).toString('hex')}`,
@@ -59,6 +70,14 @@ export function newTopup(world: WholesalerWorld, esim: ProviderTopupRequest['esi
     esim,
     packageId: 'pkg_of_the_test',
     acceptedAt: new Date(),
+    otherPurchases: () =>
+      Promise.resolve({
+        orderReference: 'of_an_order_with_another_name',
+        basePackageId: world.basePackage.upstreamPackageId,
+        baseBytes: null,
+        topups: [],
+        doubtful: 0,
+      }),
     ...world.topupPackage,
   };
 }

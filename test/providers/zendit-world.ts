@@ -9,12 +9,13 @@ import { createDataSource, openDataSource } from '../../src/infra/database/index
 import { CircuitBreaker, UpstreamClient, UpstreamPace } from '../../src/providers/upstream/index.js';
 import { ZenditProvider } from '../../src/providers/zendit/index.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
-import type { WholesalerSim, WholesalerWorld } from './wholesaler-world.js';
+import { newPlacementGuard, type WholesalerSim, type WholesalerWorld } from './wholesaler-world.js';
 
 export const BASE = { upstreamPackageId: 'ESIM-FR-7D-1GB', unitCost: { micros: 1_200_000, currency: 'USD' } };
 export const TOPUP = {
   upstreamPackageId: 'ESIM-FR-30D-5GB',
   unitCost: { micros: 4_500_000, currency: 'USD' },
+  otherPurchases: () => Promise.reject(new Error('Zendit answers by the id of the top-up itself')),
 };
 
 /** Nothing waits for its slot, unless a test is about that. */
@@ -75,7 +76,8 @@ export class ZenditBench {
     const client = new UpstreamClient({ provider: 'zendit', baseUrl, timeoutMs, pace, breaker, logger });
     this.clients.push(client);
     const deadlineMs = settings.deadlineMs ?? 20_000;
-    return new ZenditProvider({ client, apiKey, timeoutMs: deadlineMs, readLagMs: 0, logger });
+    const guard = newPlacementGuard(this.dataSource);
+    return new ZenditProvider({ client, apiKey, guard, timeoutMs: deadlineMs, readLagMs: 0, logger });
   }
 
   async endTest(): Promise<void> {

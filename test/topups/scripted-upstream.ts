@@ -10,6 +10,7 @@ import {
   ProviderRegistry,
   type ProviderTopupRequest,
   type ProviderTopupState,
+  type RepeatPolicy,
 } from '../../src/providers/index.js';
 import { type TestDatabase, testEnvironment } from '../harness/index.js';
 
@@ -21,11 +22,14 @@ export interface UpstreamCall {
 
 export type Answer = () => Promise<ProviderTopupState | null>;
 
+const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
+
 /** An upstream that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
 export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
   readonly timeoutMs = 5_000;
   readLagMs = 800;
+  readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
   /** The answer to calls for what no script is about. */
   otherwise: Answer | null = null;
   private readonly scripts = new Map<string, Answer[]>();

@@ -1,4 +1,6 @@
-import type { EsimProvider, ProviderPackage, Wholesaler } from '../../src/providers/index.js';
+import type { EsimProvider, ProviderPackage, RepeatPolicy, Wholesaler } from '../../src/providers/index.js';
+
+const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
 /** A wholesaler inside the test that lists what it is told to, and does nothing else. */
 export class ScriptedWholesaler {
@@ -41,6 +43,7 @@ export class ScriptedWholesaler {
       name: this.name,
       timeoutMs: 2_000,
       readLagMs: 0,
+      repeats: { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST },
       readBatchSize: 1,
       listPackages: () => this.list(),
       placeOrder: unused,

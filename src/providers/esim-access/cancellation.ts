@@ -31,7 +31,10 @@ export class Cancellation {
     private readonly search: EsimSearch,
   ) {}
 
-  async cancel({ esims }: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
+  async cancel(
+    { esims, reference }: ProviderCancelRequest,
+    signal: AbortSignal,
+  ): Promise<ProviderCancelState> {
     const options: CallOptions = { purpose: 'order', signal };
     if (esims.length === 0) return { state: 'refused', failure: UNKNOWN_ESIM };
     const done: string[] = [];
@@ -42,7 +45,7 @@ export class Cancellation {
       (state === 'canceled' ? done : open).push(providerEsimId);
     }
     for (const [index, esimTranNo] of open.entries()) {
-      const failure = await this.cancelOne(esimTranNo, options).catch((error: unknown) => {
+      const failure = await this.cancelOne({ esimTranNo, reference }, options).catch((error: unknown) => {
         throw index > 0 ? asUnknown(error) : error;
       });
       if (failure) return refusedAfter(done, failure);
@@ -68,9 +71,13 @@ export class Cancellation {
   }
 
   /** Null when it is canceled now. */
-  private async cancelOne(esimTranNo: string, options: CallOptions): Promise<ProviderFailure | null> {
+  private async cancelOne(
+    { esimTranNo, reference }: { readonly esimTranNo: string; readonly reference: string },
+    options: CallOptions,
+  ): Promise<ProviderFailure | null> {
     try {
-      const answer = await this.api.call('esim/cancel', { esimTranNo }, options);
+      const placement = { operation: 'cancel', key: esimTranNo, reference } as const;
+      const answer = await this.api.place(placement, { esimTranNo }, options);
       // The contract's answer is empty; a success of another form is believed when the eSIM shows it.
       if (Object.keys(answer).length > 0 && (await this.look(esimTranNo, options)) !== 'canceled')
         throw new ProviderOutcomeUnknown();

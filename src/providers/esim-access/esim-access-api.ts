@@ -1,8 +1,15 @@
 import type { Logger } from 'pino';
-import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
+import {
+  type PlacementOperation,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+  type RepeatPolicy,
+} from '../esim-provider.js';
 import {
   type AnswerObject,
   asObject,
+  type PlacementGuard,
+  type PlacementPermit,
   textOrNullAt,
   type UpstreamAnswer,
   UpstreamAnswerInvalid,
@@ -10,10 +17,43 @@ import {
   type UpstreamPurpose,
   valueAt,
 } from '../upstream/index.js';
-import { CODES, EsimAccessRefusal, meaningOf } from './refusal.js';
+import { CODES, EsimAccessRefusal, failureOf, meaningOf } from './refusal.js';
 import { type EsimAccessCredentials, signedHeaders } from './request-signature.js';
 
 export const ESIM_ACCESS = 'esim_access';
+
+/** Calls that only ask. */
+export type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
+
+export interface EsimAccessPlacement {
+  readonly operation: PlacementOperation;
+  /** The transactionId, or the esimTranNo that is taken back. */
+  readonly key: string;
+  /** Of our order or top-up. */
+  readonly reference: string;
+}
+
+/** What the documentation of the open API says of a repeated call. */
+export const REPEATS: Readonly<Record<PlacementOperation, RepeatPolicy>> = {
+  order: {
+    repeat: 'same_request',
+    source: 'open API, order profiles: a transactionId that was used before is the same request',
+  },
+  topup: {
+    repeat: 'undocumented',
+    source: 'open API, top up: a transactionId is required; nothing is said of one that was used before',
+  },
+  cancel: {
+    repeat: 'undocumented',
+    source: 'open API, cancel profile: nothing is said of an eSIM that is canceled twice',
+  },
+};
+
+const PATHS: Readonly<Record<PlacementOperation, string>> = {
+  order: 'esim/order',
+  topup: 'esim/topup',
+  cancel: 'esim/cancel',
+};
 
 export interface CallOptions {
   readonly purpose: UpstreamPurpose;
@@ -28,6 +68,7 @@ export class EsimAccessApi {
   constructor(
     private readonly client: UpstreamClient,
     private readonly credentials: EsimAccessCredentials,
+    private readonly guard: PlacementGuard,
     private readonly logger: Pick<Logger, 'error' | 'warn'>,
   ) {}
 
@@ -36,13 +77,40 @@ export class EsimAccessApi {
    * @throws EsimAccessRefusal for business errors; ProviderUnavailable when it is busy or does not take our calls.
    * @throws ProviderOutcomeUnknown when the answer does not say what happened.
    */
-  async call(operation: string, fields: object, options: CallOptions): Promise<AnswerObject> {
+  call(operation: QueryOperation, fields: object, options: CallOptions): Promise<AnswerObject> {
+    return this.exchange(operation, 'none', fields, options);
+  }
+
+  /**
+   * As `call`, for what buys, tops up or takes back.
+   * @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before
+   */
+  place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<AnswerObject> {
+    const { operation } = placement;
+    return this.guard.run(
+      { provider: ESIM_ACCESS, policy: REPEATS[operation], ...placement },
+      (permit) => this.exchange(PATHS[operation], permit, fields, options),
+      // Refused for certain: nothing was done.
+      (outcome) =>
+        'error' in outcome &&
+        outcome.error instanceof EsimAccessRefusal &&
+        failureOf(outcome.error.code) !== null,
+    );
+  }
+
+  private async exchange(
+    operation: string,
+    effect: 'none' | PlacementPermit,
+    fields: object,
+    options: CallOptions,
+  ): Promise<AnswerObject> {
     const body = JSON.stringify(fields);
     const answer = await this.client.request({
       method: 'POST',
       path: `/api/v1/open/${operation}`,
       headers: () => signedHeaders(this.credentials, body),
       body,
+      effect,
       ...options,
     });
     this.checkStatus(answer, operation);

@@ -21,6 +21,7 @@ import {
 import {
   CircuitBreaker,
   countAt,
+  type PlacementGuard,
   UpstreamClient,
   type UpstreamHealth,
   type UpstreamPace,
@@ -28,7 +29,7 @@ import {
 } from '../upstream/index.js';
 import { hintsOf } from './callback-hints.js';
 import { Cancellation } from './cancellation.js';
-import { ESIM_ACCESS, EsimAccessApi } from './esim-access-api.js';
+import { ESIM_ACCESS, EsimAccessApi, REPEATS } from './esim-access-api.js';
 import { EsimReader, READ_BATCH_SIZE } from './esim-reading.js';
 import { EsimSearch } from './esim-search.js';
 import { OrderPlacement } from './order-placement.js';
@@ -46,6 +47,7 @@ export interface EsimAccessSettings extends EsimAccessCredentials {
 
 export interface EsimAccessTools {
   readonly pace: UpstreamPace;
+  readonly guard: PlacementGuard;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly health?: UpstreamHealth | null;
   readonly breaker?: CircuitBreaker;
@@ -59,6 +61,7 @@ export class EsimAccessProvider implements Wholesaler {
   readonly name = ESIM_ACCESS;
   readonly timeoutMs: number;
   readonly readLagMs: number;
+  readonly repeats = REPEATS;
   readonly readBatchSize = READ_BATCH_SIZE;
   private readonly client: UpstreamClient;
   private readonly api: EsimAccessApi;
@@ -69,7 +72,7 @@ export class EsimAccessProvider implements Wholesaler {
   private readonly purchases: PurchaseListing;
   private readonly packages: PackageListing;
 
-  constructor(settings: EsimAccessSettings, { pace, logger, health, breaker }: EsimAccessTools) {
+  constructor(settings: EsimAccessSettings, { pace, guard, logger, health, breaker }: EsimAccessTools) {
     const { baseUrl, timeoutMs, readLagMs } = settings;
     this.timeoutMs = timeoutMs;
     this.readLagMs = readLagMs;
@@ -77,7 +80,7 @@ export class EsimAccessProvider implements Wholesaler {
       ...{ provider: ESIM_ACCESS, baseUrl, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES },
       ...{ pace, logger, health: health ?? null, breaker: breaker ?? new CircuitBreaker() },
     });
-    this.api = new EsimAccessApi(this.client, settings, logger);
+    this.api = new EsimAccessApi(this.client, settings, guard, logger);
     const search = new EsimSearch(this.api);
     this.orders = new OrderPlacement(this.api, search, logger);
     this.cancellation = new Cancellation(this.api, search);

@@ -47,7 +47,8 @@ export class OrderPlacement {
     const options: CallOptions = { purpose: 'order', signal };
     let orderNo: string;
     try {
-      orderNo = textAt(await this.api.call('esim/order', toOrderFields(order), options), 'orderNo');
+      const placement = { operation: 'order', key: order.reference, reference: order.reference } as const;
+      orderNo = textAt(await this.api.place(placement, toOrderFields(order), options), 'orderNo');
     } catch (error) {
       return rejectionOf(error);
     }

@@ -16,6 +16,7 @@ export interface QueriedPackage {
   readonly transactionId: string | null;
   readonly packageCode: string | null;
   readonly volume: number | null;
+  readonly createdAt: Date | null;
 }
 
 /** An eSIM as `esim/query` shows it, its fields checked. */
@@ -106,5 +107,6 @@ function toPackage(value: unknown): QueriedPackage {
     transactionId: textOrNullAt(bought, 'transactionId'),
     packageCode: textOrNullAt(bought, 'packageCode'),
     volume: countOrNullAt(bought, 'volume'),
+    createdAt: instantOrNullAt(bought, 'createTime'),
   };
 }

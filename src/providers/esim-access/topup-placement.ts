@@ -4,17 +4,24 @@ import {
   type ProviderTopupRequest,
   type ProviderTopupState,
 } from '../esim-provider.js';
-import { countOrNullAt, instantOrNullAt, textAt, UpstreamAnswerInvalid } from '../upstream/index.js';
+import {
+  type AnswerObject,
+  countOrNullAt,
+  instantOrNullAt,
+  textOrNullAt,
+  UpstreamAnswerInvalid,
+} from '../upstream/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
 import { statusOf } from './esim-status.js';
 import { rejectionOf, toWirePrice } from './order-placement.js';
 import type { QueriedEsim } from './queried-esim.js';
 import { CODES, EsimAccessRefusal } from './refusal.js';
+import { judgeTopup } from './topup-evidence.js';
 
 /**
  * Top-ups. That a repeated `esim/topup` is the same request is not documented, so one that may have left is looked
- * for first and sent again only when the eSIM certainly does not have it.
+ * for first, and sent again only when the eSIM certainly does not have it, and only once (`PlacementGuard`).
  */
 export class TopupPlacement {
   constructor(
@@ -38,13 +45,18 @@ export class TopupPlacement {
   ): Promise<ProviderTopupState | null> {
     const esim = await this.look(topup, { purpose, signal });
     if (esim === null) return null;
-    const { packages, totalVolume, expiresAt } = esim;
-    if (packages?.some((bought) => bought.transactionId === topup.reference))
-      return { state: 'completed', totalBytes: esim.unlimited ? null : totalVolume, expiresAt };
-    if (!isCertainlyWithout(topup, esim)) {
-      throw new ProviderOutcomeUnknown(new Error('the eSIM may have the top-up, unnamed'));
+    switch (judgeTopup(topup, esim, await topup.otherPurchases())) {
+      case 'present':
+        return {
+          state: 'completed',
+          totalBytes: esim.unlimited ? null : esim.totalVolume,
+          expiresAt: esim.expiresAt,
+        };
+      case 'absent':
+        return null;
+      case 'doubtful':
+        throw new ProviderOutcomeUnknown(new Error('the eSIM may have the top-up under another name'));
     }
-    return null;
   }
 
   private async post(topup: ProviderTopupRequest, options: CallOptions): Promise<ProviderTopupState> {
@@ -56,9 +68,9 @@ export class TopupPlacement {
       transactionId: reference,
     };
     try {
-      const answer = await this.api.call('esim/topup', { ...named, ...amount }, options);
-      // A success that does not name the top-up is not trusted with the partner's money: it is looked for.
-      if (textAt(answer, 'transactionId') !== reference) throw new UpstreamAnswerInvalid('transactionId');
+      const placement = { operation: 'topup', key: reference, reference } as const;
+      const answer = await this.api.place(placement, { ...named, ...amount }, options);
+      assertIsFor(topup, answer);
       return {
         state: 'completed',
         totalBytes: countOrNullAt(answer, 'totalVolume'),
@@ -98,16 +110,12 @@ export class TopupPlacement {
 }
 
 /**
- * Whether nothing on the eSIM can be this top-up: every package of it has a name that is not ours, or is another
- * product, and they make up the whole volume.
+ * A success for our eSIM is one, whatever transactionId it names: recorded answers name another one than was sent. One
+ * that names neither our eSIM nor our top-up is not trusted with the partner's money: it is looked for.
+ * @throws UpstreamAnswerInvalid
  */
-function isCertainlyWithout(topup: ProviderTopupRequest, esim: QueriedEsim): boolean {
-  const { packages, totalVolume, unlimited } = esim;
-  if (packages === null) return false;
-  const mayBeOurs = packages.some(
-    ({ transactionId, packageCode }) => transactionId === null && packageCode === topup.upstreamPackageId,
-  );
-  if (mayBeOurs) return false;
-  if (unlimited || totalVolume === null || packages.some(({ volume }) => volume === null)) return true;
-  return totalVolume <= packages.reduce((sum, { volume }) => sum + (volume ?? 0), 0);
+function assertIsFor({ esim, reference }: ProviderTopupRequest, answer: AnswerObject): void {
+  const iccid = textOrNullAt(answer, 'iccid')?.replace(/F$/i, '') ?? null;
+  if (iccid === null ? textOrNullAt(answer, 'transactionId') !== reference : iccid !== esim.iccid)
+    throw new UpstreamAnswerInvalid('iccid');
 }

@@ -14,6 +14,7 @@ import {
   ProviderOutcomeUnknown,
   type ProviderTopupRequest,
   type ProviderTopupState,
+  type RepeatPolicy,
 } from '../esim-provider.js';
 import { mintProfile } from './minted-profile.js';
 import { SandboxUpstreamRepository, type UpstreamOrder } from './sandbox-upstream.repository.js';
@@ -34,6 +35,8 @@ const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
   insufficient_balance: 'The wallet does not cover the price.',
 };
 
+const OWN: RepeatPolicy = { repeat: 'same_request', source: 'its own table: one row per reference' };
+
 /** The built-in upstream of Sandbox (D26): real states and faults, chosen by magic packages, and no charge. */
 @Injectable()
 export class SandboxProvider implements EsimProvider {
@@ -41,6 +44,7 @@ export class SandboxProvider implements EsimProvider {
   readonly timeoutMs = TIMEOUT_MS;
   /** What it committed it knows. */
   readonly readLagMs = 0;
+  readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
   constructor(private readonly upstream: SandboxUpstreamRepository) {}
 

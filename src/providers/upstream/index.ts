@@ -6,6 +6,13 @@ export {
   type UpstreamHealth,
 } from './provider-health.repository.js';
 export { PartlySilent, withinLook, type WithoutWord, withoutWord } from './partial-silence.js';
+export {
+  PlacementGuard,
+  type PlacementPermit,
+  type ProviderPlacement,
+  RepeatLimitReached,
+  type RepeatListener,
+} from './placement-guard.js';
 export { type SeenStanding, toStandings } from './seen-standings.js';
 export {
   type UpstreamAnswer,

@@ -5,6 +5,7 @@ import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
 import { failureCode, isBeforeSending } from './connection-failure.js';
 import { isTooLate, leavingBy, TooLateToLeave } from './departure.js';
+import type { PlacementPermit } from './placement-guard.js';
 import type { UpstreamHealth } from './provider-health.repository.js';
 import { readJsonBody, type ReadBody } from './upstream-answer.js';
 import type { UpstreamPace, UpstreamPurpose } from './upstream-pace.js';
@@ -33,6 +34,8 @@ export interface UpstreamRequest {
   readonly headers: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
   readonly body?: string;
   readonly purpose: UpstreamPurpose;
+  /** What buys, tops up or takes back leaves with the permit of the `PlacementGuard` only (D19). */
+  readonly effect: 'none' | PlacementPermit;
   readonly signal: AbortSignal;
 }
 

@@ -1,8 +1,16 @@
 import type { Logger } from 'pino';
-import { ProviderOutcomeUnknown, ProviderUnavailable, type UpstreamCost } from '../esim-provider.js';
+import {
+  type PlacementOperation,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+  type RepeatPolicy,
+  type UpstreamCost,
+} from '../esim-provider.js';
 import {
   type AnswerObject,
   asObject,
+  type PlacementGuard,
+  type PlacementPermit,
   type UpstreamAnswer,
   UpstreamAnswerInvalid,
   type UpstreamClient,
@@ -15,6 +23,7 @@ import { readRefusal, type ZenditRefusal } from './zendit-refusal.js';
 export interface ZenditApiOptions {
   readonly client: Pick<UpstreamClient, 'request'>;
   readonly apiKey: string;
+  readonly guard: PlacementGuard;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
 }
 
@@ -30,11 +39,33 @@ export type PostAnswer =
   | { readonly accepted: true; readonly progress: ZenditProgress }
   | { readonly accepted: false; readonly refusal: ZenditRefusal };
 
+const NOT_SAID = 'API reference, POST: nothing is said of a transactionId that was used before';
+
+/** What the documentation says of a repeated call. */
+export const REPEATS: Readonly<Record<PlacementOperation, RepeatPolicy>> = {
+  order: { repeat: 'undocumented', source: NOT_SAID },
+  topup: { repeat: 'undocumented', source: NOT_SAID },
+  cancel: {
+    repeat: 'undocumented',
+    source: 'API reference, POST refund: nothing is said of a second one of a purchase',
+  },
+};
+
+/** What one POST is for. */
+export interface ZenditPlacement {
+  readonly operation: PlacementOperation;
+  /** Of the purchase. */
+  readonly transactionId: string;
+  /** Of our order or top-up. */
+  readonly reference: string;
+}
+
 interface Call {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly purpose: UpstreamPurpose;
   readonly signal: AbortSignal;
+  readonly effect: 'none' | PlacementPermit;
   readonly body?: unknown;
 }
 
@@ -61,8 +92,18 @@ export class ZenditApi {
     return answer && readPurchase(answer, transactionId);
   }
 
-  postPurchase(body: PurchaseBody, purpose: UpstreamPurpose, signal: AbortSignal): Promise<PostAnswer> {
-    return this.post({ path: '/esim/purchases', purpose, signal, body });
+  /** @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before */
+  postPurchase(
+    body: PurchaseBody,
+    { operation, reference }: Pick<ZenditPlacement, 'operation' | 'reference'>,
+    signal: AbortSignal,
+  ): Promise<PostAnswer> {
+    const { transactionId } = body;
+    const purpose = operation === 'topup' ? 'topup' : 'order';
+    return this.post(
+      { operation, transactionId, reference },
+      { path: '/esim/purchases', purpose, signal, body },
+    );
   }
 
   /** Where the refund of a purchase stands; null when there is none. */
@@ -75,8 +116,12 @@ export class ZenditApi {
     return answer && readProgress(answer);
   }
 
-  postRefund(transactionId: string, signal: AbortSignal): Promise<PostAnswer> {
-    return this.post({ path: `${purchasePath(transactionId)}/refund`, purpose: 'order', signal, body: {} });
+  /** @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before */
+  postRefund(transactionId: string, reference: string, signal: AbortSignal): Promise<PostAnswer> {
+    return this.post(
+      { operation: 'cancel', transactionId, reference },
+      { path: `${purchasePath(transactionId)}/refund`, purpose: 'order', signal, body: {} },
+    );
   }
 
   /** The plans of an ICCID; null when Zendit does not know it. */
@@ -105,15 +150,28 @@ export class ZenditApi {
     purpose: UpstreamPurpose,
     signal: AbortSignal,
   ): Promise<AnswerObject | null> {
-    const answer = await this.call({ method: 'GET', path, purpose, signal });
+    const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none' });
     if (answer.status < 300) return asObject(answer.json);
     // An answer of something in between is no word of the wholesaler: only its own 404 lets a purchase be placed.
     if (answer.status === 404 && hasErrorCode(answer.json)) return null;
     throw new ProviderUnavailable(BROKEN_RETRY_MS, new Error(`status ${answer.status}`));
   }
 
-  private async post(call: Omit<Call, 'method'>): Promise<PostAnswer> {
-    const answer = await this.call({ ...call, method: 'POST' });
+  private post(
+    { operation, transactionId: key, reference }: ZenditPlacement,
+    call: Omit<Call, 'method' | 'effect'>,
+  ): Promise<PostAnswer> {
+    return this.options.guard.run(
+      { provider: 'zendit', operation, key, reference, policy: REPEATS[operation] },
+      (effect) => this.send({ ...call, effect, method: 'POST' }),
+      // A refusal that may be about an id that was used before says nothing of the first placement.
+      (outcome) =>
+        'value' in outcome && !outcome.value.accepted && outcome.value.refusal.about !== 'transaction',
+    );
+  }
+
+  private async send(call: Call): Promise<PostAnswer> {
+    const answer = await this.call(call);
     if (answer.status < 300) return { accepted: true, progress: readProgress(asObject(answer.json)) };
     if (hasErrorCode(answer.json) && REFUSED.includes(answer.status))
       return { accepted: false, refusal: readRefusal(answer.status, answer.json) };
@@ -121,12 +179,13 @@ export class ZenditApi {
   }
 
   /** @throws ProviderUnavailable for a key or an address that is not let in, and for a limit. */
-  private async call({ method, path, purpose, signal, body }: Call): Promise<UpstreamAnswer> {
+  private async call({ method, path, purpose, signal, effect, body }: Call): Promise<UpstreamAnswer> {
     const answer = await this.options.client.request({
       method,
       path,
       purpose,
       signal,
+      effect,
       headers: {
         authorization: `Bearer ${this.options.apiKey}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -23,16 +23,21 @@ export class ZenditCancelling {
   /** @throws ProviderOutcomeUnknown when a refund is still on its way: ask again, ProviderUnavailable */
   async cancel(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     const ids = request.esims.map(({ providerEsimId }) => providerEsimId);
-    const ends = await eachValue(ids, CALLS_AT_ONCE, (id) => this.refund(id, signal));
+    const ends = await eachValue(ids, CALLS_AT_ONCE, (id) => this.refund(id, request.reference, signal));
     const canceledEsimIds = ids.filter((_, i) => ends[i] === 'done');
     if (canceledEsimIds.length === ids.length) return { state: 'canceled' };
     if (canceledEsimIds.length === 0) return { state: 'refused', failure: REFUSED };
     return { state: 'partly_canceled', canceledEsimIds, failure: REFUSED };
   }
 
-  private async refund(transactionId: string, signal: AbortSignal): Promise<ZenditProgress> {
+  private async refund(
+    transactionId: string,
+    reference: string,
+    signal: AbortSignal,
+  ): Promise<ZenditProgress> {
     let progress =
-      (await this.api.findRefund(transactionId, signal)) ?? (await this.post(transactionId, signal));
+      (await this.api.findRefund(transactionId, signal)) ??
+      (await this.post(transactionId, reference, signal));
     for (let looks = 0; progress === 'running' && looks < LOOKS; looks++) {
       if (looks > 0) await pause(signal);
       progress = (await this.api.findRefund(transactionId, signal)) ?? progress;
@@ -41,8 +46,8 @@ export class ZenditCancelling {
     return progress;
   }
 
-  private async post(transactionId: string, signal: AbortSignal): Promise<ZenditProgress> {
-    const answer = await this.api.postRefund(transactionId, signal);
+  private async post(transactionId: string, reference: string, signal: AbortSignal): Promise<ZenditProgress> {
+    const answer = await this.api.postRefund(transactionId, reference, signal);
     if (answer.accepted) return answer.progress;
     // A refund that exists is refused like one that is not allowed.
     return (await this.api.findRefund(transactionId, signal)) ?? 'failed';

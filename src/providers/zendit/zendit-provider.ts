@@ -17,8 +17,13 @@ import type {
   UpstreamPurchase,
   Wholesaler,
 } from '../esim-provider.js';
-import { UpstreamAnswerInvalid, type UpstreamClient, withinLook } from '../upstream/index.js';
-import { ZenditApi } from './zendit-api.js';
+import {
+  type PlacementGuard,
+  UpstreamAnswerInvalid,
+  type UpstreamClient,
+  withinLook,
+} from '../upstream/index.js';
+import { REPEATS, ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
 import { hintsOf, purchaseIdOf } from './zendit-hints.js';
@@ -31,6 +36,7 @@ import { findStandings } from './zendit-standings.js';
 export interface ZenditOptions {
   readonly client: Pick<UpstreamClient, 'request'>;
   readonly apiKey: string;
+  readonly guard: PlacementGuard;
   readonly timeoutMs: number;
   readonly readLagMs: number;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
@@ -46,6 +52,7 @@ export class ZenditProvider implements Wholesaler {
   readonly name = 'zendit';
   readonly timeoutMs: number;
   readonly readLagMs: number;
+  readonly repeats = REPEATS;
   /**
    * One call per eSIM, so a batch is one second of the 8 requests/s. 100,000 eSIMs take 100,000 / 8 = 12,500 s or
    * 3 h 28 min when nothing else is asked, and 7 h beside other calls for half of the slots: who polls has to choose
@@ -169,6 +176,7 @@ function orderBatch(request: ProviderOrderRequest): PurchaseBatch {
     transactionIds: Array.from({ length: request.quantity }, (_, i) =>
       purchaseIdOf(request.reference, i + 1),
     ),
+    reference: request.reference,
     offerId: request.upstreamPackageId,
     iccid: null,
     purpose: 'order',
@@ -179,6 +187,7 @@ function orderBatch(request: ProviderOrderRequest): PurchaseBatch {
 function topupBatch(request: ProviderTopupRequest): PurchaseBatch {
   return {
     transactionIds: [request.reference],
+    reference: request.reference,
     offerId: request.upstreamPackageId,
     iccid: request.esim.iccid,
     purpose: 'topup',

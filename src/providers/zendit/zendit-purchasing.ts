@@ -23,6 +23,8 @@ export type PurchaseState =
 /** Purchases that belong together: same offer, same purpose. */
 export interface PurchaseBatch {
   readonly transactionIds: readonly string[];
+  /** Of our order or top-up. */
+  readonly reference: string;
   readonly offerId: string;
   /** The eSIM that gets the plan; null for a new eSIM. */
   readonly iccid: string | null;
@@ -96,9 +98,10 @@ export class ZenditPurchasing {
     placement: Placement,
     signal: AbortSignal,
   ): Promise<PurchaseState> {
-    const { offerId, iccid, purpose } = batch;
+    const { offerId, iccid, purpose, reference } = batch;
+    const operation = iccid === null ? 'order' : 'topup';
     const body: PurchaseBody = { transactionId, offerId, ...(iccid === null ? {} : { iccid }) };
-    const answer = await this.api.postPurchase(body, purpose, signal);
+    const answer = await this.api.postPurchase(body, { operation, reference }, signal);
     // Whatever status it is answered with, the purchase itself is looked at before anything ends.
     if (answer.accepted) return RUNNING;
     if (answer.refusal.status !== 404) {

@@ -2,7 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql, toSafeIntegerOrNull } from '../../infra/database/index.js';
-import type { ProviderOrderRequest, ProviderTopupRequest } from '../../providers/index.js';
+import {
+  EsimPurchasesRepository,
+  type ProviderOrderRequest,
+  type ProviderTopupRequest,
+} from '../../providers/index.js';
 
 /** An eSIM of an order that has ended, as we have it. */
 export interface BookedEsim {
@@ -80,7 +84,10 @@ export interface UpstreamWindow {
 /** Which orders and top-ups an upstream is asked about, and what we have of each. Only reads. */
 @Injectable()
 export class UpstreamSubjectsRepository {
-  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly purchases: EsimPurchasesRepository,
+  ) {}
 
   /** The upstreams that live orders and top-ups were given to which changed at or after `since`. */
   async listProviders(since: Date): Promise<readonly string[]> {
@@ -140,7 +147,25 @@ export class UpstreamSubjectsRepository {
        FROM topups p JOIN esims e ON e.id = p.esim_id WHERE p.id = $1 AND p.status IN ('completed', 'failed')`,
       [id],
     );
-    return rows[0] ? toTopup(rows[0]) : null;
+    return rows[0] ? this.toTopup(rows[0]) : null;
+  }
+
+  private toTopup(row: TopupRow): BookedTopup {
+    return {
+      id: row.id,
+      partnerId: row.partner_id,
+      esimId: row.esim_id,
+      status: row.status,
+      request: {
+        reference: row.provider_reference,
+        esim: { providerEsimId: row.provider_esim_id, iccid: row.iccid, issuedAt: row.esim_created_at },
+        packageId: row.package_id,
+        upstreamPackageId: row.upstream_package_id,
+        unitCost: costOf(row),
+        acceptedAt: row.created_at,
+        otherPurchases: () => this.purchases.getBesides(row.provider_reference),
+      },
+    };
   }
 }
 
@@ -157,23 +182,6 @@ function toOrder(row: OrderRow): BookedOrder {
       packageId: row.package_id,
       upstreamPackageId: row.upstream_package_id,
       quantity: row.quantity,
-      unitCost: costOf(row),
-      acceptedAt: row.created_at,
-    },
-  };
-}
-
-function toTopup(row: TopupRow): BookedTopup {
-  return {
-    id: row.id,
-    partnerId: row.partner_id,
-    esimId: row.esim_id,
-    status: row.status,
-    request: {
-      reference: row.provider_reference,
-      esim: { providerEsimId: row.provider_esim_id, iccid: row.iccid, issuedAt: row.esim_created_at },
-      packageId: row.package_id,
-      upstreamPackageId: row.upstream_package_id,
       unitCost: costOf(row),
       acceptedAt: row.created_at,
     },

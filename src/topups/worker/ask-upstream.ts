@@ -3,6 +3,7 @@ import type { EsimEntity } from '../../esims/index.js';
 import {
   callProvider,
   type EsimProvider,
+  EsimPurchasesRepository,
   type Placement,
   ProviderRegistry,
   type ProviderTopupRequest,
@@ -23,6 +24,7 @@ export class AskUpstream {
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly queue: TopupQueueRepository,
+    private readonly purchases: EsimPurchasesRepository,
   ) {}
 
   /**
@@ -31,7 +33,7 @@ export class AskUpstream {
    */
   async execute(lease: TopupLease, topup: TopupEntity, esim: EsimEntity): Promise<ProviderTopupState | null> {
     const provider = this.providers.getByName(topup.provider);
-    const request = toProviderRequest(topup, esim);
+    const request = toProviderRequest(topup, esim, this.purchases);
     if (topup.upstreamPlacedAt === null) return this.place(lease, topup, provider, request, 'first');
     const found = await callProvider(provider, (signal) => provider.findTopup(request, signal));
     if (found) return found;

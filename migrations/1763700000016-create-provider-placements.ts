@@ -1,0 +1,30 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * Placements at providers that do not document a repeated one as the same request (D19): at most one repeat each,
+ * which no code can exceed.
+ */
+export class CreateProviderPlacements1763700000016 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      CREATE TABLE provider_placements (
+        provider text NOT NULL,
+        operation text NOT NULL CHECK (operation IN ('order', 'topup', 'cancel')),
+        -- what the provider would do twice: a purchase, a top-up or the return of one eSIM, by the provider's name of it
+        placement_key text NOT NULL,
+        -- of the order or top-up that it belongs to
+        provider_reference text NOT NULL,
+        -- those that may have taken effect
+        placements int NOT NULL CONSTRAINT provider_placements_one_repeat CHECK (placements BETWEEN 0 AND 2),
+        first_placed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        last_placed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        PRIMARY KEY (provider, operation, placement_key)
+      );
+      CREATE INDEX provider_placements_repeated ON provider_placements (provider_reference) WHERE placements > 1;
+    `);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`DROP TABLE provider_placements;`);
+  }
+}
