@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { RepeatLimitReached } from '../../src/providers/upstream/index.js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   callProvider,
@@ -122,6 +123,18 @@ function describeCancellation(get: () => WholesalerWorld): void {
     expect(await cancel()).toEqual({ state: 'canceled' });
     expect(await get().sim.canceledOf(order.reference)).toBe(2);
   });
+
+  it('repeats an order that is lost on its way once, unless the provider says that it is the same request', async () => {
+    const { provider, sim } = get();
+    const order = newOrder(get());
+    await sim.dropAnswersBeforeCommit(3);
+    await expect(place(provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(place(provider, order, 'again')).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    const third =
+      provider.repeats.order.repeat === 'undocumented' ? RepeatLimitReached : ProviderOutcomeUnknown;
+    await expect(place(provider, order, 'again')).rejects.toBeInstanceOf(third);
+    await sim.dropAnswersBeforeCommit(0);
+  });
 }
 
 function describeTopups(get: () => WholesalerWorld): void {
@@ -153,6 +166,18 @@ function describeTopups(get: () => WholesalerWorld): void {
     expect(await findTopup(get().provider, topup)).toBeNull();
     expect((await recoverTopup(get().provider, topup)).state).toBe('completed');
     expect(await get().sim.topupsOf(topup.reference)).toBe(1);
+  });
+
+  it('is lost on its way for ever: repeated once, unless the provider says that it is the same request', async () => {
+    const { provider, sim } = get();
+    const topup = newTopup(get(), await newEsim());
+    await sim.dropAnswersBeforeCommit(3);
+    await expect(placeTopup(provider, topup)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(placeTopup(provider, topup, 'again')).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    const third =
+      provider.repeats.topup.repeat === 'undocumented' ? RepeatLimitReached : ProviderOutcomeUnknown;
+    await expect(placeTopup(provider, topup, 'again')).rejects.toBeInstanceOf(third);
+    await sim.dropAnswersBeforeCommit(0);
   });
 
   it('does not know a top-up that was never placed', async () => {

@@ -54,15 +54,15 @@ describe('eSIM Access: a success that is not the contract’s', () => {
       callProvider(world.provider, (signal) => world.provider.cancelOrder(request, signal));
     // The first call looks; the cancellation is the second.
     const { provider } = world;
-    const api = (provider as unknown as { api: { call: (...args: unknown[]) => Promise<unknown> } }).api;
-    const call = api.call.bind(api);
-    api.call = (...args) => {
+    const api = (provider as unknown as { api: { exchange: (...args: unknown[]) => Promise<unknown> } }).api;
+    const exchange = api.exchange.bind(api);
+    api.exchange = (...args) => {
       if (args[0] === 'esim/cancel') claimSuccess();
-      return call(...args);
+      return exchange(...args);
     };
     await expect(cancel()).rejects.toThrow(ProviderOutcomeUnknown);
     expect(await world.sim.canceledOf(order.reference)).toBe(0);
-    api.call = call;
+    api.exchange = exchange;
     expect(await cancel()).toEqual({ state: 'canceled' });
     expect(await world.sim.canceledOf(order.reference)).toBe(1);
   });

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DataSource } from 'typeorm';
+import { Transactions } from '../../src/infra/database/index.js';
+import { PlacementGuard, ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
+import { RepeatLimitReached } from '../../src/providers/upstream/index.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { openTestDataSource } from './esim-access-world.js';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await openTestDataSource(database.url);
+});
+
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+/** A guard as another process has it, and what support was told. */
+function newGuard(tell?: () => Promise<void>) {
+  const told: string[] = [];
+  const guard = new PlacementGuard(new Transactions(dataSource), dataSource.manager);
+  guard.onRepeat('topup', async (_tx, { key }) => {
+    await tell?.();
+    told.push(key);
+  });
+  return { guard, told };
+}
+
+function newPlacement(repeat: 'same_request' | 'undocumented' = 'undocumented') {
+  const key = randomUUID();
+  const policy = { repeat, source: 'the test' };
+  return { provider: 'any', operation: 'topup', key, reference: key, policy } as const;
+}
+
+const lost = () => Promise.reject(new ProviderOutcomeUnknown());
+
+describe('a placement that is not documented as repeatable', () => {
+  it('leaves twice at most, when fifty try at once from two processes, and support is told once', async () => {
+    const [one, other] = [newGuard(), newGuard()];
+    const placement = newPlacement();
+    let sent = 0;
+    const send = () => {
+      sent++;
+      return lost();
+    };
+    const ends = await Promise.allSettled(
+      Array.from({ length: 50 }, (_, i) => (i % 2 ? one : other).guard.run(placement, send)),
+    );
+    expect(sent).toBe(2);
+    const refused = ends.filter(
+      (end) => end.status === 'rejected' && end.reason instanceof RepeatLimitReached,
+    );
+    expect(refused).toHaveLength(48);
+    expect([...one.told, ...other.told]).toEqual([placement.key]);
+  });
+
+  it('does not leave again while support cannot be told', async () => {
+    const { guard } = newGuard(() => Promise.reject(new Error('no alert could be written')));
+    const placement = newPlacement();
+    await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(guard.run(placement, () => Promise.resolve('sent'))).rejects.toThrow('no alert');
+    // The transaction of the count is gone with the alert: it may be tried again.
+    expect(await newGuard().guard.run(placement, () => Promise.resolve('sent'))).toBe('sent');
+  });
+
+  it('does not leave again where nobody is there to be told', async () => {
+    const guard = new PlacementGuard(new Transactions(dataSource), dataSource.manager);
+    const placement = newPlacement();
+    await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(guard.run(placement, lost)).rejects.toBeInstanceOf(RepeatLimitReached);
+  });
+
+  it('is not counted when it certainly had no effect', async () => {
+    const { guard, told } = newGuard();
+    const placement = newPlacement();
+    const busy = () => Promise.reject(new ProviderUnavailable(1));
+    for (let i = 0; i < 5; i++) await expect(guard.run(placement, busy)).rejects.toThrow(ProviderUnavailable);
+    for (let i = 0; i < 5; i++)
+      await guard.run(
+        placement,
+        () => Promise.resolve('refused'),
+        (outcome) => 'value' in outcome,
+      );
+    expect(told).toEqual([]);
+  });
+
+  it('cannot be counted a third time by any statement', async () => {
+    const placement = newPlacement();
+    const insert = (placements: number) =>
+      database.pool.query(
+        `INSERT INTO provider_placements (provider, operation, placement_key, provider_reference, placements)
+         VALUES ('any', 'topup', $1, $1, $2)`,
+        [placement.key, placements],
+      );
+    await expect(insert(3)).rejects.toThrow('provider_placements_one_repeat');
+    await insert(2);
+    await expect(
+      database.pool.query(
+        `UPDATE provider_placements SET placements = placements + 1 WHERE placement_key = $1`,
+        [placement.key],
+      ),
+    ).rejects.toThrow('provider_placements_one_repeat');
+  });
+});
+
+describe('a placement that the provider documents as the same request', () => {
+  it('leaves as often as it is tried', async () => {
+    const { guard, told } = newGuard();
+    const placement = newPlacement('same_request');
+    for (let i = 0; i < 4; i++)
+      await expect(guard.run(placement, lost)).rejects.toThrow(ProviderOutcomeUnknown);
+    expect(told).toEqual([]);
+  });
+});
