@@ -31,7 +31,7 @@ export interface EsimAccessSimulator {
 const OPEN_API = '/api/v1/open/';
 export const SIMULATOR_CREDENTIALS: Credentials = { accessCode: 'sim-access', secretKey: 'sim-signing' };
 
-/** Starts the simulator of eSIM Access (anchors/esim.md, 3.1) in this process. */
+/** Starts the simulator of eSIM Access (docs/providers.md) in this process. */
 export async function startEsimAccessSimulator(options: SimulatorOptions = {}): Promise<EsimAccessSimulator> {
   const simulator = new Simulator(options);
   await simulator.listen(options.port ?? 0, options.host ?? '127.0.0.1');

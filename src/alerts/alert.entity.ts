@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 
-/** What the portal team and support are told about without asking (api.md, `GET /alerts`). */
+/** What the portal team and support are told about without asking (`GET /alerts`). */
 export const ALERT_TYPES = [
   'endpoint.blocked',
   'endpoint.disabled',

@@ -72,7 +72,7 @@ export class AlertsRepository {
     return rows.length > 0;
   }
 
-  /** Oldest first (api.md). */
+  /** Oldest first, so that a reader can go on from the last one it saw. */
   async list(filters: AlertFilters, options: ListOptions): Promise<Page<AlertEntity>> {
     const query = this.manager.createQueryBuilder(AlertEntity, 't');
     for (const name of Object.keys(CONDITIONS) as (keyof AlertFilters)[]) {

@@ -8,7 +8,7 @@ import { AdminPrincipal } from './principal.js';
 
 const ACTOR_FORM = /^[\x20-\x7e]{1,128}$/;
 
-/** The edge of the admin port: a token of `ADMIN_TOKENS`, compared as digests in constant time (api.md). */
+/** The edge of the admin port: a token of `ADMIN_TOKENS`, compared as digests in constant time (D3). */
 @Injectable()
 export class AdminGate implements EdgeGate {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'adminTokens'>) {}

@@ -27,7 +27,7 @@ export class AdminTokenGuard implements CanActivate {
   }
 }
 
-/** Sandbox keys only; refused before any lookup or claim (api.md, D26). Stands behind `BearerKeyGuard`. */
+/** Sandbox keys only; refused before any lookup or claim (D26). Stands behind `BearerKeyGuard`. */
 @Injectable()
 export class SandboxOnlyGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

@@ -1,7 +1,7 @@
 import type { Money } from '../common/money.js';
 import type { PackageEntity } from './package.entity.js';
 
-/** What one partner pays for live packages (issue 4, part 2). Without one, the prices of the catalogue hold. */
+/** What one partner pays for live packages, when it has terms of its own (D27). Without one, the prices of the catalogue hold. */
 export interface PriceList {
   /** Hundredths of a percent on top of the cost; null: the catalogue's own price. */
   readonly marginBps: number | null;

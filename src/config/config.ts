@@ -29,7 +29,7 @@ export interface AppConfig {
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly callLogRetentionDays: number;
-  /** From one comparison of all books to the next (issue 4, part 7). */
+  /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
 }

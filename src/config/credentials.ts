@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EnvReader } from './env-reader.js';
 
-/** One admin token of `ADMIN_TOKENS`; only its digest is kept (api.md, Internal admin API). */
+/** One admin token of `ADMIN_TOKENS`; only its digest is kept (D3). */
 export interface AdminToken {
   readonly name: string;
   readonly sha256: Buffer;

@@ -10,7 +10,7 @@ import type { EsimReader } from './read-esims.js';
 /** What a device is said to have used: exactly one of the two. */
 export type SimulatedUse = { readonly bytes: number } | { readonly percent: number };
 
-/** Plays the device of a sandbox eSIM (api.md, /v1/sandbox): the same reducer and events as real reports. */
+/** Plays the device of a sandbox eSIM (D26): the same reducer and events as real reports. */
 @Injectable()
 export class SimulateEsim {
   constructor(

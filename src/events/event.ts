@@ -25,7 +25,7 @@ interface TopupIdentity extends EsimIdentity {
   readonly reference: string | null;
 }
 
-/** `data` of every event type, as it is sent (api.md, Event `data`). */
+/** `data` of every event type, as it is sent (spec section 6, D28). */
 export interface EventData {
   'order.issued': {
     readonly order_id: string;

@@ -12,7 +12,7 @@ export interface ProviderProfile {
   readonly apn: string | null;
 }
 
-/** Why an upstream did not give what was asked (api.md, `code` in `failure`). */
+/** Why an upstream did not give what was asked (D22, `code` in `failure`). */
 export const FAILURE_CODES = [
   'insufficient_balance',
   'package_unavailable',
@@ -277,7 +277,7 @@ export type UpstreamHint =
   | { readonly about: 'esim'; readonly providerEsimId: string }
   | { readonly about: 'health_check' };
 
-/** A live upstream: provisions, lists what it sells, and can be asked about eSIMs (issue 4, part 1). */
+/** A live upstream: provisions, lists what it sells, and can be asked about eSIMs (docs/providers.md). */
 export interface Wholesaler extends EsimProvider {
   /** eSIMs that one `readEsims` takes. */
   readonly readBatchSize: number;

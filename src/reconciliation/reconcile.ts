@@ -25,8 +25,8 @@ export interface ReconciliationReport {
 }
 
 /**
- * Compares all books with each other: wallets, ledger, orders, eSIMs, top-ups, events and the upstreams (issue 4,
- * part 7). Only reads, and may run while the service works.
+ * Compares all books with each other: wallets, ledger, orders, eSIMs, top-ups, events and the upstreams (D27).
+ * Only reads, and may run while the service works.
  */
 @Injectable()
 export class Reconcile {

@@ -16,7 +16,7 @@ export interface PostingCommand {
   readonly note: string | null;
 }
 
-/** The portal team's side of a wallet: money in, corrections, and when to warn (api.md, wallet). */
+/** The portal team's side of a wallet: money in, corrections, and when to warn (D27). */
 @Injectable()
 export class ManageWallet {
   constructor(

@@ -31,7 +31,7 @@ export interface ReplayPreview extends ReplaySelection {
   readonly total: number;
 }
 
-/** Starts, shows and cancels replays (D33; api.md). The worker makes their deliveries, at its pace. */
+/** Starts, shows and cancels replays (D33). The worker makes their deliveries, at its pace. */
 @Injectable()
 export class ReplayEvents {
   constructor(

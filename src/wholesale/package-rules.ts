@@ -5,8 +5,8 @@ import type { LivePackageRule } from '../config/index.js';
 export type RuledPackage = Pick<CatalogPackage, 'id' | 'kind' | 'coverage'>;
 
 /**
- * Whether `provider` may sell this package of its list by the operator's rules (`LIVE_PACKAGE_PROVIDERS`, issue 4,
- * part 1). The first rule that matches decides; what none matches is sold by whoever lists it. Top-ups follow no rule:
+ * Whether `provider` may sell this package of its list by the operator's rules (`LIVE_PACKAGE_PROVIDERS`).
+ * The first rule that matches decides; what none matches is sold by whoever lists it. Top-ups follow no rule:
  * only the wholesaler that issued an eSIM can top it up, and eSIMs already sold must stay usable.
  */
 export function isSoldBy(rules: readonly LivePackageRule[], provider: string, item: RuledPackage): boolean {

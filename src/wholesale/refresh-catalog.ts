@@ -5,7 +5,7 @@ import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 /** A wholesaler whose bills always differ from its list gives no rest by itself. */
 export const DEAR_SALE_REST_MS = 600_000;
 
-/** Has the live catalogue read again when an upstream's refusal shows that it is out of date (esim.md, 3.1). */
+/** Has the live catalogue read again when an upstream's refusal shows that it is out of date (docs/providers.md). */
 @Injectable()
 export class RefreshCatalog {
   constructor(private readonly syncs: CatalogSyncsRepository) {}

@@ -14,7 +14,7 @@ export interface DearSale {
   readonly createdAt: Date;
 }
 
-/** For an upstream that charged more than it listed: the money is ours, so a person hears of it (issue 4, part 2). */
+/** For an upstream that charged more than it listed: the money is ours, so a person hears of it (D27). */
 @Injectable()
 export class ReportDearSale {
   constructor(

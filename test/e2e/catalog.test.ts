@@ -173,7 +173,7 @@ const MAGIC = [
   'pkg_test_topup_fail',
 ];
 
-/** api.md, Fields, package. */
+/** Every field of a package, as docs/openapi has it. */
 const PACKAGE_FIELDS = [
   ...[
     'activation_policy',

@@ -34,7 +34,7 @@ export class EsimDevice {
     return (await this.api.get(`/v1/esims/${id}/usage`)).body.data as Json;
   }
 
-  /** What every event about the eSIM begins with (api.md, Event data). */
+  /** What every event about the eSIM begins with (D28). */
   async identity(id: string): Promise<Json> {
     const { order_id, iccid } = await this.read(id);
     return { esim_id: id, order_id, iccid };

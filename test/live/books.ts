@@ -91,7 +91,7 @@ async function expectStatement(buyer: Buyer): Promise<void> {
   expect(await money(buyer)).toEqual([balance, 0, balance]);
 }
 
-/** One event for each end of an order or top-up, with exactly the fields of api.md, in the feed and as a webhook. */
+/** One event for each end of an order or top-up, with exactly the documented fields (D28), in the feed and as a webhook. */
 async function expectEvents({ receiver }: LiveShop, buyer: Buyer): Promise<void> {
   const orders = await readAll(buyer, '/v1/orders');
   const topups = await readAll(buyer, '/v1/topups');

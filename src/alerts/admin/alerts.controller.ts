@@ -8,7 +8,7 @@ import { AlertsRepository } from '../alerts.repository.js';
 import { AlertResponse, toAlertResponse } from './alert.response.js';
 import { AlertsQueryDto, toAlertFilters } from './alerts-query.dto.js';
 
-/** What happened that somebody should look at (api.md). */
+/** What happened that somebody should look at (docs/openapi). */
 @ApiTags('Alerts')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/alerts')

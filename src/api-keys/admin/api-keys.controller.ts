@@ -43,7 +43,7 @@ import {
   toIssuedApiKeyResponse,
 } from './api-key.response.js';
 
-/** The portal team's administration of a partner's keys (api.md, D12, D15). */
+/** The portal team's administration of a partner's keys (D12, D15). */
 @ApiTags('API keys')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/api-keys')

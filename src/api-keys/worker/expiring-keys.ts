@@ -17,7 +17,7 @@ const KEYS_PER_SWEEP = 500;
 /** A week ahead, so nobody waits for the minute; never more often than the sweeps of due work. */
 const SWEEPS_BETWEEN = 30;
 
-/** Raises `key.expiring` once for each key a week before it stops working (api.md, `GET /alerts`). */
+/** Raises `key.expiring` once for each key a week before it stops working (D15, `GET /alerts`). */
 @Injectable()
 export class ExpiringKeys implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly sweeper: Sweeper;

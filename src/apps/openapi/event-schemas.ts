@@ -24,7 +24,7 @@ const TOPUP = {
   reference: REFERENCE,
 };
 
-/** `data` of every event; the compiler sees to it that no field is missing (api.md, Event `data`). */
+/** `data` of every event; the compiler sees to it that no field is missing (D28). */
 const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], SchemaObject | ReferenceObject> } =
   {
     'order.issued': {

@@ -8,7 +8,7 @@ import { AuditRepository } from '../audit.repository.js';
 import { AuditEntryResponse, toAuditEntryResponse } from './audit-entry.response.js';
 import { AuditLogQueryDto, toAuditFilters } from './audit-log-query.dto.js';
 
-/** Who changed what, and when (api.md). */
+/** Who changed what, and when (docs/openapi). */
 @ApiTags('Audit log')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/audit-log')

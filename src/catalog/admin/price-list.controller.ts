@@ -8,7 +8,7 @@ import { Answers } from '../../infra/http/openapi/index.js';
 import { SetPriceList } from '../set-price-list.js';
 import { PriceListDto, PriceListResponse, toPriceListResponse, toPriceListTerms } from './price-list.dto.js';
 
-/** What a partner pays for live packages (api.md). */
+/** What a partner pays for live packages (D27). */
 @ApiTags('Catalog')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/price-list')

@@ -8,7 +8,7 @@ interface ErrorEntry {
 const final = (status: number, title: string): ErrorEntry => ({ status, title, retryable: false });
 const transient = (status: number, title: string): ErrorEntry => ({ status, title, retryable: true });
 
-/** The closed list of error codes of the partner and admin API (spec section 7, D6, api.md). */
+/** The closed list of error codes of the partner and admin API (spec section 7, D6). */
 export const ERROR_CATALOGUE = {
   bad_request: final(400, 'The request is malformed.'),
   validation_failed: final(400, 'A field is invalid.'),

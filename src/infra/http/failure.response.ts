@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 
-/** Why something that was accepted did not come about (api.md, `failure`). */
+/** Why something that was accepted did not come about (D22). */
 export class FailureResponse {
   @ApiProperty({ type: String, example: 'package_unavailable' })
   code!: string;

@@ -51,7 +51,7 @@ export function ShortText(max: number): PropertyDecorator {
   );
 }
 
-/** A partner's own id of an order or top-up: 1 to 64 printable ASCII characters (api.md). */
+/** A partner's own id of an order or top-up: 1 to 64 printable ASCII characters (D10). */
 export function Reference(): PropertyDecorator {
   return compose(
     IsString({ message: 'must be text' }),
@@ -63,7 +63,7 @@ const METADATA_MAX_PAIRS = 20;
 const METADATA_MAX_KEY = 40;
 const METADATA_MAX_VALUE = 500;
 
-/** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters (api.md). */
+/** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters (D10). */
 export function Metadata(): PropertyDecorator {
   return ValidateBy({
     name: 'metadata',
@@ -90,7 +90,7 @@ function isMetadata(value: unknown): boolean {
   );
 }
 
-/** The field may be absent or null (api.md: fields marked `?`). */
+/** The field may be absent or null. */
 export const Optional = IsOptional;
 
 /** Applies several property decorators as one. */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 const SETTLE_LIMIT_MS = 1_000;
 const GATHER_MS = 20;
 
-/** A wake-up's data: which lanes to look at. Ids only, never rows (architecture.md). */
+/** A wake-up's data: which lanes to look at. Ids only, never rows (B3). */
 export interface WakeUpJob {
   readonly lanes: readonly string[];
 }

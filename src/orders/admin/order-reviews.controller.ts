@@ -31,7 +31,7 @@ import { ReconcileOrderDto } from './order-review.dto.js';
 import { OrderReviewResponse, toOrderReviewResponse } from './order-review.response.js';
 import { OrderUpstreamResponse, toOrderUpstreamResponse } from './order-upstream.response.js';
 
-/** What could not be settled by itself, and support's word on it (api.md, D22). */
+/** What could not be settled by itself, and support's word on it (D22). */
 @ApiTags('Support')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/orders')

@@ -39,7 +39,7 @@ import {
 } from './partner-requests.dto.js';
 import { PartnerResponse, toPartnerResponse } from './partner.response.js';
 
-/** The portal team's administration of partners (api.md, Internal admin API). */
+/** The portal team's administration of partners (D3). */
 @ApiTags('Partners')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners')

@@ -56,7 +56,7 @@ export interface EsimAccessTools {
 /** The whole list of packages with their networks is a few megabytes. */
 const MAX_ANSWER_BYTES = 16_777_216;
 
-/** eSIM Access (RedteaMobile) over its signed HTTP API, as in anchors/esim.md, 3.1. */
+/** eSIM Access (RedteaMobile) over its signed HTTP API, as in docs/providers.md. */
 export class EsimAccessProvider implements Wholesaler {
   readonly name = ESIM_ACCESS;
   readonly timeoutMs: number;

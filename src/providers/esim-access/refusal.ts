@@ -46,7 +46,7 @@ const UNKNOWN_THING = ends('provider_rejected', 'The upstream does not know what
 /** Our operator's account is empty: no fault of the partner's wallet. */
 const FUNDS_EXHAUSTED = ends('provider_unavailable', 'The upstream cannot provision now.');
 
-/** Every code of the contract (esim.md, 3.1). */
+/** Every code of the contract (docs/providers.md). */
 const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   [CODES.server]: UNSAID,
   '000101': SETUP,

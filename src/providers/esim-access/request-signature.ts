@@ -13,7 +13,7 @@ export interface SignedRequest extends EsimAccessCredentials {
   readonly body: string;
 }
 
-/** Lower-case hex HMAC-SHA256 over timestamp, request id, access code and raw body (anchors/esim.md, 3.1). */
+/** Lower-case hex HMAC-SHA256 over timestamp, request id, access code and raw body (docs/providers.md). */
 export function signEsimAccessRequest(request: SignedRequest): string {
   return createHmac('sha256', request.secretKey)
     .update(request.timestamp + request.requestId + request.accessCode + request.body)

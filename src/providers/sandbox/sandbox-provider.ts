@@ -19,7 +19,7 @@ import {
 import { mintProfile } from './minted-profile.js';
 import { SandboxUpstreamRepository, type UpstreamOrder } from './sandbox-upstream.repository.js';
 
-/** `pkg_test_slow` is ready after this (api.md, Sandbox catalog). */
+/** `pkg_test_slow` is ready after this (D26). */
 const SLOW_MS = 20_000;
 /** `pkg_test_timeout` must be issued within 10 s: one lost answer and one look must fit. */
 const TIMEOUT_MS = 2_500;

@@ -76,7 +76,7 @@ const BROKEN_RETRY_MS = 5_000;
 const NOT_AUTHORIZED_RETRY_MS = 60_000;
 
 /**
- * The calls of the Zendit API, one method each (esim.md, 3.2).
+ * The calls of the Zendit API, one method each (docs/providers.md).
  * Every method @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export class ZenditApi {

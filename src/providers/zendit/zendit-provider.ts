@@ -47,7 +47,7 @@ const CHECK_AFTER_MS = 2_000;
 const CHECK_AFTER_MS_PER_ESIM = 250;
 const READ_BATCH_SIZE = 8;
 
-/** Zendit (esim.md, 3.2): one purchase per eSIM, its transactionId fixed by us, and no usage callbacks. */
+/** Zendit (docs/providers.md): one purchase per eSIM, its transactionId fixed by us, and no usage callbacks. */
 export class ZenditProvider implements Wholesaler {
   readonly name = 'zendit';
   readonly timeoutMs: number;

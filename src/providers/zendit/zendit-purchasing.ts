@@ -39,7 +39,7 @@ const RUNNING: PurchaseState = { state: 'running' };
 
 /**
  * Buys and follows purchases. What a repeated POST with a known transactionId does is not documented, so none is ever
- * sent on purpose: a purchase that may be known is asked for first (esim.md, 3.2).
+ * sent on purpose: a purchase that may be known is asked for first (docs/providers.md).
  */
 export class ZenditPurchasing {
   constructor(

@@ -16,7 +16,7 @@ export interface CheckedBooks {
   readonly cut: readonly string[];
 }
 
-/** Compares wallets, ledger, orders, top-ups, eSIMs and events with each other (issue 4, part 7). */
+/** Compares wallets, ledger, orders, top-ups, eSIMs and events with each other (D27). */
 @Injectable()
 export class CheckBooks {
   constructor(

@@ -2,7 +2,7 @@ import type { BookCheck } from './book-check.js';
 
 const REPAIR = 'Stop selling to the partner, find the statement that wrote it, correct it by an adjustment.';
 
-/** The wallets and the ledger by themselves (D27; platform.md, 7). */
+/** The wallets and the ledger by themselves (D27). */
 export const LEDGER_CHECKS: readonly BookCheck[] = [
   {
     check: 'ledger_sums_to_zero',

@@ -26,7 +26,7 @@ import {
 } from './wallet-admin.response.js';
 import { AdjustmentDto, DepositDto, toPosting, UpdateWalletDto } from './wallet-requests.dto.js';
 
-/** The portal team's administration of a partner's prepaid money, Live only (api.md, D27). */
+/** The portal team's administration of a partner's prepaid money, Live only (D27). */
 @ApiTags('Wallets')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/wallet')

@@ -29,7 +29,7 @@ import {
   WebhookEndpointResponse,
 } from './webhook-endpoint.response.js';
 
-/** What the portal's endpoint row can do: the status switch, the secret, a test (api.md, D29, D32). */
+/** What the portal's endpoint row can do: the status switch, the secret, a test (D29, D32). */
 @ApiTags('Webhook endpoints')
 @UseGuards(AdminTokenGuard)
 @UseInterceptors(IdempotencyInterceptor)

@@ -44,7 +44,7 @@ import {
   WebhookEndpointResponse,
 } from './webhook-endpoint.response.js';
 
-/** A partner's webhook endpoints (spec section 2, api.md). */
+/** A partner's webhook endpoints (spec section 2). */
 @ApiTags('Webhook endpoints')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/webhook-endpoints')

@@ -15,7 +15,7 @@ import { ReplayEvents } from '../replay-events.js';
 import { ReplayEventsDto, toReplayCommand } from './webhook-replay-requests.dto.js';
 import { toPreviewResponse, toReplayResponse, WebhookReplayResponse } from './webhook-replay.response.js';
 
-/** Replays: many events sent again as one tracked job (api.md, D33). */
+/** Replays: many events sent again as one tracked job (D33). */
 @ApiTags('Webhook replays')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1')

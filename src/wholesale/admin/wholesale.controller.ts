@@ -20,7 +20,7 @@ import {
   toProviderResponse,
 } from './wholesale.response.js';
 
-/** The wholesalers, for the portal team and support (api.md). */
+/** The wholesalers, for the portal team and support (docs/openapi). */
 @ApiTags('Wholesalers')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1')

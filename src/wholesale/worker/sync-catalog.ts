@@ -24,7 +24,7 @@ const ALWAYS_BELIEVED = 12;
 const LEASE_MARGIN_MS = 30_000;
 
 /**
- * Brings the wholesalers' packages into the live catalogue (issue 4, part 2): one call outside any transaction, then
+ * Brings the wholesalers' packages into the live catalogue (D16): one call outside any transaction, then
  * one transaction for each wholesaler. A wholesaler that fails keeps what it had, as far as the rules let it sell that;
  * one that is not connected to this process sells nothing.
  */
