@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { wireTime } from './wire.ts';
+import { callbackTime } from './wire.ts';
 
 export interface CallbackHabits {
   url: string | null;
@@ -23,7 +23,7 @@ export class Callbacks {
 
   notify(notifyType: NotifyType, content: Record<string, unknown>): void {
     if (this.habits.url === null) return;
-    const notice = { notifyType, notifyId: randomUUID(), eventGenerateTime: wireTime(Date.now()), content };
+    const notice = { ...newEnvelope(notifyType), content };
     for (let i = 0; i < this.habits.copies; i++) this.waiting.push(JSON.stringify(notice));
     this.timer ??= setTimeout(() => this.flush(), this.habits.delayMs);
   }
@@ -31,12 +31,7 @@ export class Callbacks {
   /** One CHECK_HEALTH; answers whether the receiver took it. */
   async checkHealth(url: string): Promise<boolean> {
     const content = { orderNo: '1234567890', orderStatus: 'Test' };
-    const notice = {
-      notifyType: 'CHECK_HEALTH',
-      notifyId: randomUUID(),
-      eventGenerateTime: wireTime(Date.now()),
-    };
-    return this.post(url, JSON.stringify({ ...notice, content }));
+    return this.post(url, JSON.stringify({ ...newEnvelope('CHECK_HEALTH'), content }));
   }
 
   stop(): void {
@@ -68,4 +63,9 @@ export class Callbacks {
       return false;
     }
   }
+}
+
+function newEnvelope(notifyType: NotifyType): object {
+  const notifyId = randomUUID().replaceAll('-', '');
+  return { notifyType, notifyId, eventGenerateTime: callbackTime(Date.now()) };
 }

@@ -2,7 +2,7 @@ import type { CallbackHabits, Callbacks } from './callbacks.ts';
 import { type FaultsCommand, setFaults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
 import type { Shop } from './purchasing.ts';
-import { wireTime } from './wire.ts';
+import { callbackTime } from './wire.ts';
 
 /** Body of `POST /__control`: every part that is there takes effect. */
 export interface ControlCommand {
@@ -63,7 +63,7 @@ function changeEsim(
   const states = { ...about, esimStatus, smdpStatus };
   if (smdpStatus !== before.smdpStatus) {
     const executed = { seqNumber: null, notifyStatus: 'Executed-Success' };
-    callbacks.notify('SMDP_EVENT', { ...states, eid, timestamp: wireTime(Date.now()), ...executed });
+    callbacks.notify('SMDP_EVENT', { ...states, eid, timestamp: callbackTime(Date.now()), ...executed });
   }
   if (esimStatus !== before.esimStatus) callbacks.notify('ESIM_STATUS', states);
   const share = (esim: Partial<SimEsim>) => (esim.orderUsage ?? 0) / (esim.totalVolume || 1);
@@ -71,5 +71,9 @@ function changeEsim(
   if (mark === undefined) return;
   const { totalVolume, orderUsage, usageReadAtMs } = after;
   const usage = { totalVolume, orderUsage, remain: totalVolume - orderUsage, remainThreshold: 1 - mark };
-  callbacks.notify('DATA_USAGE', { ...about, ...usage, lastUpdateTime: wireTime(usageReadAtMs) });
+  callbacks.notify('DATA_USAGE', {
+    ...about,
+    ...usage,
+    lastUpdateTime: callbackTime(usageReadAtMs ?? Date.now()),
+  });
 }

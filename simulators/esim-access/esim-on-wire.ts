@@ -5,7 +5,10 @@ import { wireTime } from './wire.ts';
 const SMDP_HOST = 'rsp-eu.simulator.example.com';
 const DAY_MS = 86_400_000;
 
-type ShownAs = Pick<Faults, 'packageList' | 'topups'>;
+/** 1 total and 3 daily with a cut have none. */
+const SLOWED_DATA_TYPES = [2, 4];
+
+type ShownAs = Pick<Faults, 'packageList' | 'topups' | 'emptyFupPolicy' | 'ipExport'>;
 
 /** One eSIM as `esim/query` shows it. Top-ups in `hidden` are not to be seen yet. */
 export function esimOnWire(
@@ -41,9 +44,9 @@ export function esimOnWire(
     pin: '1234',
     puk: '12345678',
     apn: 'drei.at',
-    ipExport: 'HK',
+    ipExport: shownAs.ipExport,
     supportTopUpType: esim.supportTopUpType,
-    fupPolicy: null,
+    fupPolicy: fupPolicyOf(esim, shownAs),
     ...(shownAs.packageList === 'missing' ? {} : { packageList: packagesOnWire(packages, esim, shownAs) }),
   };
 }
@@ -81,6 +84,11 @@ function packagesOnWire(
       ...(topups.numberedEntry && topUpEsimTranNo !== undefined ? { topUpEsimTranNo } : {}),
     };
   });
+}
+
+function fupPolicyOf({ dataType }: SimEsim, { emptyFupPolicy }: ShownAs): string | null {
+  if (SLOWED_DATA_TYPES.includes(dataType)) return '1 Mbps';
+  return emptyFupPolicy ? '' : null;
 }
 
 function timeOrNull(atMs: number | null): string | null {

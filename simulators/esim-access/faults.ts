@@ -33,6 +33,14 @@ export interface Faults {
   /** So many eSIMs of others were made after ours: a search by time lists them first. */
   othersAhead: number;
   topups: TopupFaults;
+  /** Error codes are numbers, without the zeros in front. */
+  numericCodes: boolean;
+  /** `esim/usage/query` does not know when the counter of an eSIM without usage was read. */
+  nullUsageTimes: boolean;
+  /** `esim/query` says "" instead of null for an eSIM without a fair use policy. */
+  emptyFupPolicy: boolean;
+  /** Where data leave to the internet, as `esim/query` shows it: one country or several, such as `NL/FR`. */
+  ipExport: string;
   revokeWord: 'REVOKE' | 'REVOKED';
   /** Null switches the limit off. */
   requestsPerSecond: number | null;
@@ -56,6 +64,10 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     packageList: 'named',
     othersAhead: 0,
     topups: noTopupFaults(),
+    numericCodes: false,
+    nullUsageTimes: false,
+    emptyFupPolicy: false,
+    ipExport: 'HK',
     revokeWord: 'REVOKE',
     requestsPerSecond,
   };

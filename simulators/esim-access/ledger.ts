@@ -20,7 +20,8 @@ export interface SimEsim {
   totalVolume: number;
   totalDuration: number;
   orderUsage: number;
-  usageReadAtMs: number;
+  /** Null when nobody has read it yet. */
+  usageReadAtMs: number | null;
   activateTimeMs: number | null;
   installationTimeMs: number | null;
   expiredTimeMs: number;

@@ -14,16 +14,17 @@ export function newOrderNo(): string {
 
 export function mintEsim(
   sold: SimPackage,
-  order: { orderNo: string; transactionId: string; atMs: number },
+  order: { orderNo: string; transactionId: string; atMs: number; periods: number },
   faults: Faults,
 ): SimEsim {
+  const first = boughtPackage(sold, order.transactionId, order.atMs, order.periods);
   return {
     esimTranNo: newNumber(),
     ...{ orderNo: order.orderNo, transactionId: order.transactionId, createdAtMs: order.atMs },
     iccid: newIccid(faults),
     matchingId: randomBytes(16).toString('hex').toUpperCase(),
     packageCode: sold.packageCode,
-    price: sold.price,
+    price: sold.price * order.periods,
     dataType: sold.dataType,
     activeType: sold.activeType,
     supportTopUpType: sold.supportTopUpType,
@@ -32,14 +33,14 @@ export function mintEsim(
     esimStatus: 'GOT_RESOURCE',
     smdpStatus: 'RELEASED',
     eid: '',
-    totalVolume: sold.volume,
-    totalDuration: sold.duration,
+    totalVolume: first.volume,
+    totalDuration: first.duration,
     orderUsage: 0,
     usageReadAtMs: order.atMs,
     activateTimeMs: null,
     installationTimeMs: null,
     expiredTimeMs: order.atMs + UNUSED_DAYS * DAY_MS,
-    packages: [boughtPackage(sold, order.transactionId, order.atMs)],
+    packages: [first],
   };
 }
 

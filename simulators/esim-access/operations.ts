@@ -1,5 +1,6 @@
 import { packageOnWire } from './catalogue.ts';
 import { esimOnWire } from './esim-on-wire.ts';
+import type { Faults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
 import { esimOf, type Fields, order, type Shop } from './purchasing.ts';
 import { topup } from './topup.ts';
@@ -123,9 +124,13 @@ function queryUsage(shop: Shop, { esimTranNoList }: Fields): unknown {
       esimTranNo: esim.esimTranNo,
       dataUsage: esim.orderUsage,
       totalData: esim.totalVolume,
-      lastUpdateTime: wireTime(esim.usageReadAtMs),
+      lastUpdateTime: usageTimeOf(esim, shop.faults),
     })),
   };
+}
+
+function usageTimeOf({ orderUsage, usageReadAtMs }: SimEsim, { nullUsageTimes }: Faults): string | null {
+  return usageReadAtMs === null || (nullUsageTimes && orderUsage === 0) ? null : wireTime(usageReadAtMs);
 }
 
 function listLocations(shop: Shop): unknown {

@@ -22,6 +22,12 @@ export interface Shop {
 
 const MAX_ESIMS = 30;
 
+interface OrderLine {
+  readonly sold: SimPackage;
+  readonly count: number;
+  readonly periods: number;
+}
+
 /** The same transactionId is the same request: it gives the same orderNo and costs nothing. */
 export function order(shop: Shop, fields: Fields): unknown {
   const transactionId = transactionIdOf(fields);
@@ -31,7 +37,7 @@ export function order(shop: Shop, fields: Fields): unknown {
     return { orderNo: known, transactionId };
   }
   const lines = linesOf(shop, fields);
-  const total = lines.reduce((sum, { sold, count }) => sum + sold.price * count, 0);
+  const total = lines.reduce((sum, { sold, count, periods }) => sum + sold.price * count * periods, 0);
   const count = lines.reduce((sum, line) => sum + line.count, 0);
   checkPrice(fields.amount, total, '200006');
   if (count > MAX_ESIMS) throw new WireError('200008', 'too many eSIMs');
@@ -41,8 +47,8 @@ export function order(shop: Shop, fields: Fields): unknown {
   if (shop.faults.stock !== null) shop.faults.stock -= count;
   const orderNo = newOrderNo();
   const made = { orderNo, transactionId, atMs: Date.now() };
-  const esims = lines.flatMap(({ sold, count: n }) =>
-    Array.from({ length: n }, () => mintEsim(sold, made, shop.faults)),
+  const esims = lines.flatMap(({ sold, count: n, periods }) =>
+    Array.from({ length: n }, () => mintEsim(sold, { ...made, periods }, shop.faults)),
   );
   if (shop.faults.allocatingLooks > 0) shop.allocating.set(orderNo, shop.faults.allocatingLooks);
   if (shop.faults.hiddenLooks > 0) shop.hidden.set(transactionId, shop.faults.hiddenLooks);
@@ -79,7 +85,7 @@ export function transactionIdOf({ transactionId }: Fields): string {
   return transactionId;
 }
 
-function linesOf(shop: Shop, { packageInfoList }: Fields): { sold: SimPackage; count: number }[] {
+function linesOf(shop: Shop, { packageInfoList }: Fields): OrderLine[] {
   if (!Array.isArray(packageInfoList) || packageInfoList.length === 0)
     throw new WireError('000105', 'packageInfoList is missing');
   return (packageInfoList as Fields[]).map((line) => {
@@ -87,7 +93,7 @@ function linesOf(shop: Shop, { packageInfoList }: Fields): { sold: SimPackage; c
     const { count } = line;
     if (!Number.isInteger(count) || (count as number) < 1) throw new WireError('200008', 'count');
     checkPrice(line.price, sold.price, '200005');
-    return { sold, count: count as number };
+    return { sold, count: count as number, periods: periodsOf(sold, line) };
   });
 }
 

@@ -128,7 +128,7 @@ class Simulator implements EsimAccessSimulator {
     if (takeOne(faults, 'slow')) await delay(faults.slowMs);
     if (takeOne(faults, 'garbage')) return answerGarbage(response, faults.garbageKind);
     if (overLimit || takeOne(faults, 'busy'))
-      return answer(response, 200, errorBody('900001', 'the system is busy, please try again later'));
+      return answer(response, 200, errorBody('900001', 'the system is busy, please try again later', faults));
     const isPurchase = name === 'esim/order' || name === 'esim/topup';
     if (isPurchase && takeOne(faults, 'dropBeforeCommit')) return void response.destroy();
     const { text, done } = await this.perform(request, name, body);
@@ -149,8 +149,8 @@ class Simulator implements EsimAccessSimulator {
       await this.afterwards(name, fields, obj as Fields);
       return { text: successBody(obj), done: true };
     } catch (error) {
-      if (error instanceof WireError) return { text: errorBody(error.code, error.message), done: false };
-      return { text: errorBody('000001', 'server error'), done: false };
+      const { code, message } = error instanceof WireError ? error : new WireError('000001', 'server error');
+      return { text: errorBody(code, message, this.shop.faults), done: false };
     }
   }
 

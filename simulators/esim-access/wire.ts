@@ -23,17 +23,23 @@ export function successBody(obj: unknown): string {
 }
 
 /** The tables of the documentation say `errorMessage` and a text for `success`; the wire mostly does not. */
-export function errorBody(code: string, text: string): string {
+export function errorBody(code: string, text: string, { numericCodes }: { numericCodes: boolean }): string {
   const asInTheTables = Math.random() < 0.3;
+  const errorCode = numericCodes ? Number(code) : code;
   return JSON.stringify(
     asInTheTables
-      ? { success: 'false', errorCode: code, errorMessage: text, obj: null }
-      : { success: false, errorCode: code, errorMsg: text, obj: null },
+      ? { success: 'false', errorCode, errorMessage: text, obj: null }
+      : { success: false, errorCode, errorMsg: text, obj: null },
   );
 }
 
 export function wireTime(atMs: number): string {
   return new Date(atMs).toISOString().replace(/\.\d{3}Z$/, '+0000');
+}
+
+/** Times of callbacks end in `Z`. */
+export function callbackTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
 /** A time of a request, in ISO 8601. @throws WireError */

@@ -1,3 +1,5 @@
+import { ESIM_ACCESS_ANSWERS, ESIM_ACCESS_CALM } from './esim-access-answers.js';
+
 /** What goes wrong at a wholesaler: a body for its control endpoint. Counted faults are about the next calls. */
 export interface Fault {
   readonly provider: 'esimAccess' | 'zendit';
@@ -14,6 +16,9 @@ const LAG_MS = 700;
 
 /** Every way in which a scenario may spoil an upstream, by name. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
+  ...Object.fromEntries(
+    Object.entries(ESIM_ACCESS_ANSWERS).map(([name, faults]) => [name, ofEsimAccess(faults)]),
+  ),
   accessLosesAnswers: ofEsimAccess({ dropAfterCommit: 2 }),
   accessLosesOrders: ofEsimAccess({ dropBeforeCommit: 2 }),
   accessBusy: ofEsimAccess({ busy: 3 }),
@@ -49,6 +54,7 @@ export const CALM: readonly Fault[] = [
   ofEsimAccess({
     ...{ dropAfterCommit: 0, dropBeforeCommit: 0, busy: 0, garbage: 0, slow: 0, slowMs: 0 },
     ...{ allocatingLooks: 0, hiddenLooks: 0, stock: null, refuse: null },
+    ...ESIM_ACCESS_CALM,
   }),
   ofZendit({ reset: true }),
 ];

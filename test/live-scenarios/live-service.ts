@@ -22,6 +22,8 @@ export interface LiveBuyer {
 /** Small base packages that take top-ups, two of each wholesaler. */
 const SOLD = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 const WORKERS = 2;
+/** Longer than a scenario takes without a doubt that only support can end. */
+export const NEEDS_REVIEW_AFTER_MS = 40_000;
 const SETTINGS = {
   PROVIDER_REQUESTS_PER_SECOND: '2000',
   PROVIDER_TIMEOUT_MS: '2000',
@@ -29,6 +31,7 @@ const SETTINGS = {
   PROVIDER_READ_LAG_MS: '3500',
   LEASE_MS: '1500',
   SWEEP_INTERVAL_MS: '250',
+  NEEDS_REVIEW_AFTER_MS: String(NEEDS_REVIEW_AFTER_MS),
 };
 
 /** The service in Live: API and administration here, two workers and both wholesalers as processes. */

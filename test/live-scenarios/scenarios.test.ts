@@ -19,6 +19,7 @@ const MINUTE_MS = 60_000;
 let service: LiveService;
 const effects: Record<string, number> = {};
 let played = 0;
+let settledBySupport = 0;
 
 beforeAll(async () => {
   console.log(`LIVE_SEED=${SEED} LIVE_SCENARIOS=${SCENARIOS}`);
@@ -30,7 +31,7 @@ afterAll(() => service.close());
 async function playOne(one: Scenario): Promise<readonly string[]> {
   const player = new ScenarioPlayer(service);
   await player.play(one);
-  await everythingEnds(service.database, player.partnerIds);
+  settledBySupport += await everythingEnds(service, player.partnerIds);
   await expectBooksToAgree(service.database);
   for (const [what, count] of Object.entries(player.effects)) effects[what] = (effects[what] ?? 0) + count;
   played += 1;
@@ -71,7 +72,9 @@ describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
         throw errorInstance;
       }
       const deaths = service.workers.flatMap((worker) => worker.deaths);
-      console.log(`${played} scenarios, ${deaths.length} worker deaths, ${JSON.stringify(effects)}`);
+      console.log(
+        `${played} scenarios, ${deaths.length} worker deaths, ${settledBySupport} settled by support, ${JSON.stringify(effects)}`,
+      );
       expect(effects['orders']).toBeGreaterThan(played);
       expect(effects['topups'] ?? 0).toBeGreaterThan(0);
       expect(effects['cancels'] ?? 0).toBeGreaterThan(0);

@@ -157,6 +157,56 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(longAgo)).toHaveLength(4);
     });
 
+    it('of an eSIM whose counter nobody has read yet leave the others theirs', async () => {
+      const { esims } = await newEsims(3);
+      const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
+      const [unused, ...used] = esims.map(({ providerEsimId }) => providerEsimId);
+      world.simulator.control({ esim: { esimTranNo: unused!, usageReadAtMs: null } });
+      for (const esimTranNo of used)
+        world.simulator.control({ esim: { esimTranNo, orderUsage: 7, usageReadAtMs } });
+      const readings = new Map((await read(esims)).map((each) => [each.providerEsimId, each]));
+      expect(readings.get(unused!)).toMatchObject({ status: 'issued', usedBytes: 0 });
+      for (const no of used)
+        expect(readings.get(no)).toMatchObject({ usedBytes: 7, asOf: new Date(usageReadAtMs) });
+    });
+
+    it.each([
+      ['is ill-formed', { iccid: '0' }],
+      ['has a counter that is none', { orderUsage: -1 }],
+    ])('of the others come when one eSIM %s, together or one by one', async (_what, bad) => {
+      const { esims } = await newEsims(4);
+      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, ...bad } });
+      const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
+      for (const batch of [esims, longAgo]) {
+        const found = (await read(batch)).map((reading) => reading.providerEsimId);
+        expect(found.sort()).toEqual(esims.slice(1).map((esim) => esim.providerEsimId));
+      }
+    });
+
+    it.each(['000001', '310403'])('of the others come when the upstream fails at one (%s)', async (code) => {
+      const { esims } = await newEsims(3);
+      const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
+      // The first look is for the whole window, and finds none of them.
+      world.simulator.control({ faults: { refuse: { path: 'esim/query', code, count: 1, after: 2 } } });
+      expect(await read(longAgo)).toHaveLength(2);
+    });
+
+    it('come one by one when the upstream fails at the list', async () => {
+      const { esims } = await newEsims(3);
+      world.simulator.control({
+        faults: { refuse: { path: 'esim/query', code: '000001', count: 1, after: 0 } },
+      });
+      expect(await read(esims)).toHaveLength(3);
+    });
+
+    it('are no empty answer while the upstream fails at everything', async () => {
+      const { esims } = await newEsims(2);
+      world.simulator.control({
+        faults: { refuse: { path: 'esim/query', code: '000001', count: 9, after: 0 } },
+      });
+      await expect(read(esims)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    });
+
     it('leave out an eSIM in a status that nobody has heard of, and keep the others', async () => {
       const { esims } = await newEsims(3);
       world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, esimStatus: 'TELEPORTED' } });

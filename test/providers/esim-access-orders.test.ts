@@ -108,6 +108,7 @@ describe('orders at eSIM Access', () => {
     ['101002', 60_000],
     ['101003', 60_000],
     ['101099', 60_000],
+    ['401001', 60_000],
   ])(
     'answered with %s certainly had no effect and are tried again after %i ms',
     async (code, retryAfterMs) => {
@@ -118,13 +119,50 @@ describe('orders at eSIM Access', () => {
     },
   );
 
-  it.each(['000001', '200010', '310272', '999999', '310999'])(
+  it.each(['000001', '200010', '310272', '310402', '999999', '310999'])(
     'answered with %s are not taken for rejected',
     async (code) => {
       world.simulator.control({ faults: { refuse: { path: 'esim/order', code, count: 1, after: 0 } } });
       await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     },
   );
+
+  it.each([
+    ['200007', 'provider_unavailable'],
+    ['310241', 'package_unavailable'],
+    // Arrives as 105.
+    ['000105', 'provider_rejected'],
+  ])('refused with %s as a number are rejected all the same, as %s', async (code, failure) => {
+    const refuse = { path: 'esim/order', code, count: 1, after: 0 };
+    world.simulator.control({ faults: { numericCodes: true, refuse } });
+    expect(await place(world.provider, newOrder(world))).toMatchObject({
+      state: 'rejected',
+      failure: { code: failure },
+    });
+  });
+
+  it('refused as a duplicate transactionId are asked for by their reference, and bought once', async () => {
+    const order = newOrder(world);
+    world.simulator.control({ faults: { hiddenLooks: 1, dropAfterCommit: 1 } });
+    await expect(place(world.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(await find(world.provider, order)).toBeNull();
+    world.simulator.control({
+      faults: { refuse: { path: 'esim/order', code: '310402', count: 1, after: 0 } },
+    });
+    await expect(place(world.provider, order, 'again')).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(await find(world.provider, order)).toMatchObject({ state: 'provisioned' });
+    expect(await world.sim.purchasesOf(order.reference)).toBe(1);
+  });
+
+  it('that our access code may not place raise an alert, and are not held against the order', async () => {
+    world.simulator.control({
+      faults: { refuse: { path: 'esim/order', code: '401001', count: 1, after: 0 } },
+    });
+    await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(world.logLines).toContainEqual(
+      expect.objectContaining({ event: 'upstream.misconfigured', code: '401001' }),
+    );
+  });
 
   it('are rejected as price_changed when the price has risen since they were accepted', async () => {
     world.simulator.control({ price: { packageCode: 'PDE1D7', price: 6_100 } });

@@ -158,9 +158,13 @@ function isSuccess(envelope: AnswerObject): boolean {
   throw new UpstreamAnswerInvalid('success');
 }
 
-/** The six digits of the error; some come only inside the text, as in `[310241] base data plan ...`. */
+/**
+ * The six digits of the error. Clients have seen texts, numbers (which have lost the zeros in front) and null with the
+ * code only inside the text, as in `[310241] base data plan ...`. @throws UpstreamAnswerInvalid without any
+ */
 function codeOf(envelope: AnswerObject): string {
-  const code = valueAt(envelope, 'errorCode');
+  const value = valueAt(envelope, 'errorCode');
+  const code = typeof value === 'number' && value > 0 ? String(value).padStart(6, '0') : value;
   if (typeof code === 'string' && /^\d{6}$/.test(code)) return code;
   const text = textOrNullAt(envelope, 'errorMsg') ?? textOrNullAt(envelope, 'errorMessage') ?? '';
   const inText = /^\[(\d{6})\]/.exec(text)?.[1];

@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { type ProviderEsimReading, type ProviderEsimRef, ProviderUnavailable } from '../esim-provider.js';
+import {
+  type ProviderEsimReading,
+  type ProviderEsimRef,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from '../esim-provider.js';
 import { arrayAt, asObject, countAt, instantAt, textAt, UpstreamAnswerInvalid } from '../upstream/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 import type { EsimSearch } from './esim-search.js';
@@ -31,6 +36,9 @@ interface UsageReading {
  * calls instead of a hundred: 100,000 eSIMs are 1,000 batches of 100, about 1,500 calls, 190 s at the contract's 8 a
  * second, or six minutes when orders take half of it. One by one it would be three and a half hours. Ten eSIMs or
  * fewer also get the time at which their counters were read, from `esim/usage/query`.
+ *
+ * What cannot be read is settled one by one: neither an ill-formed eSIM nor one that the upstream fails at takes the
+ * others' readings with it.
  */
 export class EsimReader {
   constructor(
@@ -39,8 +47,15 @@ export class EsimReader {
     private readonly logger: Pick<Logger, 'warn'>,
   ) {}
 
+  /**
+   * Leaves out what could not be read.
+   * @throws ProviderUnavailable; ProviderOutcomeUnknown when nothing at all was answered, or the deadline passed
+   */
   async read(refs: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
     const options: CallOptions = { purpose: 'poll', signal };
+    const failures: Error[] = [];
+    const settle = async (call: Promise<void>) =>
+      call.catch((error: unknown) => failures.push(this.spoilsNoOther(error, options)));
     const wanted = new Set(refs.map((ref) => ref.providerEsimId));
     const found = new Map<string, { esim: QueriedEsim; readAt: Date }>();
     const keep = (esim: QueriedEsim) => {
@@ -48,10 +63,13 @@ export class EsimReader {
     };
     const alone: ProviderEsimRef[] = [];
     for (const group of groupByIssueTime(refs)) {
-      if (group.refs.length > 2) await this.readGroup(group, keep, options);
+      if (group.refs.length > 2) await settle(this.readGroup(group, keep, options));
       alone.push(...group.refs.filter((ref) => !found.has(ref.providerEsimId)));
     }
-    for (const ref of alone) await this.readOne(ref, keep, options);
+    for (const ref of alone) await settle(this.readOne(ref, keep, options));
+    const unanswered = failures.find((error) => !isAboutContent(error));
+    // That is no bad eSIM any more: the upstream is silent, and whoever polls has to leave it alone for a while.
+    if (found.size === 0 && unanswered) throw unanswered;
     const usage =
       refs.length <= USAGE_BATCH_SIZE ? await this.readUsage([...found.keys()], options) : new Map();
     return [...found.values()].flatMap(
@@ -84,13 +102,16 @@ export class EsimReader {
     keep: (esim: QueriedEsim) => void,
     options: CallOptions,
   ): Promise<void> {
-    try {
-      const esim = await patiently(() => this.search.byTranNo(ref.providerEsimId, options), options);
-      if (esim) keep(esim);
-    } catch (error) {
-      if (!(error instanceof UpstreamAnswerInvalid) && !(error instanceof EsimAccessRefusal)) throw error;
-      this.warn(error);
-    }
+    const esim = await patiently(() => this.search.byTranNo(ref.providerEsimId, options), options);
+    if (esim) keep(esim);
+  }
+
+  /** The error as a note, for the others go on. @throws what is about all of them */
+  private spoilsNoOther(error: unknown, { signal }: CallOptions): Error {
+    const isOfOne = error instanceof ProviderOutcomeUnknown || error instanceof EsimAccessRefusal;
+    if (!isOfOne || signal.aborted) throw error;
+    this.warn(error);
+    return error;
   }
 
   private async readUsage(
@@ -103,7 +124,7 @@ export class EsimReader {
         () => this.api.call('esim/usage/query', { esimTranNoList }, options),
         options,
       );
-      return new Map(arrayAt(answer, 'esimUsageList').map(toUsage));
+      return new Map(arrayAt(answer, 'esimUsageList').flatMap((value) => this.usageOf(value)));
     } catch (error) {
       // A refinement only: without it the counters are those of `esim/query`.
       this.warn(error);
@@ -118,6 +139,16 @@ export class EsimReader {
     } catch (error) {
       this.warn(error);
       return null;
+    }
+  }
+
+  /** Empty for an entry without its figures, as of an eSIM that was never used: the others keep theirs. */
+  private usageOf(value: unknown): [string, UsageReading][] {
+    try {
+      return [toUsage(value)];
+    } catch (error) {
+      this.warn(error);
+      return [];
     }
   }
 
@@ -149,6 +180,10 @@ export class EsimReader {
       error instanceof UpstreamAnswerInvalid ? error.path : error instanceof Error ? error.name : '';
     this.logger.warn({ event: 'upstream.reading_skipped', provider: ESIM_ACCESS, reason });
   }
+}
+
+function isAboutContent(error: Error): boolean {
+  return error instanceof UpstreamAnswerInvalid || error instanceof EsimAccessRefusal;
 }
 
 function toUsage(value: unknown): [string, UsageReading] {

@@ -15,6 +15,7 @@ export const CODES = {
   insufficientBalance: '200007',
   abnormalStatus: '200009',
   allocating: '200010',
+  duplicate: '310402',
   unknownOrder: '310272',
   unknownEsim: '310403',
 } as const;
@@ -46,7 +47,7 @@ const UNKNOWN_THING = ends('provider_rejected', 'The upstream does not know what
 /** Our operator's account is empty: no fault of the partner's wallet. */
 const FUNDS_EXHAUSTED = ends('provider_unavailable', 'The upstream cannot provision now.');
 
-/** Every code of the contract (docs/providers.md). */
+/** Every code of the contract, and two that only clients name (docs/providers.md). */
 const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   [CODES.server]: UNSAID,
   '000101': SETUP,
@@ -76,7 +77,11 @@ const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   '310251': UNKNOWN_THING,
   // Answers look-ups by number only, and may be the read lag: never an end.
   [CODES.unknownOrder]: UNSAID,
+  // The upstream has this transactionId: it is asked for by its reference, neither ended nor sent again.
+  [CODES.duplicate]: UNSAID,
   [CODES.unknownEsim]: UNKNOWN_ESIM,
+  // Authentication failed.
+  '401001': SETUP,
   [CODES.busy]: BUSY,
 };
 
