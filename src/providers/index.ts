@@ -3,6 +3,7 @@ export {
   type EsimProvider,
   FAILURE_CODES,
   type FailureCode,
+  type KnownEsim,
   type Placement,
   type ProviderCancelRequest,
   type ProviderEsimReading,
