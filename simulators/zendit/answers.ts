@@ -19,6 +19,27 @@ export function sendError(
   response.end(JSON.stringify(body));
 }
 
+/** A JSON body, or an image. */
+export function sendReply(response: ServerResponse, status: number, body: unknown): void {
+  if (!Buffer.isBuffer(body)) return sendJson(response, status, body);
+  response.writeHead(status, { 'content-type': 'image/png' });
+  response.end(body);
+}
+
+/** Any number but an HTTP status. */
+const NUMERIC_CODE = 10_042;
+
+/** The body of an error, or of something that ended with one, with a number as its code. */
+export function withNumericCodes(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || Buffer.isBuffer(body)) return body;
+  const { error } = body as { readonly error?: object };
+  return {
+    ...body,
+    ...('errorCode' in body ? { errorCode: NUMERIC_CODE } : {}),
+    ...(error === undefined ? {} : { error: { ...error, code: NUMERIC_CODE } }),
+  };
+}
+
 /** An answer with 200 that keeps no contract. */
 export function sendBadAnswer(response: ServerResponse, kind: Faults['badAnswer']): void {
   switch (kind) {

@@ -31,11 +31,19 @@ export interface Offer {
   readonly smsNumber: number;
   readonly smsUnlimited: boolean;
   readonly roaming: readonly Roaming[];
-  readonly cost: { currency: string; currencyDivisor: number; fixed: number; fee: number; feePct: number };
+  readonly cost: {
+    currency: string;
+    currencyDivisor: number;
+    fixed: number;
+    fee: number;
+    feePct: number;
+    discount: number;
+  };
   readonly price: {
     currency: string;
     currencyDivisor: number;
     fixed: number;
+    fee: number;
     margin: number;
     suggestedFixed: number;
   };
@@ -71,5 +79,5 @@ export interface Confirmation {
 export interface ErrorBody {
   readonly errorCode: string;
   readonly message: string;
-  readonly fields?: Readonly<Record<string, string>>;
+  readonly fields: Readonly<Record<string, string>>;
 }

@@ -7,7 +7,12 @@ export interface PlanReading {
   readonly firstInstalledAt?: string;
   /** The plans are no longer listed. */
   readonly gone?: boolean;
+  /** Instead of the plans: an error of this status, or a body that is no contract's. */
+  readonly answer?: 400 | 404 | 500 | 'illFormed';
 }
+
+/** The confirmation of a finished purchase: `empty` has all fields without a value, `absent` none. */
+export type ConfirmationShape = 'full' | 'empty' | 'absent';
 
 /** What goes wrong, and how fast things go. Counters count down with every call they touch. */
 export interface Faults {
@@ -55,6 +60,24 @@ export interface Faults {
   plans: Record<string, PlanReading>;
   /** Lists give no more than this, whatever `_limit` asks for. */
   maxPageSize: number;
+  /** Whether a purchase with a refund says so itself; the refund can be asked for either way. */
+  refundInPurchase: boolean;
+  /** What asking for a refund that there is not is answered with. */
+  noRefundStatus: 400 | 404 | 500;
+  /** What asking for the plans of an unknown ICCID is answered with. */
+  unknownIccidStatus: 400 | 404 | 500;
+  /** What buying an offer that is unknown or disabled is answered with. */
+  unknownOfferStatus: 400 | 404;
+  /** The confirmation of a plan that was put on an existing eSIM. */
+  topupConfirmation: ConfirmationShape;
+  /** Plans that ended, or whose data are used up, are no longer listed. */
+  endedPlansLeave: boolean;
+  /** Codes of errors are numbers. */
+  numericCodes: boolean;
+  /** New purchases cost so much more than their offer says, as `costFee`, in its smallest unit. */
+  purchaseFee: number;
+  /** `cost` leaves the fee out, which `costFee` then says alone; no document tells which of the two it is. */
+  feeBesideCost: boolean;
   webhookUrl: string | null;
   webhookHeader: { name: string; value: string } | null;
   webhookDelayMs: number;
@@ -91,6 +114,15 @@ export function noFaults(): Faults {
     slowMs: 0,
     plans: {},
     maxPageSize: 1_024,
+    refundInPurchase: true,
+    noRefundStatus: 404,
+    unknownIccidStatus: 404,
+    unknownOfferStatus: 404,
+    topupConfirmation: 'full',
+    endedPlansLeave: false,
+    numericCodes: false,
+    purchaseFee: 0,
+    feeBesideCost: false,
     webhookUrl: null,
     webhookHeader: null,
     webhookDelayMs: 0,

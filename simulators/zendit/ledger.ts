@@ -3,7 +3,7 @@ import type { ControlBody, Faults } from './faults.ts';
 import { Journal } from './journal.ts';
 import { listedOffers } from './offers.ts';
 import { mintConfirmation } from './profiles.ts';
-import { end, hasEnded, look, newProgress, type Progress, type Purchase } from './purchase.ts';
+import { end, hasEnded, look, newProgress, type Progress, type Purchase, totalCost } from './purchase.ts';
 
 const MICROS = 1_000_000;
 const START_BALANCE_MICROS = 100_000 * MICROS;
@@ -42,7 +42,7 @@ export class Ledger {
     }
   }
 
-  /** @throws Refusal 400 for a bad or known request, 404 for an offer that cannot be bought. */
+  /** @throws Refusal 400 for a bad or known request, 404 or 400 for an offer that cannot be bought. */
   buy(request: Readonly<Record<string, unknown>>): Purchase {
     const transactionId = requireText(request, 'transactionId');
     const offerId = requireText(request, 'offerId');
@@ -52,7 +52,7 @@ export class Ledger {
       throw this.duplicate();
     }
     const offer = this.offers.get(offerId);
-    if (!offer?.enabled) throw new Refusal(404, { errorCode: 'NOT_FOUND', message: 'offer not found' });
+    if (!offer?.enabled) throw this.noSuchOffer();
     if (topupOf !== null && !this.knowsIccid(topupOf))
       throw invalid('iccid', 'no eSIM of this account has the ICCID');
     if (this.faults.sellsOnly !== null && this.faults.sellsOnly-- <= 0) throw unsaid();
@@ -63,6 +63,11 @@ export class Ledger {
     return purchase;
   }
 
+  private noSuchOffer(): Refusal {
+    const message = 'offer not found';
+    return this.faults.unknownOfferStatus === 404 ? notFound(message) : invalid('offerId', message);
+  }
+
   private duplicate(): Refusal {
     return this.faults.vagueDuplicates ? unsaid() : invalid('transactionId', 'transactionId was used before');
   }
@@ -70,7 +75,9 @@ export class Ledger {
   private newPurchase(transactionId: string, offer: Offer, topupOf: string | null): Purchase {
     const nowMs = Date.now();
     const { faults } = this;
-    const isFunded = this.balanceMicros >= toMicros(offer.cost.fixed, offer.cost.currencyDivisor);
+    const { fixed: costBase, fee, feePct, currencyDivisor } = offer.cost;
+    const costFee = fee + Math.round(costBase * feePct) + faults.purchaseFee;
+    const isFunded = this.balanceMicros >= toMicros(costBase + costFee, currencyDivisor);
     const outcome =
       faults.outcomes.shift() ??
       (faults.outOfStock ? 'OUT_OF_STOCK' : isFunded ? null : 'INSUFFICIENT_FUNDS');
@@ -80,7 +87,9 @@ export class Ledger {
       offer,
       topupOf,
       confirmation: mintConfirmation(faults, topupOf),
-      costFixed: offer.cost.fixed,
+      confirmationShape: topupOf === null ? 'full' : faults.topupConfirmation,
+      costBase,
+      costFee,
       hiddenLooks: faults.readLagLooks,
       hiddenUntilMs: nowMs + faults.readLagMs,
       refund: null,
@@ -90,9 +99,9 @@ export class Ledger {
   /** What a look at a purchase finds; looking is what moves it. @throws Refusal 404 */
   see(transactionId: string): Purchase {
     const purchase = this.purchases.get(transactionId);
-    if (!purchase || this.isHidden(purchase))
-      throw new Refusal(404, { errorCode: 'NOT_FOUND', message: 'transaction not found' });
+    if (!purchase || this.isHidden(purchase)) throw notFound('transaction not found');
     if (look(purchase, Date.now())) this.ended(purchase);
+    this.lookAtRefund(purchase);
     return purchase;
   }
 
@@ -120,7 +129,7 @@ export class Ledger {
   /** @throws Refusal 404 for an unknown purchase, 400 for one that is not DONE or has a refund. */
   startRefund(transactionId: string): Progress {
     const purchase = this.purchases.get(transactionId);
-    if (!purchase) throw new Refusal(404, { errorCode: 'NOT_FOUND', message: 'transaction not found' });
+    if (!purchase) throw notFound('transaction not found');
     if (purchase.refund) {
       this.duplicateRefunds += 1;
       throw invalid('transactionId', 'a refund of this transaction exists');
@@ -132,15 +141,18 @@ export class Ledger {
     return purchase.refund;
   }
 
-  /** @throws Refusal 404 when there is no refund */
+  /** @throws Refusal when there is no refund */
   seeRefund(transactionId: string): { purchase: Purchase; refund: Progress } {
     const purchase = this.purchases.get(transactionId);
-    if (!purchase?.refund) throw new Refusal(404, { errorCode: 'NOT_FOUND', message: 'refund not found' });
-    if (look(purchase.refund, Date.now())) {
-      if (purchase.refund.status === 'DONE') this.balanceMicros += heldMicros(purchase);
-      this.keep(purchase);
-    }
+    if (!purchase?.refund) throw withStatus(this.faults.noRefundStatus, 'refund not found');
+    this.lookAtRefund(purchase);
     return { purchase, refund: purchase.refund };
+  }
+
+  private lookAtRefund(purchase: Purchase): void {
+    if (!purchase.refund || !look(purchase.refund, Date.now())) return;
+    if (purchase.refund.status === 'DONE') this.balanceMicros += heldMicros(purchase);
+    this.keep(purchase);
   }
 
   /** The finished purchases of one ICCID, the eSIM's own first. */
@@ -159,7 +171,7 @@ export class Ledger {
     if (control.balance !== undefined) this.balanceMicros = toMicros(control.balance, 100);
     for (const [offerId, change] of Object.entries(control.offers ?? {})) {
       const offer = this.offers.get(offerId);
-      if (!offer) throw new Refusal(400, { errorCode: 'INVALID_REQUEST', message: `no offer ${offerId}` });
+      if (!offer) throw invalid('offers', `no offer ${offerId}`);
       if (change.enabled !== undefined) offer.enabled = change.enabled;
       if (change.costFixed !== undefined) offer.cost.fixed = change.costFixed;
       offer.updatedAt = new Date().toISOString();
@@ -174,7 +186,7 @@ export class Ledger {
 /** What the wallet reserves or has paid for a purchase. */
 function heldMicros(purchase: Purchase): number {
   if (purchase.outcome === 'INSUFFICIENT_FUNDS') return 0;
-  return toMicros(purchase.costFixed, purchase.offer.cost.currencyDivisor);
+  return toMicros(totalCost(purchase), purchase.offer.cost.currencyDivisor);
 }
 
 function toMicros(amount: number, divisor: number): number {
@@ -187,8 +199,18 @@ function requireText(request: Readonly<Record<string, unknown>>, field: string):
   return value;
 }
 
+function notFound(message: string): Refusal {
+  return withStatus(404, message);
+}
+
+/** That there is no such thing, in the words of a status. */
+export function withStatus(status: 400 | 404 | 500, message: string): Refusal {
+  const errorCode = { 400: 'INVALID_REQUEST', 404: 'NOT_FOUND', 500: 'INTERNAL_ERROR' }[status];
+  return new Refusal(status, { errorCode, message, fields: {} });
+}
+
 function unsaid(): Refusal {
-  return new Refusal(400, { errorCode: 'INVALID_REQUEST', message: 'invalid request' });
+  return new Refusal(400, { errorCode: 'INVALID_REQUEST', message: 'invalid request', fields: {} });
 }
 
 function invalid(field: string, message: string): Refusal {

@@ -1,17 +1,21 @@
-import type { PlanReading } from './faults.ts';
+import type { Faults, PlanReading } from './faults.ts';
 import { type Purchase, toTime } from './purchase.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The body of `GET /esim/{iccId}/plans`: the first plan is ACTIVE once a reading gave it a start. */
+/**
+ * The body of `GET /esim/{iccId}/plans`: the first plan is ACTIVE once a reading gave it a start. Before an installation
+ * `firstInstalledAt` is empty.
+ */
 export function plansBody(
   iccid: string,
   purchases: readonly Purchase[],
   reading: PlanReading,
+  { endedPlansLeave }: Pick<Faults, 'endedPlansLeave'>,
 ): Record<string, unknown> {
   const listed = reading.gone ? [] : purchases;
   let unspentGB = reading.usedGB ?? 0;
-  const list = listed.map((purchase, i) => {
+  const all = listed.map((purchase, i) => {
     const { offer } = purchase;
     const spentGB = Math.min(unspentGB, offer.dataGB);
     unspentGB -= spentGB;
@@ -25,14 +29,29 @@ export function plansBody(
       ...runtimeOf(i === 0 ? reading : {}, offer.durationDays),
     };
   });
+  const list = endedPlansLeave ? all.filter(isListed) : all;
   return {
-    ...(reading.firstInstalledAt === undefined ? {} : { firstInstalledAt: reading.firstInstalledAt }),
+    firstInstalledAt: reading.firstInstalledAt ?? '',
     total: list.length,
     list,
   };
 }
 
-function runtimeOf({ startAt, endAt }: PlanReading, durationDays: number): Record<string, string> {
+interface ListedPlan {
+  readonly remainingDataGB: number;
+  readonly unlimited: boolean;
+  readonly endAt?: string;
+}
+
+/** Whether a plan is active or queued still: its data are not used up, and its end has not come. */
+function isListed({ remainingDataGB, unlimited, endAt }: ListedPlan): boolean {
+  return (unlimited || remainingDataGB > 0) && (endAt === undefined || Date.parse(endAt) > Date.now());
+}
+
+function runtimeOf(
+  { startAt, endAt }: PlanReading,
+  durationDays: number,
+): { readonly status: string; readonly startAt?: string; readonly endAt?: string } {
   if (startAt === undefined) return { status: 'QUEUED' };
   return {
     status: 'ACTIVE',

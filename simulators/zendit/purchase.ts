@@ -6,6 +6,7 @@ import {
   type TransactionStatus,
   type UpstreamError,
 } from './contract.ts';
+import type { ConfirmationShape, Faults } from './faults.ts';
 
 /** A purchase or refund on its way; kept as plain data, so that a restart can read it. */
 export interface Progress {
@@ -28,7 +29,9 @@ export interface Purchase extends Progress {
   /** Set for a plan on an existing eSIM. */
   readonly topupOf: string | null;
   readonly confirmation: Confirmation;
-  readonly costFixed: number;
+  readonly confirmationShape: ConfirmationShape;
+  readonly costBase: number;
+  readonly costFee: number;
   hiddenLooks: number;
   readonly hiddenUntilMs: number;
   refund: Progress | null;
@@ -101,8 +104,14 @@ function moveTo(progress: Progress, index: number, nowMs: number): void {
   }
 }
 
-/** The body of `GET /esim/purchases/{transactionId}`, which is the body of the webhook too. */
-export function purchaseBody(purchase: Purchase): Record<string, unknown> {
+/**
+ * The body of `GET /esim/purchases/{transactionId}`, which is the body of the webhook too. What there is not is left
+ * out, as in the official SDK; nothing is null.
+ */
+export function purchaseBody(
+  purchase: Purchase,
+  { refundInPurchase, feeBesideCost }: Pick<Faults, 'refundInPurchase' | 'feeBesideCost'>,
+): Record<string, unknown> {
   const { offer } = purchase;
   return {
     transactionId: purchase.transactionId,
@@ -113,7 +122,7 @@ export function purchaseBody(purchase: Purchase): Record<string, unknown> {
     brandName: offer.brandName,
     country: offer.country,
     regions: offer.regions,
-    subType: offer.subTypes[0],
+    subTypes: offer.subTypes,
     roaming: offer.roaming.map(({ country, dataSpeeds }) => ({ country, dataSpeeds })),
     dataGB: offer.dataGB,
     dataUnlimited: offer.dataUnlimited,
@@ -123,40 +132,38 @@ export function purchaseBody(purchase: Purchase): Record<string, unknown> {
     voiceUnlimited: offer.voiceUnlimited,
     smsNumber: offer.smsNumber,
     smsUnlimited: offer.smsUnlimited,
-    confirmation: purchase.status === 'DONE' ? purchase.confirmation : null,
-    cost: purchase.costFixed,
+    ...confirmationOf(purchase),
+    cost: feeBesideCost ? purchase.costBase : totalCost(purchase),
+    costBase: purchase.costBase,
+    costFee: purchase.costFee,
     costCurrency: offer.cost.currency,
     costCurrencyDivisor: offer.cost.currencyDivisor,
-    price: offer.price.fixed,
+    price: offer.price.fixed + offer.price.fee,
+    priceBase: offer.price.fixed,
+    priceFee: offer.price.fee,
     priceCurrency: offer.price.currency,
     priceCurrencyDivisor: offer.price.currencyDivisor,
     priceType: offer.priceType,
     notes: offer.notes,
     shortNotes: offer.shortNotes,
     value: { type: 'ZEND', value: offer.dataGB },
-    error: purchase.error,
+    ...(purchase.error ? { error: purchase.error } : {}),
+    ...(purchase.refund && refundInPurchase ? { refund: { status: purchase.refund.status } } : {}),
     log: purchase.log,
     createdAt: toTime(purchase.createdAtMs),
     updatedAt: toTime(purchase.updatedAtMs),
   };
 }
 
-/** The body of `GET /esim/purchases/{transactionId}/refund`. */
-export function refundBody(purchase: Purchase, refund: Progress): Record<string, unknown> {
-  return {
-    transactionId: `${purchase.transactionId}-refund`,
-    refundedTransactionId: purchase.transactionId,
-    productType: 'ESIM',
-    amount: purchase.costFixed,
-    currency: purchase.offer.cost.currency,
-    currencyDivisor: purchase.offer.cost.currencyDivisor,
-    status: refund.status,
-    type: 'CREDIT',
-    error: refund.error,
-    log: refund.log,
-    createdAt: toTime(refund.createdAtMs),
-    updatedAt: toTime(refund.updatedAtMs),
-  };
+function confirmationOf({ status, confirmation, confirmationShape }: Purchase): Record<string, unknown> {
+  if (status !== 'DONE' || confirmationShape === 'absent') return {};
+  if (confirmationShape === 'full') return { confirmation };
+  return { confirmation: Object.fromEntries(Object.keys(confirmation).map((field) => [field, ''])) };
+}
+
+/** What the wallet pays for it, in the smallest unit. */
+export function totalCost({ costBase, costFee }: Pick<Purchase, 'costBase' | 'costFee'>): number {
+  return costBase + costFee;
 }
 
 export function toTime(ms: number): string {

@@ -1,31 +1,47 @@
+import { brandBody, brandsOf } from './brands.ts';
+import type { Offer } from './contract.ts';
 import type { ControlBody, Faults } from './faults.ts';
 import { noFaults } from './faults.ts';
-import { Ledger, Refusal } from './ledger.ts';
+import { type Ledger, Refusal, withStatus } from './ledger.ts';
+import { isCreatedAsAsked, page, passes } from './listing.ts';
 import { plansBody } from './plans.ts';
-import { purchaseBody, refundBody } from './purchase.ts';
+import { purchaseBody } from './purchase.ts';
+import { refundBody, transactionBody, transactionsOf } from './transactions.ts';
 
-const MAX_PAGE = 1_024;
 const CENTS = 100;
 const MICROS = 1_000_000;
+/** One white pixel. */
+const QR_CODE =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 
 export interface Call {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
+  /** The media type that the caller wants; a QR code is an image unless it is JSON. */
+  readonly accept: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
 export interface Reply {
   readonly status: number;
+  /** JSON, or the bytes of an image. */
   readonly body: unknown;
 }
 
 /** Answers one call of the API below `/v1`. @throws Refusal */
 export function answerApi(ledger: Ledger, faults: Faults, call: Call): Reply {
   const [, area, ...rest] = call.path.split('/').map(decodeURIComponent);
-  if (area === 'balance' && call.method === 'GET') return ok(balanceBody(ledger));
-  if (area !== 'esim') throw notFound();
-  const [kind = '', id, action] = rest;
+  if (area === 'esim') return answerEsims(ledger, faults, call, rest);
+  if (call.method !== 'GET') throw notFound();
+  if (area === 'balance') return ok(balanceBody(ledger));
+  if (area === 'brands') return brands(ledger, faults, call, rest[0]);
+  if (area === 'transactions') return transactions(ledger, faults, call, rest[0]);
+  throw notFound();
+}
+
+function answerEsims(ledger: Ledger, faults: Faults, call: Call, path: readonly string[]): Reply {
+  const [kind = '', id, action] = path;
   if (kind === 'offers' && call.method === 'GET')
     return id === undefined ? offers(ledger, faults, call) : offer(ledger, id);
   if (kind === 'purchases') return answerPurchases(ledger, faults, call, id, action);
@@ -47,9 +63,11 @@ function answerPurchases(
       return ok({ status: 'ACCEPTED', transactionId });
     }
     case 'GET':
-      return ok(page(call, faults, [...ledger.purchases.values()].map(purchaseBody)));
+      return ok(page(call.query, faults, purchases(ledger, faults, call)));
     case 'GET :id':
-      return ok(purchaseBody(ledger.see(id!)));
+      return ok(purchaseBody(ledger.see(id!), faults));
+    case 'GET :id qrcode':
+      return qrCode(ledger, call, id!);
     case 'POST :id refund':
       return ok({ status: ledger.startRefund(id!).status });
     case 'GET :id refund': {
@@ -61,42 +79,75 @@ function answerPurchases(
   }
 }
 
-function offers(ledger: Ledger, faults: Faults, call: Call): Reply {
-  const country = call.query.get('country');
-  const brand = call.query.get('brand');
-  const chosen = [...ledger.offers.values()].filter(
-    (listed) => (country ?? listed.country) === listed.country && (brand ?? listed.brand) === listed.brand,
+function purchases(ledger: Ledger, faults: Faults, { query }: Call): readonly unknown[] {
+  return [...ledger.purchases.values()]
+    .filter(
+      ({ status, createdAtMs }) => passes(query, 'status', status) && isCreatedAsAsked(query, createdAtMs),
+    )
+    .map((purchase) => purchaseBody(purchase, faults));
+}
+
+function qrCode(ledger: Ledger, { accept }: Call, transactionId: string): Reply {
+  if (ledger.see(transactionId).status !== 'DONE') throw withStatus(400, 'the transaction is not DONE');
+  return ok(accept.includes('json') ? { imageBase64: QR_CODE } : Buffer.from(QR_CODE, 'base64'));
+}
+
+function transactions(ledger: Ledger, faults: Faults, { query }: Call, id: string | undefined): Reply {
+  const all = transactionsOf(ledger);
+  if (id !== undefined) {
+    const found = all.find(({ transactionId }) => transactionId === id);
+    if (!found) throw notFound();
+    return ok(transactionBody(found));
+  }
+  const chosen = all.filter(
+    ({ type, productType, progress }) =>
+      passes(query, 'type', type) &&
+      passes(query, 'productType', productType) &&
+      passes(query, 'status', progress.status) &&
+      isCreatedAsAsked(query, progress.createdAtMs),
   );
-  return ok(page(call, faults, chosen));
+  return ok(page(query, faults, chosen.map(transactionBody)));
+}
+
+function brands(ledger: Ledger, faults: Faults, { query }: Call, id: string | undefined): Reply {
+  const all = brandsOf(
+    [...ledger.offers.values()].filter(({ country }) => passes(query, 'country', country)),
+  );
+  if (id === undefined) return ok(page(query, faults, all));
+  const found = all.find(({ brand }) => brand === id);
+  if (!found) throw notFound();
+  return ok(brandBody(found));
+}
+
+function offers(ledger: Ledger, faults: Faults, { query }: Call): Reply {
+  const chosen = [...ledger.offers.values()].filter(
+    ({ country, brand, regions, subTypes }) =>
+      passes(query, 'country', country) &&
+      passes(query, 'brand', brand) &&
+      passes(query, 'regions', ...regions) &&
+      passes(query, 'subType', ...subTypes),
+  );
+  return ok(page(query, faults, chosen.map(offerBody)));
 }
 
 function offer(ledger: Ledger, offerId: string): Reply {
   const found = ledger.offers.get(offerId);
   if (!found) throw notFound();
-  return ok(found);
+  return ok(offerBody(found));
+}
+
+/** No document of Zendit names a network: a country and its speeds are all that there is. */
+function offerBody(listed: Offer): Record<string, unknown> {
+  return { ...listed, roaming: listed.roaming.map(({ country, dataSpeeds }) => ({ country, dataSpeeds })) };
 }
 
 function plans(ledger: Ledger, faults: Faults, iccid: string): Reply {
-  const purchases = ledger.plansOf(iccid);
-  if (purchases.length === 0) throw notFound();
-  return ok(plansBody(iccid, purchases, faults.plans[iccid] ?? {}));
-}
-
-function page(call: Call, faults: Faults, all: readonly unknown[]): Record<string, unknown> {
-  const limit = Number(call.query.get('_limit') ?? NaN);
-  const offset = Number(call.query.get('_offset') ?? NaN);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE || !Number.isInteger(offset) || offset < 0)
-    throw new Refusal(400, {
-      errorCode: 'INVALID_REQUEST',
-      message: '_limit (1 to 1024) and _offset are required',
-      fields: { _limit: '1 to 1024' },
-    });
-  return {
-    limit,
-    offset,
-    total: all.length,
-    list: all.slice(offset, offset + Math.min(limit, faults.maxPageSize)),
-  };
+  const owned = ledger.plansOf(iccid);
+  if (owned.length === 0) throw withStatus(faults.unknownIccidStatus, 'no such ICCID');
+  const reading = faults.plans[iccid] ?? {};
+  if (reading.answer === 'illFormed') return ok(['not', 'an', 'object']);
+  if (reading.answer !== undefined) throw withStatus(reading.answer, 'the plans cannot be read');
+  return ok(plansBody(iccid, owned, reading, faults));
 }
 
 function balanceBody(ledger: Ledger): Record<string, unknown> {
@@ -110,7 +161,11 @@ export function applyControl(ledger: Ledger, faults: Faults, control: ControlBod
   if (reset) Object.assign(faults, noFaults());
   for (const name of Object.keys(switches))
     if (!Object.hasOwn(faults, name))
-      throw new Refusal(400, { errorCode: 'INVALID_REQUEST', message: `no switch is called ${name}` });
+      throw new Refusal(400, {
+        errorCode: 'INVALID_REQUEST',
+        message: `no switch is called ${name}`,
+        fields: { [name]: 'unknown' },
+      });
   Object.assign(faults, switches);
   ledger.adjust({
     ...(offerChanges === undefined ? {} : { offers: offerChanges }),
@@ -119,7 +174,7 @@ export function applyControl(ledger: Ledger, faults: Faults, control: ControlBod
 }
 
 function notFound(): Refusal {
-  return new Refusal(404, { errorCode: 'NOT_FOUND', message: 'not found' });
+  return withStatus(404, 'not found');
 }
 
 function ok(body: unknown): Reply {

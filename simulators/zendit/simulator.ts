@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendBadAnswer, sendError, sendJson } from './answers.ts';
+import { sendBadAnswer, sendError, sendJson, sendReply, withNumericCodes } from './answers.ts';
 import { type ControlBody, type Faults, noFaults, strikes } from './faults.ts';
 import { Ledger, Refusal } from './ledger.ts';
 import { answerApi, applyControl, type Call, type Reply } from './routes.ts';
@@ -95,14 +95,14 @@ class SimulatedApi {
       await this.handleApi(call, request, response);
     } catch (error) {
       if (error instanceof Refusal) return sendError(response, error.status, error.body);
-      sendError(response, 500, { errorCode: 'INTERNAL', message: String(error) });
+      sendError(response, 500, { errorCode: 'INTERNAL', message: String(error), fields: {} });
     }
   }
 
   private handleControl(call: Call, response: ServerResponse): void {
     if (call.path === '/__state') return sendJson(response, 200, this.state());
     if (call.path !== '/__control' || call.method !== 'POST')
-      return sendError(response, 404, { errorCode: 'NOT_FOUND', message: 'not found' });
+      return sendError(response, 404, { errorCode: 'NOT_FOUND', message: 'not found', fields: {} });
     applyControl(this.ledger, this.faults, call.body);
     sendJson(response, 200, this.faults);
   }
@@ -111,10 +111,14 @@ class SimulatedApi {
     const { faults } = this;
     this.count(call);
     if (request.headers.authorization !== `Bearer ${this.apiKey}`)
-      return sendError(response, 401, { errorCode: 'NOT_AUTHORIZED', message: 'unknown API key' });
+      return sendError(response, 401, {
+        errorCode: 'NOT_AUTHORIZED',
+        message: 'unknown API key',
+        fields: {},
+      });
     if (strikes(faults, 'busy') || this.isTooFast()) {
       this.refusedForPace += 1;
-      const body = { errorCode: 'TOO_MANY_REQUESTS', message: 'slow down' };
+      const body = { errorCode: 'TOO_MANY_REQUESTS', message: 'slow down', fields: {} };
       return sendError(response, 429, body, { 'retry-after': '1' });
     }
     if (strikes(faults, 'unavailable')) return sendUnavailable(response);
@@ -126,7 +130,7 @@ class SimulatedApi {
     if (call.method === 'POST' && strikes(faults, 'dropAfterCommit')) return void response.destroy();
     if (call.method === 'POST' && strikes(faults, 'unavailableAfterCommit')) return sendUnavailable(response);
     if (strikes(faults, 'badAnswers')) return sendBadAnswer(response, faults.badAnswer);
-    sendJson(response, reply.status, reply.body);
+    sendReply(response, reply.status, reply.body);
   }
 
   private act(call: Call): Reply {
@@ -136,11 +140,15 @@ class SimulatedApi {
         path: call.path.slice(API_PREFIX.length),
       });
       if (call.method === 'POST') this.finishInTime(call);
-      return reply;
+      return { ...reply, body: this.coded(reply.body) };
     } catch (error) {
-      if (error instanceof Refusal) return { status: error.status, body: error.body };
+      if (error instanceof Refusal) return { status: error.status, body: this.coded(error.body) };
       throw error;
     }
+  }
+
+  private coded(body: unknown): unknown {
+    return this.faults.numericCodes ? withNumericCodes(body) : body;
   }
 
   /** With `finishAfterMs` a purchase ends, and its webhook leaves, without anybody looking. */
@@ -167,7 +175,7 @@ class SimulatedApi {
 }
 
 function sendUnavailable(response: ServerResponse): void {
-  sendError(response, 503, { errorCode: 'SYSTEM_UNAVAILABLE', message: 'try again later' });
+  sendError(response, 503, { errorCode: 'SYSTEM_UNAVAILABLE', message: 'try again later', fields: {} });
 }
 
 /** @throws Refusal 400 for a body that is no JSON object, 413 for a long one */
@@ -177,12 +185,13 @@ async function readCall(request: IncomingMessage): Promise<Call> {
   for await (const chunk of request.setEncoding('utf8')) {
     text += chunk as string;
     if (text.length > MAX_BODY_BYTES)
-      throw new Refusal(413, { errorCode: 'INVALID_REQUEST', message: 'too long' });
+      throw new Refusal(413, { errorCode: 'INVALID_REQUEST', message: 'too long', fields: {} });
   }
   return {
     method: request.method ?? 'GET',
     path: url.pathname,
     query: url.searchParams,
+    accept: request.headers.accept ?? '',
     body: parseBody(text),
   };
 }
@@ -195,5 +204,9 @@ function parseBody(text: string): Readonly<Record<string, unknown>> {
   } catch {
     // Answered below.
   }
-  throw new Refusal(400, { errorCode: 'INVALID_REQUEST', message: 'the body must be a JSON object' });
+  throw new Refusal(400, {
+    errorCode: 'INVALID_REQUEST',
+    message: 'the body must be a JSON object',
+    fields: {},
+  });
 }

@@ -20,9 +20,10 @@ export class WebhookSender {
   announce(purchase: Purchase): void {
     const { webhookUrl, webhookCopies, webhookDisordered } = this.faults;
     if (webhookUrl === null) return;
-    const final = purchaseBody(purchase);
+    const final = purchaseBody(purchase, this.faults);
     const bodies = Array.from({ length: webhookCopies }, () => final);
-    if (webhookDisordered) bodies.push({ ...final, status: 'IN_PROGRESS', confirmation: null });
+    const { confirmation: _confirmation, ...earlier } = final;
+    if (webhookDisordered) bodies.push({ ...earlier, status: 'IN_PROGRESS' });
     void this.deliver(webhookUrl, bodies).catch(() => undefined);
   }
 

@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql, type Tx } from '../infra/database/index.js';
-import type { ProviderEsimRef } from '../providers/index.js';
+import type { KnownEsim, ProviderEsimRef } from '../providers/index.js';
 
 /** The right to write what one eSIM's upstream says: void when the lease lapsed and another worker took it. */
 export interface EsimPoll extends ProviderEsimRef {
@@ -34,6 +34,14 @@ interface ClaimedRow {
   readonly created_at: Date;
   readonly poll_fence: string;
   readonly polled_at: Date;
+  /** Before this claim. */
+  readonly polled_before: Date | null;
+  readonly read_at: Date | null;
+  readonly activated_at: Date | null;
+  readonly expires_at: Date | null;
+  readonly topped_up_at: Date | null;
+  readonly used_bytes: string;
+  readonly total_bytes: string | null;
 }
 
 const CAN_CHANGE = `status IN ('issued', 'active', 'depleted', 'suspended')`;
@@ -80,7 +88,7 @@ export class EsimPollsRepository {
          ORDER BY abs(extract(epoch FROM created_at - (SELECT created_at FROM candidates WHERE place = 1))), id
          LIMIT $2
        ), free AS (
-         SELECT e.id FROM esims e JOIN chosen USING (id)
+         SELECT e.id, e.polled_at AS polled_before FROM esims e JOIN chosen USING (id)
          WHERE ${DUE[source]} AND ${IS_FREE}
          ORDER BY e.id FOR UPDATE OF e SKIP LOCKED
        )
@@ -88,7 +96,8 @@ export class EsimPollsRepository {
        SET polled_at = now(), poll_hint_at = NULL, next_poll_at = least(e.next_poll_at, now()),
            poll_lease_until = now() + $3 * interval '1 millisecond', poll_fence = e.poll_fence + 1
        FROM free WHERE e.id = free.id
-       RETURNING e.id, e.provider_esim_id, e.iccid, e.created_at, e.poll_fence, e.polled_at`,
+       RETURNING e.id, e.provider_esim_id, e.iccid, e.created_at, e.poll_fence, e.polled_at, free.polled_before,
+                 e.read_at, e.activated_at, e.expires_at, e.topped_up_at, e.used_bytes, e.total_bytes`,
       [provider, limit, timeoutMs + this.leaseMs],
     );
     const [first] = rows;
@@ -136,12 +145,16 @@ export class EsimPollsRepository {
     );
   }
 
-  /** Gives a batch back that was not read, to be asked for after `delayMs`, as it was: a hint stays a hint. */
+  /**
+   * Gives a batch back that was not read, to be asked for after `delayMs`, as it was: a hint stays a hint, and nobody
+   * has looked in vain where nobody was asked.
+   */
   async giveBack({ polls, source }: PollBatch, delayMs: number): Promise<void> {
     const column = source === 'callback' ? 'poll_hint_at' : 'next_poll_at';
     await sql(
       this.manager,
-      `UPDATE esims e SET ${column} = now() + $3 * interval '1 millisecond', poll_lease_until = NULL
+      `UPDATE esims e SET ${column} = now() + $3 * interval '1 millisecond', poll_lease_until = NULL,
+         polled_at = e.read_at
        FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS p (id, fence) ORDER BY id) AS p
        WHERE e.id = p.id AND e.poll_fence = p.fence`,
       [polls.map((poll) => poll.esimId), polls.map((poll) => poll.fence), delayMs],
@@ -174,5 +187,19 @@ function toPoll(row: ClaimedRow): EsimPoll {
     providerEsimId: row.provider_esim_id,
     iccid: row.iccid,
     issuedAt: row.created_at,
+    known: toKnown(row),
+  };
+}
+
+function toKnown(row: ClaimedRow): KnownEsim {
+  const { polled_before: polledBefore, read_at: readAt } = row;
+  const wasInVain = polledBefore !== null && (readAt === null || polledBefore > readAt);
+  return {
+    activatedAt: row.activated_at,
+    expiresAt: row.expires_at,
+    toppedUpAt: row.topped_up_at,
+    usedBytes: Number(row.used_bytes),
+    totalBytes: row.total_bytes === null ? null : Number(row.total_bytes),
+    lookedInVainAt: wasInVain ? polledBefore : null,
   };
 }

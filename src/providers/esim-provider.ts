@@ -97,6 +97,22 @@ export interface ProviderEsimRef {
   readonly providerEsimId: string;
   readonly iccid: string;
   readonly issuedAt: Date;
+  /** Set by who reads it again and again, for an upstream that no longer shows what has ended. */
+  readonly known?: KnownEsim;
+}
+
+/** What earlier readings and top-ups have left on record of an eSIM. */
+export interface KnownEsim {
+  /** When it came into use; null as long as nobody saw any. */
+  readonly activatedAt: Date | null;
+  /** When its validity ends; null before that begins. */
+  readonly expiresAt: Date | null;
+  readonly toppedUpAt: Date | null;
+  readonly usedBytes: number;
+  /** Null for unlimited data. */
+  readonly totalBytes: number | null;
+  /** When it was last looked at, if that look gave no reading; null when it gave one, and before the first. */
+  readonly lookedInVainAt: Date | null;
 }
 
 export interface ProviderCancelRequest {

@@ -4,6 +4,7 @@ export {
   type EsimPurchases,
   FAILURE_CODES,
   type FailureCode,
+  type KnownEsim,
   type Placement,
   type PlacementOperation,
   type ProviderCancelRequest,

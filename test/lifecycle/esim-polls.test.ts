@@ -57,6 +57,24 @@ function hint(...upstreamIds: string[]): Promise<number> {
 }
 
 describe('claims of polls', () => {
+  it('tell when the last look was in vain, which one given back was not', async () => {
+    await addDue(1);
+    const lookedInVain = async () => {
+      await database.pool.query(`UPDATE esims SET next_poll_at = now(), poll_lease_until = NULL`);
+      const batch = (await claim('poll'))!;
+      return { batch, at: batch.polls[0]!.known?.lookedInVainAt ?? null };
+    };
+    const first = await lookedInVain();
+    expect(first.at).toBeNull();
+    const second = await lookedInVain();
+    expect(second.at).toEqual(first.batch.askedAt);
+    await database.pool.query('UPDATE esims SET read_at = $1', [second.batch.askedAt]);
+    const third = await lookedInVain();
+    expect(third.at).toBeNull();
+    await polls.giveBack(third.batch, 0);
+    expect((await lookedInVain()).at).toBeNull();
+  });
+
   it('begin with the one that is due longest, and take its neighbours in time of issue', async () => {
     await addDue(30);
     await database.pool.query(`UPDATE esims SET next_poll_at = now() - interval '2 hours' WHERE id = 'e10'`);

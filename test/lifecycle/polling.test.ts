@@ -50,6 +50,49 @@ describe('polls', () => {
     );
   });
 
+  it('tell at Zendit that a plan has left the list with its data at the second look, and never of one not in use', async () => {
+    const [spent, fresh] = await world.issue('zendit', 2);
+    const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
+    const inUseAt = { usedGB: 0.9, startAt, firstInstalledAt: startAt };
+    world.zendit.control({ plans: { [spent!.iccid]: inUseAt } });
+    await world.poll(spent!, fresh!);
+    world.zendit.control({
+      plans: Object.fromEntries([spent!, fresh!].map(({ iccid }) => [iccid, { gone: true }])),
+    });
+    await world.poll(spent!, fresh!);
+    expect(await world.row(spent!.id)).toMatchObject({ status: 'active' });
+    const { pool } = world.database;
+    // As if the first look in vain had been half an hour ago, and the reading before it a while earlier.
+    await pool.query(
+      `UPDATE esims SET polled_at = polled_at - interval '30 minutes', read_at = read_at - interval '1 hour'
+       WHERE id = $1`,
+      [spent!.id],
+    );
+    await world.poll(spent!, fresh!);
+    expect(await world.row(spent!.id)).toMatchObject({ status: 'depleted' });
+    expect(await world.device.levels(spent!.id)).toEqual([50, 80, 100]);
+    expect(await world.row(fresh!.id)).toMatchObject({ status: 'issued' });
+  });
+
+  it('at Zendit lose one eSIM that it cannot answer, not its neighbours, and ask for that one again in hours', async () => {
+    const [before, broken, after] = await world.issue('zendit', 3);
+    const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
+    const plan = { usedGB: 0.1, startAt };
+    world.zendit.control({
+      plans: { [before!.iccid]: plan, [broken!.iccid]: { answer: 500 }, [after!.iccid]: plan },
+    });
+    await world.database.pool.query(
+      `UPDATE esims SET created_at = created_at - interval '3 hours' WHERE id = ANY($1)`,
+      [[before!.id, broken!.id, after!.id]],
+    );
+    await world.poll(before!, broken!, after!);
+    for (const esim of [before!, after!])
+      expect(await world.row(esim.id)).toMatchObject({ status: 'active', poll_fence: '1' });
+    expect(await world.row(broken!.id)).toMatchObject({ status: 'issued', read_at: null, poll_fence: '1' });
+    expect(await nextPollInMs(broken!)).toBeLessThanOrEqual(6 * HOUR_MS);
+    expect(await nextPollInMs(broken!)).toBeGreaterThan(HOUR_MS / 4);
+  });
+
   it('announce two levels that frozen usage jumps over at either wholesaler, each once and ascending', async () => {
     const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();
     const [theirs, zendits] = [await world.issueOne('esim_access'), await world.issueOne('zendit')];

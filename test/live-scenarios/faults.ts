@@ -14,11 +14,28 @@ const TOO_SLOW_MS = 2_500;
 /** Shorter than the service's PROVIDER_READ_LAG_MS. */
 const LAG_MS = 700;
 
+/** What official SDKs and recorded answers of Zendit allow, and its plain simulator does not say. */
+const RECORDED_OF_ZENDIT: Readonly<Record<string, Fault>> = {
+  zenditHidesRefunds: ofZendit({ refundInPurchase: false }),
+  zenditKnowsNoRefund: ofZendit({ noRefundStatus: 400 }),
+  zenditHidesRefundsAndKnowsNone: ofZendit({ refundInPurchase: false, noRefundStatus: 400 }),
+  zenditRefusesIccids: ofZendit({ unknownIccidStatus: 400 }),
+  zenditBreaksOnIccids: ofZendit({ unknownIccidStatus: 500 }),
+  zenditRefusesOffers: ofZendit({ unknownOfferStatus: 400 }),
+  zenditConfirmsNothing: ofZendit({ topupConfirmation: 'absent' }),
+  zenditConfirmsEmptily: ofZendit({ topupConfirmation: 'empty' }),
+  zenditListsNoEndedPlans: ofZendit({ endedPlansLeave: true }),
+  zenditTakesFees: ofZendit({ purchaseFee: 15 }),
+  zenditTakesFeesBeside: ofZendit({ purchaseFee: 15, feeBesideCost: true }),
+  zenditCodesInNumbers: ofZendit({ numericCodes: true, outcomes: ['OUT_OF_STOCK'] }),
+};
+
 /** Every way in which a scenario may spoil an upstream, by name. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
   ...Object.fromEntries(
     Object.entries(ESIM_ACCESS_ANSWERS).map(([name, faults]) => [name, ofEsimAccess(faults)]),
   ),
+  ...RECORDED_OF_ZENDIT,
   accessLosesAnswers: ofEsimAccess({ dropAfterCommit: 2 }),
   accessLosesOrders: ofEsimAccess({ dropBeforeCommit: 2 }),
   accessBusy: ofEsimAccess({ busy: 3 }),

@@ -45,7 +45,7 @@ describe('what zendit lists and calls back', () => {
         validityDays: 7,
         activationPolicy: 'on_first_use',
         topupSupported: true,
-        networks: [{ country: 'FR', operator: 'Orange', generations: ['4G', '5G'] }],
+        networks: [],
         cost: { micros: 1_200_000, currency: 'USD' },
         suggestedRetail: { micros: 1_680_000, currency: 'USD' },
         available: true,

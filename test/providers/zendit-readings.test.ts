@@ -101,7 +101,9 @@ describe('what zendit says of eSIMs', () => {
       expect(suite.bench.log.lines).toContainEqual({
         event: 'upstream.reading_skipped',
         provider: 'zendit',
+        providerEsimId: broken.providerEsimId,
         path: 'endAt',
+        status: null,
       });
     });
 

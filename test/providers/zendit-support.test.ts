@@ -65,6 +65,16 @@ describe('an order that support looks at, of whose purchases one is not as the c
       { status: 200, json: { transactionId: odd, status: 'DONE', confirmation: null } },
       [0, 1],
     ],
+    [
+      'is done, with a refund of which nobody knows the status: it counts as running',
+      { status: 200, json: { transactionId: odd, status: 'DONE', refund: { status: 'REVERSED' } } },
+      [1, 0],
+    ],
+    [
+      'is done, with a refund that is empty and therefore none: it counts as unusable',
+      { status: 200, json: { transactionId: odd, status: 'DONE', refund: { status: '' } } },
+      [0, 1],
+    ],
   ] as const)('hides no other one, when it %s', async (_what, answer, [running, unusable]) => {
     const parts = await findParts(await withOdd(answer), order);
     expect(parts).toMatchObject({ running, unusable, failure: null });
@@ -99,7 +109,12 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
   };
   const USED: WireAnswer = { status: 200, json: { firstInstalledAt: new Date().toISOString(), list: [] } };
 
-  const withUnread = (answer: WireAnswer | null) => zendit((path) => (path.includes(unread) ? answer : USED));
+  const withUnread = (answer: WireAnswer | null) =>
+    zendit((path) => {
+      const transactionId = path.split('/').at(-1)!;
+      if (path.includes('/purchases/')) return { status: 200, json: { transactionId, status: 'DONE' } };
+      return path.includes(unread) ? answer : USED;
+    });
 
   it('still shows which one is in use when the plan of that one has a status that nobody knows', async () => {
     const answer = { status: 200, json: { list: [{ status: 'SUSPENDED' }] } };

@@ -5,7 +5,13 @@ import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { callProvider, type ProviderEsimReading, ProviderRegistry } from '../../providers/index.js';
 import { type EsimPoll, EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
-import { pollDelayMs } from '../poll-plan.js';
+import { IN_USE_MS, pollDelayMs } from '../poll-plan.js';
+
+/**
+ * An eSIM that its upstream said nothing usable about is asked for again within this, also one in a drawer. All 60,000
+ * drawers of the plan would be 2.8 calls/s, which the other half of the slots takes.
+ */
+const UNREAD_MS = IN_USE_MS;
 
 type Readings = ReadonlyMap<string, ProviderEsimReading>;
 
@@ -48,7 +54,7 @@ export class ReadEsimBatch {
       return reading ? [{ esim, read: this.toRead(batch, esim, reading) }] : [];
     });
     await this.observer.applyReadings(tx, observed);
-    await this.schedule(tx, batch, esims);
+    await this.schedule(tx, batch, { esims, readings });
   }
 
   private toRead(
@@ -64,12 +70,19 @@ export class ReadEsimBatch {
     return { reading, source, askedAt };
   }
 
-  private async schedule(tx: Tx, { polls, askedAt }: PollBatch, esims: readonly EsimEntity[]): Promise<void> {
+  private async schedule(
+    tx: Tx,
+    { polls, askedAt }: PollBatch,
+    { esims, readings }: { readonly esims: readonly EsimEntity[]; readonly readings: Readings },
+  ): Promise<void> {
     const pollOf = new Map(polls.map((poll) => [poll.esimId, poll]));
     const next = esims.map((esim) => {
       // A top-up that came in while we asked wants a look after it.
       const isTooEarly = esim.toppedUpAt !== null && esim.toppedUpAt > askedAt;
-      return { poll: pollOf.get(esim.id)!, delayMs: isTooEarly ? 0 : pollDelayMs(esim, askedAt) };
+      const planned = pollDelayMs(esim, askedAt);
+      const isUnread = planned !== null && !readings.has(esim.providerEsimId);
+      const delayMs = isTooEarly ? 0 : isUnread ? Math.min(planned, UNREAD_MS) : planned;
+      return { poll: pollOf.get(esim.id)!, delayMs };
     });
     await this.polls.schedule(tx, next);
   }

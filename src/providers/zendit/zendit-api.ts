@@ -15,7 +15,9 @@ import {
   UpstreamAnswerInvalid,
   type UpstreamClient,
   type UpstreamPurpose,
+  valueAt,
 } from '../upstream/index.js';
+import { codeAt } from './zendit-code.js';
 import { moneyAt } from './zendit-money.js';
 import { readProgress, readPurchase, type ZenditProgress, type ZenditPurchase } from './zendit-purchase.js';
 import { readRefusal, type ZenditRefusal } from './zendit-refusal.js';
@@ -69,11 +71,24 @@ interface Call {
   readonly body?: unknown;
 }
 
+/** Statuses with which Zendit says that it has no such thing, where it names a code. */
+const UNKNOWN: readonly number[] = [404];
+/** Of a refund that nobody asked for no document says how it is answered; the official PHP SDK knows 400 and no 404. */
+const NO_REFUND: readonly number[] = [400, 404];
+/** `/esim/{iccId}/plans` documents 400 and no 404. */
+const UNKNOWN_ICCID: readonly number[] = [400, 404];
 const REFUSED: readonly number[] = [400, 404, 409, 422];
 const BUSY_RETRY_MS = 1_000;
 const BROKEN_RETRY_MS = 5_000;
 /** Somebody has to change a key or the wholesaler's list of addresses. */
 const NOT_AUTHORIZED_RETRY_MS = 60_000;
+
+/** A look was answered with a status that says nothing of what was looked for. */
+export class UpstreamStatus extends ProviderUnavailable {
+  constructor(readonly status: number) {
+    super(BROKEN_RETRY_MS, new Error(`status ${status}`));
+  }
+}
 
 /**
  * The calls of the Zendit API, one method each (docs/providers.md).
@@ -106,13 +121,10 @@ export class ZenditApi {
     );
   }
 
-  /** Where the refund of a purchase stands; null when there is none. */
-  async findRefund(
-    transactionId: string,
-    signal: AbortSignal,
-    purpose: UpstreamPurpose = 'order',
-  ): Promise<ZenditProgress | null> {
-    const answer = await this.get(`${purchasePath(transactionId)}/refund`, purpose, signal);
+  /** Where the refund of a purchase stands, asked for by itself; null when there is none. */
+  async findRefund(transactionId: string, signal: AbortSignal): Promise<ZenditProgress | null> {
+    const path = `${purchasePath(transactionId)}/refund`;
+    const answer = await this.get(path, 'order', signal, NO_REFUND);
     return answer && readProgress(answer);
   }
 
@@ -124,13 +136,13 @@ export class ZenditApi {
     );
   }
 
-  /** The plans of an ICCID; null when Zendit does not know it. */
+  /** The plans of an ICCID; null when Zendit does not know it, which it says with a 400 too. */
   findPlans(
     iccid: string,
     signal: AbortSignal,
     purpose: UpstreamPurpose = 'poll',
   ): Promise<AnswerObject | null> {
-    return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal);
+    return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal, UNKNOWN_ICCID);
   }
 
   async getOffers(limit: number, offset: number, signal: AbortSignal): Promise<AnswerObject> {
@@ -149,12 +161,13 @@ export class ZenditApi {
     path: string,
     purpose: UpstreamPurpose,
     signal: AbortSignal,
+    meansNone = UNKNOWN,
   ): Promise<AnswerObject | null> {
     const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none' });
     if (answer.status < 300) return asObject(answer.json);
     // An answer of something in between is no word of the wholesaler: only its own 404 lets a purchase be placed.
-    if (answer.status === 404 && hasErrorCode(answer.json)) return null;
-    throw new ProviderUnavailable(BROKEN_RETRY_MS, new Error(`status ${answer.status}`));
+    if (meansNone.includes(answer.status) && isZenditsWord(answer)) return null;
+    throw new UpstreamStatus(answer.status);
   }
 
   private post(
@@ -173,7 +186,7 @@ export class ZenditApi {
   private async send(call: Call): Promise<PostAnswer> {
     const answer = await this.call(call);
     if (answer.status < 300) return { accepted: true, progress: readProgress(asObject(answer.json)) };
-    if (hasErrorCode(answer.json) && REFUSED.includes(answer.status))
+    if (isZenditsWord(answer) && REFUSED.includes(answer.status))
       return { accepted: false, refusal: readRefusal(answer.status, answer.json) };
     throw new ProviderOutcomeUnknown(new Error(`status ${answer.status}`));
   }
@@ -209,8 +222,8 @@ function purchasePath(transactionId: string): string {
   return `/esim/purchases/${encodeURIComponent(transactionId)}`;
 }
 
-/** Zendit's own refusals name a code; a proxy's or a gateway's JSON does not. */
-function hasErrorCode(json: unknown): boolean {
-  const code = (json as { errorCode?: unknown } | null | undefined)?.errorCode;
-  return typeof code === 'string' && code !== '';
+/** Zendit's own refusals name a code; a proxy's or a gateway's JSON does not, or repeats its status as a number. */
+function isZenditsWord({ status, json }: UpstreamAnswer): boolean {
+  const body = typeof json === 'object' && json !== null ? (json as AnswerObject) : {};
+  return valueAt(body, 'errorCode') !== status && codeAt(body, 'errorCode') !== null;
 }

@@ -7,6 +7,7 @@ import {
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
 import type { ZenditProgress } from './zendit-purchase.js';
+import { lookForRefund } from './zendit-refund.js';
 
 const CALLS_AT_ONCE = 6;
 const LOOKS = 5;
@@ -16,7 +17,10 @@ const REFUSED = {
   reason: 'The provider does not take back the eSIM.',
 } as const;
 
-/** Refunds the purchases of an order. A refund is asked for before it is posted, so a repetition follows the first. */
+/**
+ * Refunds the purchases of an order. A refund is looked for before it is posted, so a repetition follows the first, and
+ * none is posted twice in one call: what a repeated POST does is not documented.
+ */
 export class ZenditCancelling {
   constructor(private readonly api: ZenditApi) {}
 
@@ -36,11 +40,10 @@ export class ZenditCancelling {
     signal: AbortSignal,
   ): Promise<ZenditProgress> {
     let progress =
-      (await this.api.findRefund(transactionId, signal)) ??
-      (await this.post(transactionId, reference, signal));
+      (await this.look(transactionId, signal)) ?? (await this.post(transactionId, reference, signal));
     for (let looks = 0; progress === 'running' && looks < LOOKS; looks++) {
       if (looks > 0) await pause(signal);
-      progress = (await this.api.findRefund(transactionId, signal)) ?? progress;
+      progress = (await this.look(transactionId, signal)) ?? progress;
     }
     if (progress === 'running') throw new ProviderOutcomeUnknown();
     return progress;
@@ -50,7 +53,11 @@ export class ZenditCancelling {
     const answer = await this.api.postRefund(transactionId, reference, signal);
     if (answer.accepted) return answer.progress;
     // A refund that exists is refused like one that is not allowed.
-    return (await this.api.findRefund(transactionId, signal)) ?? 'failed';
+    return (await this.look(transactionId, signal)) ?? 'failed';
+  }
+
+  private look(transactionId: string, signal: AbortSignal): Promise<ZenditProgress | null> {
+    return lookForRefund(this.api, transactionId, signal);
   }
 }
 

@@ -17,6 +17,12 @@ const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
   provider_unavailable: 'The provider cannot serve the package now.',
 };
 
+/** Of a purchase whose price Zendit's own support has given back. */
+export const TAKEN_BACK: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'The provider took eSIMs of the order back.',
+};
+
 /** Our failure for an error code of Zendit; its own texts never leave this folder. */
 export function toFailure(errorCode: string | null): ProviderFailure {
   const code = CODES.find(([pattern]) => pattern.test(errorCode ?? ''))?.[1] ?? 'provider_rejected';

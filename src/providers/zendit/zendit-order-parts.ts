@@ -7,7 +7,7 @@ import {
 import { PartlySilent, UpstreamAnswerInvalid, type WithoutWord, withoutWord } from '../upstream/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
-import { toFailure } from './zendit-failure.js';
+import { TAKEN_BACK, toFailure } from './zendit-failure.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
 
 type Part =
@@ -17,19 +17,14 @@ type Part =
 
 const CALLS_AT_ONCE = 6;
 
-const TAKEN_BACK: ProviderFailure = {
-  code: 'provider_rejected',
-  reason: 'The provider took eSIMs of the order back.',
-};
-
 /**
- * What has become of each purchase of an order, for somebody who has to end it by hand: one or two calls per eSIM. What
+ * What has become of each purchase of an order, for somebody who has to end it by hand: one call per eSIM. What
  * is certain of one is not lost by what cannot be read of another.
  * @throws ProviderUnavailable, also when some purchases answer and others do not
  * @throws ProviderOutcomeUnknown when none answers
  */
 export async function findParts(
-  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  api: Pick<ZenditApi, 'findPurchase'>,
   transactionIds: readonly string[],
   signal: AbortSignal,
 ): Promise<ProviderOrderParts> {
@@ -48,7 +43,7 @@ export async function findParts(
 
 /** @throws ProviderUnavailable */
 async function findPart(
-  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  api: Pick<ZenditApi, 'findPurchase'>,
   transactionId: string,
   signal: AbortSignal,
 ): Promise<Part> {
@@ -62,7 +57,7 @@ async function findPart(
 }
 
 async function readPart(
-  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  api: Pick<ZenditApi, 'findPurchase'>,
   transactionId: string,
   signal: AbortSignal,
 ): Promise<Part> {
@@ -71,7 +66,7 @@ async function readPart(
   if (purchase.progress === 'running') return { state: 'running' };
   if (purchase.progress === 'failed') return { state: 'failed', failure: toFailure(purchase.errorCode) };
   // Zendit's own support may have given its price back meanwhile.
-  const refund = await api.findRefund(transactionId, signal);
+  const refund = purchase.refund();
   if (refund === 'running') return { state: 'running' };
   if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
   return doneOrUnusable(purchase);

@@ -17,20 +17,15 @@ import type {
   UpstreamPurchase,
   Wholesaler,
 } from '../esim-provider.js';
-import {
-  type PlacementGuard,
-  UpstreamAnswerInvalid,
-  type UpstreamClient,
-  withinLook,
-} from '../upstream/index.js';
+import { type PlacementGuard, type UpstreamClient, withinLook } from '../upstream/index.js';
 import { REPEATS, ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
+import { ZenditEsimReader } from './zendit-esim-reader.js';
 import { hintsOf, purchaseIdOf } from './zendit-hints.js';
 import { findParts } from './zendit-order-parts.js';
 import { listPurchases } from './zendit-purchase-listing.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
-import { toReading } from './zendit-reading.js';
 import { findStandings } from './zendit-standings.js';
 
 export interface ZenditOptions {
@@ -64,17 +59,16 @@ export class ZenditProvider implements Wholesaler {
   private readonly purchasing: ZenditPurchasing;
   private readonly cancelling: ZenditCancelling;
   private readonly catalog: ZenditCatalog;
-
-  private readonly logger: ZenditOptions['logger'];
+  private readonly reader: ZenditEsimReader;
 
   constructor(options: ZenditOptions) {
-    this.logger = options.logger;
     this.timeoutMs = options.timeoutMs;
     this.readLagMs = options.readLagMs;
     this.api = new ZenditApi(options);
     this.purchasing = new ZenditPurchasing(this.api, options.logger);
     this.cancelling = new ZenditCancelling(this.api);
     this.catalog = new ZenditCatalog(this.api, options.logger);
+    this.reader = new ZenditEsimReader(this.api, options.logger);
   }
 
   async placeOrder(
@@ -124,7 +118,7 @@ export class ZenditProvider implements Wholesaler {
     return state ? toTopupState(state) : null;
   }
 
-  /** Two calls per eSIM. Everything that can be asked for by id is, so the time of placement does not matter. */
+  /** One call per eSIM. Everything that can be asked for by id is, so the time of placement does not matter. */
   async listPurchases(
     order: ProviderOrderRequest,
     _placedBefore: Date,
@@ -133,29 +127,8 @@ export class ZenditProvider implements Wholesaler {
     return listPurchases(this.api, orderBatch(order).transactionIds, signal);
   }
 
-  /** One after the other: polls may only join the last of the pace's backlog. */
-  async readEsims(
-    esims: readonly ProviderEsimRef[],
-    signal: AbortSignal,
-  ): Promise<readonly ProviderEsimReading[]> {
-    const readings: ProviderEsimReading[] = [];
-    for (const esim of esims) {
-      const plans = await this.api.findPlans(esim.iccid, signal);
-      const reading = plans && this.read(esim, plans);
-      if (reading) readings.push(reading);
-    }
-    return readings;
-  }
-
-  /** One that cannot be read must not keep the others' usage from being seen. */
-  private read(esim: ProviderEsimRef, plans: Parameters<typeof toReading>[1]): ProviderEsimReading | null {
-    try {
-      return toReading(esim, plans, new Date());
-    } catch (error) {
-      if (!(error instanceof UpstreamAnswerInvalid)) throw error;
-      this.logger.warn({ event: 'upstream.reading_skipped', provider: this.name, path: error.path });
-      return null;
-    }
+  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
+    return this.reader.readAll(esims, signal);
   }
 
   listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]> {
@@ -198,7 +171,7 @@ function topupBatch(request: ProviderTopupRequest): PurchaseBatch {
 function toOrderState(states: readonly PurchaseState[]): ProviderOrderState {
   if (states.some(({ state }) => state === 'running'))
     return { state: 'in_progress', checkAfterMs: CHECK_AFTER_MS + states.length * CHECK_AFTER_MS_PER_ESIM };
-  const profiles = states.flatMap((one) => (one.state === 'done' ? [one.profile] : []));
+  const profiles = states.flatMap((one) => (one.state === 'done' && one.profile ? [one.profile] : []));
   const failures = states.flatMap((one) => (one.state === 'failed' ? [one.failure] : []));
   if (profiles.length === 0) return { state: 'rejected', failure: failures[0]! };
   const dearer = states.flatMap((one) => (one.state === 'done' && one.dearerCost ? [one.dearerCost] : []));

@@ -7,7 +7,7 @@ import type { ZenditApi } from './zendit-api.js';
  * @throws ProviderUnavailable, ProviderOutcomeUnknown
  */
 export async function listPurchases(
-  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  api: Pick<ZenditApi, 'findPurchase'>,
   transactionIds: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly UpstreamPurchase[]> {
@@ -19,8 +19,7 @@ export async function listPurchases(
       purchases.push({ providerEsimId, state: 'in_progress' });
       continue;
     }
-    const refund = await api.findRefund(providerEsimId, signal, 'poll');
-    purchases.push({ providerEsimId, state: refund === 'done' ? 'taken_back' : 'sold' });
+    purchases.push({ providerEsimId, state: purchase.refund() === 'done' ? 'taken_back' : 'sold' });
   }
   return purchases;
 }

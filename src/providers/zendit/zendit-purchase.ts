@@ -1,13 +1,13 @@
 import type { ProviderProfile, UpstreamCost } from '../esim-provider.js';
 import {
   type AnswerObject,
-  integerAt,
   objectOrNullAt,
   textAt,
   textOrNullAt,
   UpstreamAnswerInvalid,
 } from '../upstream/index.js';
-import { toUpstreamCost } from './zendit-money.js';
+import { codeAt } from './zendit-code.js';
+import { readPurchaseCost } from './zendit-purchase-cost.js';
 import { readProfile } from './zendit-profile.js';
 
 /** Where a purchase or a refund stands. */
@@ -18,8 +18,13 @@ export interface ZenditPurchase {
   readonly progress: ZenditProgress;
   /** The code of its error when it failed. */
   readonly errorCode: string | null;
-  /** What it cost, where the answer says so. */
+  /** What it cost with its fee, where the answer says so. */
   readonly cost: UpstreamCost | null;
+  /**
+   * Where its refund stands as the purchase itself says it; null without one.
+   * @throws UpstreamAnswerInvalid for a refund of another form or status than the contract has
+   */
+  refund(): ZenditProgress | null;
   /** @throws UpstreamAnswerInvalid when the confirmation of a finished purchase cannot be used */
   profile(): ProviderProfile;
 }
@@ -50,7 +55,8 @@ export function readPurchase(answer: AnswerObject, transactionId: string): Zendi
     transactionId,
     progress: readProgress(answer),
     errorCode: readErrorCode(answer),
-    cost: readCost(answer),
+    cost: readPurchaseCost(answer),
+    refund: () => readRefund(answer),
     profile: () => readProfile(answer, transactionId),
   };
 }
@@ -59,21 +65,14 @@ export function readPurchase(answer: AnswerObject, transactionId: string): Zendi
 function readErrorCode(answer: AnswerObject): string | null {
   try {
     const error = objectOrNullAt(answer, 'error');
-    return error && textOrNullAt(error, 'code');
+    return error && codeAt(error, 'code');
   } catch {
     return null;
   }
 }
 
-/** Only compared and logged, so one that cannot be read must not hold up a paid eSIM. */
-function readCost(answer: AnswerObject): UpstreamCost | null {
-  try {
-    return toUpstreamCost(
-      integerAt(answer, 'cost'),
-      integerAt(answer, 'costCurrencyDivisor'),
-      textAt(answer, 'costCurrency'),
-    );
-  } catch {
-    return null;
-  }
+/** An empty one is none: a server may write what it has not as an object without values. */
+function readRefund(answer: AnswerObject): ZenditProgress | null {
+  const refund = objectOrNullAt(answer, 'refund');
+  return refund && textOrNullAt(refund, 'status') !== null ? readProgress(refund) : null;
 }

@@ -10,14 +10,19 @@ import {
 import type { UpstreamPurpose } from '../upstream/index.js';
 import { eachValue, settleEach } from './settle-each.js';
 import type { PurchaseBody, ZenditApi } from './zendit-api.js';
-import { FUNDS_EXHAUSTED, toFailure } from './zendit-failure.js';
+import { FUNDS_EXHAUSTED, TAKEN_BACK, toFailure } from './zendit-failure.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
 import type { ZenditRefusal } from './zendit-refusal.js';
 
 /** One purchase of an order, or the one of a top-up. */
 export type PurchaseState =
   | { readonly state: 'running' }
-  | { readonly state: 'done'; readonly profile: ProviderProfile; readonly dearerCost: UpstreamCost | null }
+  | {
+      readonly state: 'done';
+      /** Null for a plan on an existing eSIM, which has its profile. */
+      readonly profile: ProviderProfile | null;
+      readonly dearerCost: UpstreamCost | null;
+    }
   | { readonly state: 'failed'; readonly failure: ProviderFailure };
 
 /** Purchases that belong together: same offer, same purpose. */
@@ -109,7 +114,7 @@ export class ZenditPurchasing {
       if (known) return this.toState(known, batch);
       if (mayBeKnown(answer.refusal, placement)) throw new ProviderOutcomeUnknown();
     }
-    return this.failed(answer.refusal.status === 404 ? 'NOT_FOUND' : answer.refusal.errorCode, batch);
+    return this.failed(refusalCode(answer.refusal), batch);
   }
 
   private toState(purchase: ZenditPurchase, batch: PurchaseBatch): PurchaseState {
@@ -119,8 +124,18 @@ export class ZenditPurchasing {
       case 'failed':
         return this.failed(purchase.errorCode, batch);
       case 'done':
-        return { state: 'done', profile: purchase.profile(), dearerCost: this.dearerCost(purchase, batch) };
+        return this.toEnd(purchase, batch);
     }
+  }
+
+  /** What Zendit's own support has given back before anybody here had it is not sold: nobody is to pay for it. */
+  private toEnd(purchase: ZenditPurchase, batch: PurchaseBatch): PurchaseState {
+    const refund = purchase.refund();
+    if (refund === 'running') return RUNNING;
+    if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
+    // Nothing promises that a plan on an existing eSIM comes with a code to install one.
+    const profile = batch.iccid === null ? purchase.profile() : null;
+    return { state: 'done', profile, dearerCost: this.dearerCost(purchase, batch) };
   }
 
   private failed(errorCode: string | null, { purpose, offerId }: PurchaseBatch): PurchaseState {
@@ -141,6 +156,12 @@ export class ZenditPurchasing {
     this.logger.warn({ event: 'upstream.cost_differs', ...line, expectedMicros: unitCost.micros });
     return isSameCurrency && cost.micros < unitCost.micros ? null : cost;
   }
+}
+
+/** The POST of a purchase documents no 404: an offer that is not sold may be a 400 that names it. */
+function refusalCode({ status, errorCode, about }: ZenditRefusal): string | null {
+  if (status === 404) return 'NOT_FOUND';
+  return about === 'offer' && toFailure(errorCode).code === 'provider_rejected' ? 'OFFER_REFUSED' : errorCode;
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   valueAt,
 } from '../upstream/index.js';
 import { gigabytesToBytes } from './exact-bytes.js';
+import { withoutPlans } from './zendit-without-plans.js';
 
 interface Plan {
   readonly isActive: boolean;
@@ -21,21 +22,28 @@ interface Plan {
 }
 
 /**
- * An eSIM as its plans show it at `asOf`, the time of the call: Zendit does not say when it counted. Without a plan it
- * is `issued`. ICCIDs are reused, so plans that ended before the eSIM was issued belong to somebody else.
+ * An eSIM as its plans show it at `asOf`, the time of the call: Zendit does not say when it counted. Only active and
+ * queued plans are promised to be listed, so an eSIM without one is judged by what we know of it (`withoutPlans`), and
+ * null where that says nothing. ICCIDs are reused, so plans that ended before the eSIM was issued belong to somebody else.
  * @throws UpstreamAnswerInvalid
  */
-export function toReading(esim: ProviderEsimRef, answer: AnswerObject, asOf: Date): ProviderEsimReading {
+export function toReading(
+  esim: ProviderEsimRef,
+  answer: AnswerObject,
+  asOf: Date,
+): ProviderEsimReading | null {
   const own = arrayAt(answer, 'list')
     .map((item) => readPlan(asObject(item, 'list')))
     .filter(({ endAt }) => endAt === null || endAt >= esim.issuedAt);
+  const profileStatus = instantOrNullAt(answer, 'firstInstalledAt') ? 'installed' : 'unknown';
+  if (own.length === 0) return withoutPlans(esim, profileStatus, asOf);
   const live = own.filter(({ endAt }) => endAt === null || endAt > asOf);
   // Plans that ended count only while nothing else is left to show.
   const shown = live.length > 0 ? live : own;
   return {
     providerEsimId: esim.providerEsimId,
-    status: statusOf(own, live),
-    profileStatus: instantOrNullAt(answer, 'firstInstalledAt') ? 'installed' : 'unknown',
+    status: statusOf(live),
+    profileStatus,
     ...countersOf(shown),
     activatedAt: earliest(own.filter(({ isActive }) => isActive).map(({ startAt }) => startAt)),
     expiresAt: expiryOf(shown),
@@ -43,8 +51,7 @@ export function toReading(esim: ProviderEsimRef, answer: AnswerObject, asOf: Dat
   };
 }
 
-function statusOf(own: readonly Plan[], live: readonly Plan[]): ProviderEsimReading['status'] {
-  if (own.length === 0) return 'issued';
+function statusOf(live: readonly Plan[]): ProviderEsimReading['status'] {
   if (live.length === 0) return 'expired';
   const isSpent = live.every(({ unlimited, remainingBytes }) => !unlimited && remainingBytes === 0);
   if (isSpent && live.some(({ totalBytes }) => totalBytes > 0)) return 'depleted';
@@ -52,8 +59,7 @@ function statusOf(own: readonly Plan[], live: readonly Plan[]): ProviderEsimRead
 }
 
 function countersOf(plans: readonly Plan[]): Pick<ProviderEsimReading, 'usedBytes' | 'totalBytes'> {
-  if (plans.length === 0 || plans.some(({ unlimited }) => unlimited))
-    return { usedBytes: null, totalBytes: null };
+  if (plans.some(({ unlimited }) => unlimited)) return { usedBytes: null, totalBytes: null };
   const totalBytes = plans.reduce((sum, plan) => sum + plan.totalBytes, 0);
   const remainingBytes = plans.reduce((sum, plan) => sum + plan.remainingBytes, 0);
   return { usedBytes: Math.max(0, totalBytes - remainingBytes), totalBytes };
@@ -62,7 +68,7 @@ function countersOf(plans: readonly Plan[]): Pick<ProviderEsimReading, 'usedByte
 /** A queued plan has no end yet, so neither has the eSIM: null. */
 function expiryOf(plans: readonly Plan[]): Date | null {
   const ends = plans.map(({ endAt }) => endAt);
-  if (ends.length === 0 || ends.includes(null)) return null;
+  if (ends.includes(null)) return null;
   return new Date(Math.max(...ends.map((end) => end!.getTime())));
 }
 

@@ -3,6 +3,7 @@ import { type AnswerObject, instantOrNullAt, toStandings, withoutWord } from '..
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toReading } from './zendit-reading.js';
+import { lookForRefund } from './zendit-refund.js';
 
 const CALLS_AT_ONCE = 6;
 
@@ -13,7 +14,7 @@ const CALLS_AT_ONCE = 6;
  * @throws ProviderOutcomeUnknown when there is no word on any
  */
 export async function findStandings(
-  api: Pick<ZenditApi, 'findRefund' | 'findPlans'>,
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
   esims: readonly ProviderEsimRef[],
   signal: AbortSignal,
 ): Promise<readonly ProviderEsimStanding[]> {
@@ -25,11 +26,11 @@ export async function findStandings(
 }
 
 async function standingOf(
-  api: Pick<ZenditApi, 'findRefund' | 'findPlans'>,
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
   esim: ProviderEsimRef,
   signal: AbortSignal,
 ): Promise<ProviderEsimStanding['standing']> {
-  const refund = await api.findRefund(esim.providerEsimId, signal);
+  const refund = await lookForRefund(api, esim.providerEsimId, signal);
   if (refund === 'done') return 'canceled';
   if (refund === 'running') return 'being_canceled';
   const plans = await api.findPlans(esim.iccid, signal, 'order');
@@ -41,6 +42,6 @@ async function standingOf(
 function isInUse(esim: ProviderEsimRef, plans: AnswerObject): boolean {
   const installedAt = instantOrNullAt(plans, 'firstInstalledAt');
   if (installedAt && installedAt >= esim.issuedAt) return true;
-  const { activatedAt, usedBytes } = toReading(esim, plans, new Date());
-  return activatedAt !== null || (usedBytes ?? 0) > 0;
+  const reading = toReading(esim, plans, new Date());
+  return reading !== null && (reading.activatedAt !== null || (reading.usedBytes ?? 0) > 0);
 }

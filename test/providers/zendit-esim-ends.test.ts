@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import type { KnownEsim, ProviderEsimRef } from '../../src/providers/index.js';
+import { ProviderUnavailable } from '../../src/providers/index.js';
+import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const GB = 1_000_000_000;
+
+function ago(ms: number): Date {
+  return new Date(Date.now() - ms);
+}
+
+/** In use since yesterday, nearly spent, and seen with its plan at the last look. */
+const IN_USE: KnownEsim = {
+  activatedAt: ago(24 * HOUR_MS),
+  expiresAt: ago(-24 * HOUR_MS),
+  toppedUpAt: null,
+  usedBytes: 0.9 * GB,
+  totalBytes: GB,
+  lookedInVainAt: null,
+};
+const IN_VAIN = { lookedInVainAt: ago(HOUR_MS) };
+
+describe('zendit, which lists active and queued plans only', () => {
+  const suite = ZenditSuite.use();
+
+  async function issue(known: Partial<KnownEsim> = {}): Promise<ProviderEsimRef> {
+    const [profile] = await suite.provision(newOrder());
+    const { providerEsimId, iccid } = profile!;
+    return { providerEsimId, iccid, issuedAt: ago(48 * HOUR_MS), known: { ...IN_USE, ...known } };
+  }
+
+  it.each<[string, Partial<KnownEsim>, string]>([
+    ['not before it came into use, whose read may lag', { activatedAt: null, ...IN_VAIN }, 'issued'],
+    ['as expired once its validity is over', { expiresAt: ago(1_000) }, 'expired'],
+    ['as depleted when the plan is missing for the second time', IN_VAIN, 'depleted'],
+    ['as depleted at once when all was used at the last look', { usedBytes: GB }, 'depleted'],
+    ['not at the first look that misses the plan', {}, 'unread'],
+    ['not at a second look too soon', { lookedInVainAt: ago(MINUTE_MS) }, 'unread'],
+    [
+      'not while a top-up may be on its way into the list',
+      { ...IN_VAIN, toppedUpAt: ago(MINUTE_MS) },
+      'unread',
+    ],
+    ['not before its end when its data are unlimited', { ...IN_VAIN, totalBytes: null }, 'unread'],
+    ['not when nobody ever saw it use data', { ...IN_VAIN, usedBytes: 0 }, 'unread'],
+  ])('ends an eSIM that has no plan left: %s', async (_what, known, status) => {
+    const esim = await issue(known);
+    suite.simulator.control({ plans: { [esim.iccid]: { gone: true } } });
+    const [reading] = await suite.provider.readEsims([esim], signal);
+    expect(reading?.status ?? 'unread').toBe(status);
+  });
+
+  it('tells the end of a plan that leaves the list with its last byte', async () => {
+    const esim = await issue(IN_VAIN);
+    const startAt = ago(HOUR_MS).toISOString();
+    suite.simulator.control({ endedPlansLeave: true, plans: { [esim.iccid]: { usedGB: 0.9, startAt } } });
+    expect(await suite.provider.readEsims([esim], signal)).toMatchObject([{ status: 'active' }]);
+    suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 1, startAt } } });
+    expect(await suite.provider.readEsims([esim], signal)).toMatchObject([{ status: 'depleted' }]);
+  });
+});
+
+describe('zendit, asked for the plans of several eSIMs', () => {
+  const suite = ZenditSuite.use();
+
+  async function issue(quantity: number): Promise<readonly ProviderEsimRef[]> {
+    const profiles = await suite.provision(newOrder(quantity));
+    return profiles.map(({ providerEsimId, iccid }) => ({ providerEsimId, iccid, issuedAt: new Date() }));
+  }
+
+  it.each([400, 404, 500, 'illFormed'] as const)(
+    'keeps what it says of the others when one is answered with %s',
+    async (answer) => {
+      const [before, broken, after] = await issue(3);
+      suite.simulator.control({ plans: { [broken!.iccid]: { answer } } });
+      const readings = await suite.provider.readEsims([before!, broken!, after!], signal);
+      expect(readings.map(({ providerEsimId }) => providerEsimId)).toEqual([
+        before!.providerEsimId,
+        after!.providerEsimId,
+      ]);
+      expect(await suite.provider.readEsims([broken!], signal)).toEqual([]);
+    },
+  );
+
+  it('is in trouble itself when three in a row get no answer that says anything', async () => {
+    const esims = await issue(4);
+    suite.simulator.control({
+      plans: Object.fromEntries(esims.slice(1).map(({ iccid }) => [iccid, { answer: 500 as const }])),
+    });
+    await expect(suite.provider.readEsims(esims, signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+
+  it('takes no calls at all while it answers 503, whichever eSIM is asked for', async () => {
+    const [esim] = await issue(1);
+    suite.simulator.control({ unavailable: 1 });
+    await expect(suite.provider.readEsims([esim!], signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+});
