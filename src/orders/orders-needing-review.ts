@@ -15,6 +15,7 @@ export interface OrderNeedingReview {
 
 /** When the upstream was first asked for what has not come: the order, or its cancellation. */
 const SINCE = `CASE t.status WHEN 'canceling' THEN coalesce(t.cancel_requested_at, t.updated_at) ELSE t.created_at END`;
+const IS_LATE = `${SINCE} <= now() - :afterMs * interval '1 millisecond'`;
 const SCOPE = ['orders.needs-review'];
 /** Something of it was placed, or is taken back, for a second time, and nothing is repeated any more by itself. */
 const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
@@ -38,13 +39,23 @@ export class OrdersNeedingReview {
   }
 
   /** Oldest first. @throws AppError `invalid_cursor` */
-  async list({ limit, cursor }: ListOptions): Promise<Page<OrderNeedingReview>> {
+  async list(options: ListOptions): Promise<Page<OrderNeedingReview>> {
+    return this.listWhere(`(${IS_LATE} OR ${IS_PLACED_TWICE})`, options);
+  }
+
+  /** Those that are late. Who places something twice tells support at once. */
+  async listLate(options: ListOptions): Promise<Page<OrderNeedingReview>> {
+    return this.listWhere(IS_LATE, options);
+  }
+
+  private async listWhere(
+    condition: string,
+    { limit, cursor }: ListOptions,
+  ): Promise<Page<OrderNeedingReview>> {
     const query = this.manager
       .createQueryBuilder(OrderEntity, 't')
       .where(`t.status IN ('processing', 'canceling')`)
-      .andWhere(`(${SINCE} <= now() - :afterMs * interval '1 millisecond' OR ${IS_PLACED_TWICE})`, {
-        afterMs: this.afterMs,
-      });
+      .andWhere(condition, { afterMs: this.afterMs });
     if (cursor !== undefined) {
       const [at, id] = this.cursors.decode(cursor, SCOPE);
       query.andWhere(`(${SINCE}, t.id) > (:at::timestamptz, :id)`, { at, id });

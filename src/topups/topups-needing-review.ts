@@ -6,6 +6,7 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { KeysetPages, type ListOptions } from '../infra/database/index.js';
 import { TopupEntity } from './topup.entity.js';
 
+const IS_LATE = `t.created_at <= now() - :afterMs * interval '1 millisecond'`;
 /** Nothing more is bought for it by itself: only support can settle it, or an answer that comes late. */
 const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
   WHERE p.provider_reference = t.provider_reference AND p.placements > 1)`;
@@ -28,12 +29,19 @@ export class TopupsNeedingReview {
 
   /** Oldest first. @throws AppError `invalid_cursor` */
   async list(options: ListOptions): Promise<Page<TopupEntity>> {
+    return this.listWhere(`(${IS_LATE} OR ${IS_PLACED_TWICE})`, options);
+  }
+
+  /** Those that are late. Who places something twice tells support at once. */
+  async listLate(options: ListOptions): Promise<Page<TopupEntity>> {
+    return this.listWhere(IS_LATE, options);
+  }
+
+  private listWhere(condition: string, options: ListOptions): Promise<Page<TopupEntity>> {
     const query = this.manager
       .createQueryBuilder(TopupEntity, 't')
       .where(`t.status = 'processing'`)
-      .andWhere(`(t.created_at <= now() - :afterMs * interval '1 millisecond' OR ${IS_PLACED_TWICE})`, {
-        afterMs: this.afterMs,
-      });
+      .andWhere(condition, { afterMs: this.afterMs });
     return this.pages.list(query, options, 'oldest_first');
   }
 }

@@ -85,7 +85,8 @@ describe('Zendit', () => {
     });
     expect(await buy(buyer, upstream.packageId)).toMatchObject({ unit_price: { amount: raised } });
     const { data } = (await shop.office.admin.get('/internal/v1/alerts?type=order.needs_review')).body;
-    expect((data as Json[]).map(({ details }) => details)).toMatchObject([{ what: 'sold_dearer' }]);
+    const ofPrices = (data as Json[]).filter(({ details }) => details.what === 'sold_dearer');
+    expect(ofPrices).toHaveLength(1);
   });
 
   it.each([

@@ -27,7 +27,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.sweeps.start('orders.reviews', async (options) =>
-      mapPage(await this.reviews.list(options), ({ order, since }) => ({
+      mapPage(await this.reviews.listLate(options), ({ order, since }) => ({
         type: 'order.needs_review' as const,
         partnerId: order.partnerId,
         subjectId: order.id,

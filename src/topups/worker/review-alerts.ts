@@ -23,7 +23,7 @@ export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.sweeps.start('topups.reviews', async (options) =>
-      mapPage(await this.reviews.list(options), (topup) => ({
+      mapPage(await this.reviews.listLate(options), (topup) => ({
         type: 'topup.needs_review' as const,
         partnerId: topup.partnerId,
         subjectId: topup.id,
