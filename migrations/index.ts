@@ -13,6 +13,7 @@ import { CreateReconciliation1763700000012 } from './1763700000012-create-reconc
 import { AddTopupLastError1763700000013 } from './1763700000013-add-topup-last-error.js';
 import { IndexOpenTopups1763700000014 } from './1763700000014-index-open-topups.js';
 import { RememberSyncSettings1763700000015 } from './1763700000015-remember-sync-settings.js';
+import { TellPackageTerms1763700000017 } from './1763700000017-tell-package-terms.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -31,4 +32,5 @@ export const MIGRATIONS = [
   AddTopupLastError1763700000013,
   IndexOpenTopups1763700000014,
   RememberSyncSettings1763700000015,
+  TellPackageTerms1763700000017,
 ];

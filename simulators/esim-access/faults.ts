@@ -1,3 +1,5 @@
+import { type CatalogueHabits, defaultHabits } from './catalogue.ts';
+
 export type GarbageKind =
   'html' | 'text' | 'not_an_object' | 'wrong_types' | 'huge' | 'bad_utf8' | 'cut' | 'empty' | 'http_500';
 
@@ -31,6 +33,7 @@ export interface Faults {
   /** So many eSIMs of others were made after ours: a search by time lists them first. */
   othersAhead: number;
   revokeWord: 'REVOKE' | 'REVOKED';
+  catalogue: CatalogueHabits;
   /** Null switches the limit off. */
   requestsPerSecond: number | null;
 }
@@ -53,6 +56,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     packageList: 'named',
     othersAhead: 0,
     revokeWord: 'REVOKE',
+    catalogue: defaultHabits(),
     requestsPerSecond,
   };
 }

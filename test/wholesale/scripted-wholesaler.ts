@@ -1,4 +1,4 @@
-import type { EsimProvider, ProviderPackage, Wholesaler } from '../../src/providers/index.js';
+import type { EsimProvider, PackagePage, ProviderPackage, Wholesaler } from '../../src/providers/index.js';
 
 /** A wholesaler inside the test that lists what it is told to, and does nothing else. */
 export class ScriptedWholesaler {
@@ -42,7 +42,11 @@ export class ScriptedWholesaler {
       timeoutMs: 2_000,
       readLagMs: 0,
       readBatchSize: 1,
-      listPackages: () => this.list(),
+      catalogTimeoutMs: 300_000,
+      listPackages: () => [
+        { says: 'everything', kinds: ['base', 'topup'], pageTimeoutMs: 120_000, readPage: () => this.list() },
+      ],
+      listTopupsFor: null,
       placeOrder: unused,
       findOrder: unused,
       findParts: unused,
@@ -64,13 +68,13 @@ export class ScriptedWholesaler {
     return provider as EsimProvider;
   }
 
-  private async list(): Promise<readonly ProviderPackage[]> {
+  private async list(): Promise<PackagePage> {
     const held = this.heldBack;
     this.heldBack = null;
     held?.reach();
     await held?.answer;
     if (this.error) throw this.error;
-    return this.packages;
+    return { packages: this.packages, next: null };
   }
 }
 
@@ -93,7 +97,8 @@ export function offer(upstreamId: string, more: Partial<ProviderPackage> = {}): 
     cost: { micros: 1_000_000, currency: 'USD' },
     suggestedRetail: null,
     available: true,
-    fitsUpstreamIds: null,
+    speedPolicy: null,
+    notes: null,
     ...more,
   };
 }

@@ -103,7 +103,11 @@ describe('rules for who sells what', () => {
     expect(done).toMatchObject({ status: 'issued', package_id: ZENDIT_IN_GERMANY });
     expect(zendit.account(await referenceOf('orders', done['id'] as string))).toMatchObject({ bought: 1 });
 
-    const listed = await api.get(`/v1/esims/${esimId}/topup-packages`);
+    // The wholesaler is asked package by package which top-ups fit.
+    const listed = await eventually('the wholesaler has said what fits', async () => {
+      const answer = await api.get(`/v1/esims/${esimId}/topup-packages`);
+      return answer.body.data.length > 0 ? answer : null;
+    });
     expect(listed.body.data.map(({ id }: { id: string }) => id)).toContain(esimAccess.topupPackageId);
     const topped = await settled(buyer(), await topUp(buyer(), esimId!, esimAccess.topupPackageId));
     expect(topped).toMatchObject({ status: 'completed' });

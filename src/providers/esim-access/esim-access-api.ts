@@ -18,6 +18,8 @@ export const ESIM_ACCESS = 'esim_access';
 export interface CallOptions {
   readonly purpose: UpstreamPurpose;
   readonly signal: AbortSignal;
+  /** For a long list. */
+  readonly timeoutMs?: number;
 }
 
 const RETRY_BUSY_MS = 1_000;

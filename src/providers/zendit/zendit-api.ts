@@ -36,6 +36,14 @@ interface Call {
   readonly purpose: UpstreamPurpose;
   readonly signal: AbortSignal;
   readonly body?: unknown;
+  readonly timeoutMs?: number;
+}
+
+/** A page of offers, and how long it may take. */
+export interface OfferPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly timeoutMs: number;
 }
 
 const REFUSED: readonly number[] = [400, 404, 409, 422];
@@ -88,8 +96,9 @@ export class ZenditApi {
     return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal);
   }
 
-  async getOffers(limit: number, offset: number, signal: AbortSignal): Promise<AnswerObject> {
-    const answer = await this.get(`/esim/offers?_limit=${limit}&_offset=${offset}`, 'catalog', signal);
+  async getOffers({ limit, offset, timeoutMs }: OfferPage, signal: AbortSignal): Promise<AnswerObject> {
+    const path = `/esim/offers?_limit=${limit}&_offset=${offset}`;
+    const answer = await this.get(path, 'catalog', signal, timeoutMs);
     if (!answer) throw new UpstreamAnswerInvalid('list');
     return answer;
   }
@@ -104,8 +113,10 @@ export class ZenditApi {
     path: string,
     purpose: UpstreamPurpose,
     signal: AbortSignal,
+    timeoutMs?: number,
   ): Promise<AnswerObject | null> {
-    const answer = await this.call({ method: 'GET', path, purpose, signal });
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const answer = await this.call({ method: 'GET', path, purpose, signal, ...limit });
     if (answer.status < 300) return asObject(answer.json);
     // An answer of something in between is no word of the wholesaler: only its own 404 lets a purchase be placed.
     if (answer.status === 404 && hasErrorCode(answer.json)) return null;
@@ -121,12 +132,9 @@ export class ZenditApi {
   }
 
   /** @throws ProviderUnavailable for a key or an address that is not let in, and for a limit. */
-  private async call({ method, path, purpose, signal, body }: Call): Promise<UpstreamAnswer> {
+  private async call({ body, ...call }: Call): Promise<UpstreamAnswer> {
     const answer = await this.options.client.request({
-      method,
-      path,
-      purpose,
-      signal,
+      ...call,
       headers: {
         authorization: `Bearer ${this.options.apiKey}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
