@@ -31,7 +31,14 @@ export interface Offer {
   readonly smsNumber: number;
   readonly smsUnlimited: boolean;
   readonly roaming: readonly Roaming[];
-  readonly cost: { currency: string; currencyDivisor: number; fixed: number; fee: number; feePct: number };
+  readonly cost: {
+    currency: string;
+    currencyDivisor: number;
+    fixed: number;
+    fee: number;
+    feePct: number;
+    discount: number;
+  };
   readonly price: {
     currency: string;
     currencyDivisor: number;

@@ -17,6 +17,14 @@ interface OfferTerms {
   readonly smsNumber?: number;
 }
 
+/** How `GET /esim/offers` answers. */
+export interface OfferHabits {
+  /** Lists these, and not what is sold. */
+  readonly instead: readonly Offer[] | null;
+  /** How often the page at an offset answers 503 from now on. */
+  readonly brokenPages: Record<number, number>;
+}
+
 const COUNTRIES = ['FR', 'ES', 'DE', 'IT', 'US', 'JP', 'TH', 'TR', 'AE', 'BR', 'GB'];
 const EUROPE = [
   'AT',
@@ -76,6 +84,26 @@ export function listedOffers(): Map<string, Offer> {
   return new Map(TERMS.map((terms) => [terms.id, toOffer(terms)]));
 }
 
+/** An offer of 1 GB for 7 days in Spain, unless told otherwise. */
+export function offerLike(offerId: string, changes: Partial<Offer> = {}): Offer {
+  const terms = { id: offerId, country: 'ES', roaming: [], dataGB: 1, days: 7, cost: 100 };
+  return { ...toOffer(terms), ...changes };
+}
+
+/** One tier of "unlimited", as a live account has three of them at three prices. */
+export function unlimitedTier(tier: string, speed: string, fixed: number): Offer {
+  const offer = offerLike(`ESIM-ES-7D-UNLIMITED-${tier.toUpperCase()}`);
+  return {
+    ...offer,
+    subTypes: [tier],
+    dataGB: 0,
+    dataUnlimited: true,
+    cost: { ...offer.cost, fixed },
+    notes: `Unlimited data for 7 days. 1 GB a day at full speed, then ${speed} until midnight.`,
+    shortNotes: '',
+  };
+}
+
 function toOffer(terms: OfferTerms): Offer {
   const divisor = terms.divisor ?? 100;
   const fixed = Math.round(terms.cost * 1.4);
@@ -96,7 +124,7 @@ function toOffer(terms: OfferTerms): Offer {
     smsNumber: terms.smsNumber ?? 0,
     smsUnlimited: false,
     roaming: terms.roaming.map(toRoaming),
-    cost: { currency: 'USD', currencyDivisor: divisor, fixed: terms.cost, fee: 0, feePct: 0 },
+    cost: { currency: 'USD', currencyDivisor: divisor, fixed: terms.cost, fee: 0, feePct: 0, discount: 0 },
     price: { currency: 'USD', currencyDivisor: divisor, fixed, margin: 40, suggestedFixed: fixed },
     priceType: 'FIXED',
     productType: 'ESIM',

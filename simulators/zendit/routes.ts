@@ -64,7 +64,14 @@ function answerPurchases(
 function offers(ledger: Ledger, faults: Faults, call: Call): Reply {
   const country = call.query.get('country');
   const brand = call.query.get('brand');
-  const chosen = [...ledger.offers.values()].filter(
+  const { instead, brokenPages } = faults.offerList;
+  const offset = Number(call.query.get('_offset'));
+  const breaks = brokenPages[offset] ?? 0;
+  if (breaks > 0) {
+    brokenPages[offset] = breaks - 1;
+    throw new Refusal(503, { errorCode: 'SYSTEM_UNAVAILABLE', message: 'try again later' });
+  }
+  const chosen = [...(instead ?? ledger.offers.values())].filter(
     (listed) => (country ?? listed.country) === listed.country && (brand ?? listed.brand) === listed.brand,
   );
   return ok(page(call, faults, chosen));
