@@ -22,9 +22,8 @@ export class TopupFitsRepository {
   ): Promise<readonly FitsToAsk[]> {
     const { rows } = await sql<{ package_id: string; upstream_id: string }>(
       tx.manager,
-      `UPDATE package_sources SET topups_not_before = now() + $3 * interval '1 millisecond'
-       WHERE package_id IN (
-         SELECT s.package_id
+      `WITH due AS (
+         SELECT s.package_id, w.wanted, s.topups_asked_at AS asked_at
          FROM package_sources s
          JOIN packages p ON p.mode = 'live' AND p.id = s.package_id
          CROSS JOIN LATERAL (
@@ -35,8 +34,13 @@ export class TopupFitsRepository {
                                               OR s.topups_asked_at < now() - $4 * interval '1 millisecond')))
          ORDER BY w.wanted DESC, s.topups_asked_at NULLS FIRST, s.package_id
          LIMIT $2
-         FOR UPDATE OF s SKIP LOCKED)
-       RETURNING package_id, upstream_id`,
+         FOR UPDATE OF s SKIP LOCKED
+       ), taken AS (
+         UPDATE package_sources s SET topups_not_before = now() + $3 * interval '1 millisecond'
+         FROM due WHERE due.package_id = s.package_id
+         RETURNING s.package_id, s.upstream_id, due.wanted, due.asked_at
+       )
+       SELECT package_id, upstream_id FROM taken ORDER BY wanted DESC, asked_at NULLS FIRST, package_id`,
       [provider, count, leaseMs, TOPUP_FITS_FRESH_MS],
     );
     return rows.map(({ package_id, upstream_id }) => ({ baseId: package_id, upstreamId: upstream_id }));

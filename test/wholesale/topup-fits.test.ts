@@ -46,6 +46,7 @@ beforeEach(async () => {
   upstream.fits = { A: ['T1', 'T2'], B: ['T2'] };
   worker = await bench.startWorker({}, [upstream.asWholesaler()]);
   await worker.runIfDue();
+  await bench.package('pkg_a_A', ({ available }) => available === true);
 });
 afterAll(() => bench.close());
 
