@@ -14,6 +14,7 @@ import { AddTopupLastError1763700000013 } from './1763700000013-add-topup-last-e
 import { IndexOpenTopups1763700000014 } from './1763700000014-index-open-topups.js';
 import { RememberSyncSettings1763700000015 } from './1763700000015-remember-sync-settings.js';
 import { CreateProviderPlacements1763700000016 } from './1763700000016-create-provider-placements.js';
+import { TellPackageTerms1763700000017 } from './1763700000017-tell-package-terms.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -33,4 +34,5 @@ export const MIGRATIONS = [
   IndexOpenTopups1763700000014,
   RememberSyncSettings1763700000015,
   CreateProviderPlacements1763700000016,
+  TellPackageTerms1763700000017,
 ];

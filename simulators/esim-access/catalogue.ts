@@ -16,6 +16,22 @@ export interface SimPackage {
   readonly activeType: 1 | 2;
   readonly supportTopUpType: 1 | 2 | 3;
   readonly kind: 'BASE' | 'TOPUP';
+  /** "1 Mbps": what is left when the amount of a day is used up. */
+  readonly fupPolicy?: string;
+}
+
+/** How `package/list` answers. */
+export interface CatalogueHabits {
+  /** Top-ups that are asked for without saying for which package or eSIM: all, none (either may be), or a refusal. */
+  unfilteredTopups: 'all' | 'empty' | 'refused';
+  /** Entries as in 2023: without dataType, slug, smsStatus, supportTopUpType and locationCode. */
+  oldForm: 'none' | 'topups' | 'all';
+  /** Entries that nobody can read, at the end of each list. */
+  unreadable: number;
+}
+
+export function defaultHabits(): CatalogueHabits {
+  return { unfilteredTopups: 'all', oldForm: 'none', unreadable: 0 };
 }
 
 const GB = 1_073_741_824;
@@ -118,6 +134,24 @@ function topupOf(base: SimPackage): SimPackage {
   return { ...base, packageCode: `TOPUP_${base.packageCode}`, kind: 'TOPUP' };
 }
 
+/** So many base packages, as a live account has them. */
+export function manyPackages(count: number): SimPackage[] {
+  const [first] = defaultCatalogue();
+  return Array.from({ length: count }, (_, i) => ({
+    ...first!,
+    packageCode: `PMANY${i}`,
+    slug: `DE_${i}_7`,
+    name: `Germany ${i}`,
+  }));
+}
+
+const NEW_FIELDS = new Set(['dataType', 'slug', 'smsStatus', 'supportTopUpType', 'locationCode']);
+
+/** The same entry as in 2023. */
+export function inOldForm(entry: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(entry).filter(([field]) => !NEW_FIELDS.has(field)));
+}
+
 /** As `package/list` shows it. */
 export function packageOnWire({ kind: _kind, ...sold }: SimPackage): Record<string, unknown> {
   return {
@@ -129,7 +163,7 @@ export function packageOnWire({ kind: _kind, ...sold }: SimPackage): Record<stri
     favorite: false,
     speed: '3G/4G/5G',
     ipExport: 'HK',
-    fupPolicy: sold.dataType === 4 ? '1 Mbps' : null,
+    fupPolicy: sold.fupPolicy ?? (sold.dataType === 4 ? '1 Mbps' : ''),
     locationNetworkList: sold.location.split(',').map((code) => ({
       locationName: code,
       locationLogo: `/img/flags/${code.toLowerCase()}.png`,

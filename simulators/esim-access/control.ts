@@ -1,4 +1,5 @@
 import type { CallbackHabits, Callbacks } from './callbacks.ts';
+import type { SimPackage } from './catalogue.ts';
 import { type FaultsCommand, setFaults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
 import type { Shop } from './purchasing.ts';
@@ -13,6 +14,8 @@ export interface ControlCommand {
   readonly price?: { readonly packageCode: string; readonly price: number };
   /** From now on it is not sold. */
   readonly withdraw?: string;
+  /** From now on it sells these and nothing else. */
+  readonly packages?: readonly SimPackage[];
   /** What a device or the network did. Sends the callbacks that belong to it. */
   readonly esim?: { readonly esimTranNo: string } & Partial<SimEsim>;
 }
@@ -45,6 +48,7 @@ export function applyControl(shop: Shop, callbacks: Callbacks, command: ControlC
     if (entry.packageCode === command.price?.packageCode) entry.price = command.price.price;
   const gone = shop.catalogue.findIndex((entry) => entry.packageCode === command.withdraw);
   if (gone >= 0) shop.catalogue.splice(gone, 1);
+  if (command.packages) shop.catalogue.splice(0, shop.catalogue.length, ...command.packages);
   if (command.esim) changeEsim(shop, callbacks, command.esim);
 }
 

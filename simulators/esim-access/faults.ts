@@ -1,3 +1,4 @@
+import { type CatalogueHabits, defaultHabits } from './catalogue.ts';
 import { noTopupFaults, type TopupFaults } from './topup-faults.ts';
 
 export type GarbageKind =
@@ -42,6 +43,7 @@ export interface Faults {
   /** Where data leave to the internet, as `esim/query` shows it: one country or several, such as `NL/FR`. */
   ipExport: string;
   revokeWord: 'REVOKE' | 'REVOKED';
+  catalogue: CatalogueHabits;
   /** Null switches the limit off. */
   requestsPerSecond: number | null;
 }
@@ -69,6 +71,7 @@ export function noFaults(requestsPerSecond: number | null): Faults {
     emptyFupPolicy: false,
     ipExport: 'HK',
     revokeWord: 'REVOKE',
+    catalogue: defaultHabits(),
     requestsPerSecond,
   };
 }

@@ -1,4 +1,4 @@
-import { packageOnWire } from './catalogue.ts';
+import { inOldForm, packageOnWire, type SimPackage } from './catalogue.ts';
 import { esimOnWire } from './esim-on-wire.ts';
 import type { Faults } from './faults.ts';
 import type { SimEsim } from './ledger.ts';
@@ -27,14 +27,54 @@ export const OPERATIONS: ReadonlyMap<string, Operation> = new Map<string, Operat
 ]);
 
 function listPackages(shop: Shop, fields: Fields): unknown {
+  const { catalogue: habits } = shop.faults;
   const kind = fields.type === 'TOPUP' ? 'TOPUP' : 'BASE';
-  const packageList = shop.catalogue
-    .filter((entry) => entry.kind === kind)
-    .filter((entry) => !fields.locationCode || entry.locationCode === fields.locationCode)
-    .filter((entry) => !fields.packageCode || entry.packageCode.endsWith(fields.packageCode as string))
-    .filter((entry) => !fields.slug || entry.slug === fields.slug)
-    .map(packageOnWire);
-  return { packageList };
+  const entries = kind === 'TOPUP' ? topupsFor(shop, fields) : basesLike(shop, fields);
+  const isOld = habits.oldForm === 'all' || (habits.oldForm === 'topups' && kind === 'TOPUP');
+  const readable = entries
+    .filter((entry) => isIn(entry, fields.locationCode))
+    .map(packageOnWire)
+    .map((entry) => (isOld ? inOldForm(entry) : entry));
+  const unreadable = Array.from({ length: habits.unreadable }, () => ({ packageCode: null }));
+  return { packageList: [...readable, ...unreadable] };
+}
+
+function basesLike(shop: Shop, fields: Fields): SimPackage[] {
+  return shop.catalogue
+    .filter(({ kind }) => kind === 'BASE')
+    .filter((entry) => !fields.packageCode || entry.packageCode === fields.packageCode)
+    .filter((entry) => !fields.slug || entry.slug === fields.slug);
+}
+
+/** "All of the Top Up plans available for a specific packageCode, slug or ICCID". */
+function topupsFor(shop: Shop, fields: Fields): SimPackage[] {
+  const topups = shop.catalogue.filter(({ kind }) => kind === 'TOPUP');
+  const { iccid } = fields;
+  if (!iccid && !fields.packageCode && !fields.slug) {
+    const { unfilteredTopups } = shop.faults.catalogue;
+    if (unfilteredTopups === 'refused')
+      throw new WireError('000105', 'packageCode, slug or iccid is missing');
+    return unfilteredTopups === 'all' ? topups : [];
+  }
+  const esim = [...shop.ledger.esims.values()].find((each) => each.iccid === iccid);
+  if (iccid && !esim) throw new WireError('310241', 'no eSIM of this ICCID');
+  const codes = esim
+    ? esim.packages.map(({ packageCode }) => packageCode)
+    : basesLike(shop, fields).map(({ packageCode }) => packageCode);
+  // Specific top-ups work with specific plans: here, with those of the same place.
+  const bases = shop.catalogue.filter(({ packageCode }) => codes.includes(packageCode));
+  return topups.filter((topup) =>
+    bases.some((base) => base.location === topup.location && base.supportTopUpType !== 1),
+  );
+}
+
+/** `!RG` asks for regions, `!GL` for the world, anything else for a place. */
+function isIn({ location, locationCode }: SimPackage, asked: unknown): boolean {
+  if (!asked) return true;
+  const countries = location.split(',').length;
+  if (asked === '!GL') return locationCode.startsWith('GL');
+  if (asked === '!RG') return countries > 1 && !locationCode.startsWith('GL');
+  return locationCode === asked;
 }
 
 function query(shop: Shop, fields: Fields): unknown {

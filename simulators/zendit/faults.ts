@@ -1,3 +1,5 @@
+import type { OfferHabits } from './offers.ts';
+
 /** Plan counters of one eSIM, as `GET /esim/{iccId}/plans` shows them. */
 export interface PlanReading {
   /** Taken from the plans in their order. */
@@ -58,6 +60,7 @@ export interface Faults {
   /** Calls wait so long before they answer, after they took effect. */
   slowMs: number;
   plans: Record<string, PlanReading>;
+  offerList: OfferHabits;
   /** Lists give no more than this, whatever `_limit` asks for. */
   maxPageSize: number;
   /** Whether a purchase with a refund says so itself; the refund can be asked for either way. */
@@ -113,6 +116,7 @@ export function noFaults(): Faults {
     badAnswersTakeEffect: true,
     slowMs: 0,
     plans: {},
+    offerList: { instead: null, brokenPages: {} },
     maxPageSize: 1_024,
     refundInPurchase: true,
     noRefundStatus: 404,

@@ -17,6 +17,14 @@ interface OfferTerms {
   readonly smsNumber?: number;
 }
 
+/** How `GET /esim/offers` answers. */
+export interface OfferHabits {
+  /** Lists these, and not what is sold. */
+  readonly instead: readonly Offer[] | null;
+  /** How often the page at an offset answers 503 from now on. */
+  readonly brokenPages: Record<number, number>;
+}
+
 const COUNTRIES = ['FR', 'ES', 'DE', 'IT', 'US', 'JP', 'TH', 'TR', 'AE', 'BR', 'GB'];
 const EUROPE = [
   'AT',
@@ -74,6 +82,26 @@ const TERMS: readonly OfferTerms[] = [
 /** The catalogue: country, regional and unlimited offers, each also usable on an existing eSIM. */
 export function listedOffers(): Map<string, Offer> {
   return new Map(TERMS.map((terms) => [terms.id, toOffer(terms)]));
+}
+
+/** An offer of 1 GB for 7 days in Spain, unless told otherwise. */
+export function offerLike(offerId: string, changes: Partial<Offer> = {}): Offer {
+  const terms = { id: offerId, country: 'ES', roaming: [], dataGB: 1, days: 7, cost: 100 };
+  return { ...toOffer(terms), ...changes };
+}
+
+/** One tier of "unlimited", as a live account has three of them at three prices. */
+export function unlimitedTier(tier: string, speed: string, fixed: number): Offer {
+  const offer = offerLike(`ESIM-ES-7D-UNLIMITED-${tier.toUpperCase()}`);
+  return {
+    ...offer,
+    subTypes: [tier],
+    dataGB: 0,
+    dataUnlimited: true,
+    cost: { ...offer.cost, fixed },
+    notes: `Unlimited data for 7 days. 1 GB a day at full speed, then ${speed} until midnight.`,
+    shortNotes: '',
+  };
 }
 
 function toOffer(terms: OfferTerms): Offer {

@@ -120,7 +120,14 @@ function brands(ledger: Ledger, faults: Faults, { query }: Call, id: string | un
 }
 
 function offers(ledger: Ledger, faults: Faults, { query }: Call): Reply {
-  const chosen = [...ledger.offers.values()].filter(
+  const { instead, brokenPages } = faults.offerList;
+  const offset = Number(query.get('_offset'));
+  const breaks = brokenPages[offset] ?? 0;
+  if (breaks > 0) {
+    brokenPages[offset] = breaks - 1;
+    throw new Refusal(503, { errorCode: 'SYSTEM_UNAVAILABLE', message: 'try again later', fields: {} });
+  }
+  const chosen = [...(instead ?? ledger.offers.values())].filter(
     ({ country, brand, regions, subTypes }) =>
       passes(query, 'country', country) &&
       passes(query, 'brand', brand) &&

@@ -7,6 +7,7 @@ import { PartnerCatalogs } from './partner-catalogs.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 import { CatalogSnapshots } from './catalog-snapshots.js';
 import { SellablePackages } from './sellable-packages.js';
+import { TopupFits } from './topup-fits.js';
 
 @Module({
   providers: [
@@ -18,6 +19,7 @@ import { SellablePackages } from './sellable-packages.js';
     SellablePackages,
     CatalogService,
     PackageSources,
+    TopupFits,
   ],
   exports: [CatalogRepository, PriceListsRepository, CatalogList, CatalogService, PackageSources],
 })

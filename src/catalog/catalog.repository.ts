@@ -6,6 +6,43 @@ import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
 import type { CatalogPackage } from './package.js';
 import { PackageEntity } from './package.entity.js';
 
+/** What a package is made of, with its type in SQL. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  id: 'text',
+  title: 'text',
+  type: 'text',
+  region: 'text',
+  coverage: 'text[]',
+  kind: 'text',
+  data_bytes: 'bigint',
+  unlimited: 'boolean',
+  voice_minutes: 'int',
+  sms_count: 'int',
+  validity_days: 'int',
+  activation_policy: 'text',
+  topup_supported: 'boolean',
+  networks: 'jsonb',
+  speed_policy: 'text',
+  notes: 'text',
+  price_amount: 'bigint',
+  currency: 'text',
+  retail_amount: 'bigint',
+  available: 'boolean',
+  cost_micros: 'bigint',
+};
+const NAMES = Object.keys(COLUMNS);
+const CHANGING = NAMES.filter((name) => name !== 'id');
+const NEW_VALUES = CHANGING.map((name) => `EXCLUDED.${name}`).join(', ');
+
+const UPSERT = `
+  INSERT INTO packages AS p (mode, ${NAMES.join(', ')})
+  SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb)
+    AS r (${Object.entries(COLUMNS)
+      .map((column) => column.join(' '))
+      .join(', ')})
+  ON CONFLICT (mode, id) DO UPDATE SET (${CHANGING.join(', ')}, updated_at) = (${NEW_VALUES}, now())
+  WHERE (${CHANGING.map((name) => `p.${name}`).join(', ')}) IS DISTINCT FROM (${NEW_VALUES})`;
+
 /** SQL of `packages` and `catalog_versions`. */
 @Injectable()
 export class CatalogRepository {
@@ -35,31 +72,7 @@ export class CatalogRepository {
 
   /** Inserts new packages, updates changed ones, leaves the rest; the version moves only when a row did. */
   async upsert(tx: Tx, mode: Mode, packages: readonly CatalogPackage[]): Promise<number> {
-    const { affected } = await sql(
-      tx.manager,
-      `INSERT INTO packages AS p (mode, id, title, type, region, coverage, kind, data_bytes, unlimited, voice_minutes,
-         sms_count, validity_days, activation_policy, topup_supported, networks, price_amount, currency,
-         retail_amount, available, cost_micros)
-       SELECT $1, r.* FROM jsonb_to_recordset($2::jsonb) AS r (id text, title text, type text, region text,
-         coverage text[], kind text, data_bytes bigint, unlimited boolean, voice_minutes int, sms_count int,
-         validity_days int, activation_policy text, topup_supported boolean, networks jsonb, price_amount bigint,
-         currency text, retail_amount bigint, available boolean, cost_micros bigint)
-       ON CONFLICT (mode, id) DO UPDATE SET (title, type, region, coverage, kind, data_bytes, unlimited,
-           voice_minutes, sms_count, validity_days, activation_policy, topup_supported, networks, price_amount,
-           currency, retail_amount, available, cost_micros, updated_at) =
-         (EXCLUDED.title, EXCLUDED.type, EXCLUDED.region, EXCLUDED.coverage, EXCLUDED.kind, EXCLUDED.data_bytes,
-           EXCLUDED.unlimited, EXCLUDED.voice_minutes, EXCLUDED.sms_count, EXCLUDED.validity_days,
-           EXCLUDED.activation_policy, EXCLUDED.topup_supported, EXCLUDED.networks, EXCLUDED.price_amount,
-           EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available, EXCLUDED.cost_micros, now())
-       WHERE (p.title, p.type, p.region, p.coverage, p.kind, p.data_bytes, p.unlimited, p.voice_minutes, p.sms_count,
-              p.validity_days, p.activation_policy, p.topup_supported, p.networks, p.price_amount, p.currency,
-              p.retail_amount, p.available, p.cost_micros)
-         IS DISTINCT FROM (EXCLUDED.title, EXCLUDED.type, EXCLUDED.region, EXCLUDED.coverage, EXCLUDED.kind,
-              EXCLUDED.data_bytes, EXCLUDED.unlimited, EXCLUDED.voice_minutes, EXCLUDED.sms_count,
-              EXCLUDED.validity_days, EXCLUDED.activation_policy, EXCLUDED.topup_supported, EXCLUDED.networks,
-              EXCLUDED.price_amount, EXCLUDED.currency, EXCLUDED.retail_amount, EXCLUDED.available, EXCLUDED.cost_micros)`,
-      [mode, JSON.stringify(packages.map(toRow))],
-    );
+    const { affected } = await sql(tx.manager, UPSERT, [mode, JSON.stringify(packages.map(toRow))]);
     if (affected > 0) {
       await sql(tx.manager, 'UPDATE catalog_versions SET version = version + 1 WHERE mode = $1', [mode]);
     }
@@ -83,6 +96,8 @@ function toRow(item: CatalogPackage): Record<string, unknown> {
     activation_policy: item.activationPolicy,
     topup_supported: item.topupSupported,
     networks: item.networks,
+    speed_policy: item.speedPolicy,
+    notes: item.notes,
     price_amount: item.price.amount,
     currency: item.price.currency,
     retail_amount: item.retailPrice?.amount ?? null,

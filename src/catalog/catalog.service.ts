@@ -6,7 +6,8 @@ import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
 import { type CatalogReader, PartnerCatalogs } from './partner-catalogs.js';
 import type { CatalogPackage, PackageKind } from './package.js';
-import { topupPackageMatches } from './sandbox/sandbox-packages.js';
+import { topupPackageMatches, topupTermsMatch } from './sandbox/sandbox-packages.js';
+import { TopupFits } from './topup-fits.js';
 import { type PackageSource, type SellablePackage, SellablePackages } from './sellable-packages.js';
 
 /** A package that may be sold now. */
@@ -21,6 +22,7 @@ export class CatalogService {
     private readonly catalog: CatalogRepository,
     private readonly catalogs: PartnerCatalogs,
     private readonly sellable: SellablePackages,
+    private readonly topupFits: TopupFits,
   ) {}
 
   /** The package and the catalogue's version. @throws NotFound for unknown and other-mode packages (D14). */
@@ -55,24 +57,26 @@ export class CatalogService {
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
     if (!item) throw new NotFound();
     const base = await this.catalog.findPackage(mode, baseId, tx.manager);
-    const fits = base !== null && topupPackageMatches(toPackage(base), toPackage(item));
-    if (!fits) throw new AppError('topup_not_supported');
+    const known = mode === 'live' ? await this.topupFits.find(baseId, tx.manager) : null;
+    if (!base || !isFitting(base, item, known)) throw new AppError('topup_not_supported');
     const found = await this.findSellable(tx, wanted);
     // Without a source nobody sells it now: it is unavailable, whoever provided it.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
     return assertSold(found, { ...wanted, kind: 'topup' });
   }
 
-  /** Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. */
+  /**
+   * Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. Where the
+   * wholesaler's word is needed and not known, or old, it is asked for: a later call has it.
+   */
   async listTopupsFor(reader: CatalogReader, baseId: string): Promise<readonly PackageEntity[]> {
     const { packages } = await this.catalogs.get(reader);
     const base = packages.find((candidate) => candidate.id === baseId);
     if (!base) return [];
+    const known = reader.mode === 'live' ? await this.topupFits.find(baseId) : null;
+    if (known !== null) await this.topupFits.want(baseId);
     return packages
-      .filter(
-        (item) =>
-          item.kind === 'topup' && item.available && topupPackageMatches(toPackage(base), toPackage(item)),
-      )
+      .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
       .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
   }
 
@@ -81,6 +85,13 @@ export class CatalogService {
     if (!item) throw new NotFound();
     return item;
   }
+}
+
+/** @param known ids of those that fit, by the wholesaler's word; null where it gives none */
+function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet<string> | null): boolean {
+  const [ofBase, ofTopup] = [toPackage(base), toPackage(topup)];
+  if (known === null) return topupPackageMatches(ofBase, ofTopup);
+  return known.has(topup.id) && topupTermsMatch(ofBase, ofTopup);
 }
 
 function assertSold(

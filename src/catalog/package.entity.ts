@@ -50,6 +50,12 @@ export class PackageEntity {
   @Column({ type: 'jsonb' })
   networks!: PackageNetwork[];
 
+  @Column({ name: 'speed_policy', type: 'text', nullable: true })
+  speedPolicy!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  notes!: string | null;
+
   @Column({ name: 'price_amount', type: 'bigint', transformer: bigintColumn })
   priceAmount!: number;
 

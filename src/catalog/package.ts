@@ -23,6 +23,10 @@ export type PackageKind = (typeof PACKAGE_KINDS)[number];
 export const ACTIVATION_POLICIES = ['on_install', 'on_first_use', 'on_purchase'] as const;
 export type ActivationPolicy = (typeof ACTIVATION_POLICIES)[number];
 
+/** Characters of what is shown of a package in the wholesaler's words. */
+export const SPEED_POLICY_LENGTH = 200;
+export const NOTES_LENGTH = 500;
+
 /** One visited network that a package roams on. */
 export interface PackageNetwork {
   readonly country: string;
@@ -50,6 +54,9 @@ export interface CatalogPackage {
   readonly activationPolicy: ActivationPolicy;
   readonly topupSupported: boolean;
   readonly networks: readonly PackageNetwork[];
+  /** How and when data becomes slower, in words for people; null where nothing is known of it. */
+  readonly speedPolicy: string | null;
+  readonly notes: string | null;
   readonly price: Money;
   /** What it costs us, in millionths of the unit of the price's currency; null in Sandbox. */
   readonly costMicros: number | null;

@@ -52,6 +52,8 @@ export interface ProvisioningConfig {
   readonly concurrencyPerPartner: number;
   /** One call to a wholesaler; after it the outcome counts as unknown (D22). */
   readonly providerTimeoutMs: number;
+  /** The whole catalogue of a wholesaler, all its pages; it bears on no order. */
+  readonly providerCatalogTimeoutMs: number;
   /** Calls a second to one wholesaler, over all processes. */
   readonly providerRequestsPerSecond: number;
   /** For how long after a placement a wholesaler may still deny knowing it. */
@@ -85,6 +87,8 @@ export interface WholesalersConfig {
 
 const PORTS = { min: 0, max: 65_535 };
 const MILLISECONDS = { min: 1, max: 86_400_000 };
+/** An hour at most: the next synchronisation is due then. */
+const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
 const COUNTS = { min: 1, max: 10_000 };
 
 /** Parses `env`. @throws ConfigError that lists every wrong variable. */
@@ -113,6 +117,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     provisioning: {
       concurrencyPerPartner: read.integer('PROVISION_CONCURRENCY_PER_PARTNER', 8, COUNTS),
       providerTimeoutMs: read.integer('PROVIDER_TIMEOUT_MS', 20_000, MILLISECONDS),
+      providerCatalogTimeoutMs: read.integer('PROVIDER_CATALOG_TIMEOUT_MS', 300_000, CATALOG_MILLISECONDS),
       providerRequestsPerSecond: read.integer('PROVIDER_REQUESTS_PER_SECOND', 8, COUNTS),
       providerReadLagMs: read.integer('PROVIDER_READ_LAG_MS', 30_000, { min: 0, max: 3_600_000 }),
       catalogSyncIntervalMs: read.integer('CATALOG_SYNC_INTERVAL_MS', 3_600_000, MILLISECONDS),

@@ -19,7 +19,8 @@ const RETRY_LATE_MS = 1_000;
 /**
  * Runs one upstream call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
  * placement's is that before its note was written: it leaves within the timeout after its note, or not at all, so that
- * whoever waits for the read lag after the note sees it (D19), however long this process was frozen in between.
+ * whoever waits for the read lag after the note sees it (D19), however long this process was frozen in between. Only the
+ * catalogue, which places nothing, has another `timeoutMs` than its provider.
  * @throws ProviderUnavailable when the deadline passed before the call began: nothing has left
  * @throws ProviderOutcomeUnknown when it passes during the call
  */
@@ -27,8 +28,9 @@ export async function callProvider<T>(
   provider: EsimProvider,
   call: (signal: AbortSignal) => Promise<T>,
   since: number = performance.now(),
+  timeoutMs: number = provider.timeoutMs,
 ): Promise<T> {
-  const deadlineAt = since + provider.timeoutMs;
+  const deadlineAt = since + timeoutMs;
   const leftMs = deadlineAt - performance.now();
   if (leftMs <= 0) throw new ProviderUnavailable(RETRY_LATE_MS);
   const controller = new AbortController();

@@ -63,9 +63,13 @@ export class ConnectWholesalers implements OnModuleInit, OnApplicationShutdown {
     return new ZenditProvider({ client, apiKey, ...this.timing(), guard: this.guard, logger: this.logger });
   }
 
-  private timing(): { timeoutMs: number; readLagMs: number } {
-    const { providerTimeoutMs, providerReadLagMs } = this.config.provisioning;
-    return { timeoutMs: providerTimeoutMs, readLagMs: providerReadLagMs };
+  private timing(): { timeoutMs: number; readLagMs: number; catalogTimeoutMs: number } {
+    const { providerTimeoutMs, providerReadLagMs, providerCatalogTimeoutMs } = this.config.provisioning;
+    return {
+      timeoutMs: providerTimeoutMs,
+      readLagMs: providerReadLagMs,
+      catalogTimeoutMs: providerCatalogTimeoutMs,
+    };
   }
 
   /** The limit is in the database, so every object of it counts together. */

@@ -283,8 +283,31 @@ export interface ProviderPackage {
   readonly cost: UpstreamCost;
   readonly suggestedRetail: UpstreamCost | null;
   readonly available: boolean;
-  /** For top-ups: the base packages that they fit, as upstream ids; null when the wholesaler matches by coverage. */
-  readonly fitsUpstreamIds: readonly string[] | null;
+  /** What the wholesaler says of slower data, in its own words; null where it says nothing. */
+  readonly speedPolicy: string | null;
+  /** What else it says of the package; null where it says nothing. */
+  readonly notes: string | null;
+}
+
+/** A part of a wholesaler's list. */
+export interface PackagePage {
+  readonly packages: readonly ProviderPackage[];
+  /** What `readPage` takes for the page behind this one; null at the end of the list. */
+  readonly next: number | null;
+}
+
+/** A list that a wholesaler gives, page by page: each is asked for, and failed, apart from the others. */
+export interface PackageList {
+  /**
+   * `everything`: what is not in it is not sold any more. `prices`: only what is known of these packages already is
+   * brought up to date; it may lack anything, and nothing is concluded from that.
+   */
+  readonly says: 'everything' | 'prices';
+  readonly kinds: readonly CatalogPackage['kind'][];
+  /** How long one page may take. */
+  readonly pageTimeoutMs: number;
+  /** Begins at 0. @throws ProviderOutcomeUnknown, ProviderUnavailable */
+  readPage(from: number, signal: AbortSignal): Promise<PackagePage>;
 }
 
 /** What a callback is about. It is a hint only: the object is asked for again before anything changes. */
@@ -308,7 +331,15 @@ export interface Wholesaler extends EsimProvider {
     placedBefore: Date,
     signal: AbortSignal,
   ): Promise<readonly UpstreamPurchase[]>;
-  listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]>;
+  /** How long its whole catalogue may take, which is minutes where one call has seconds. */
+  readonly catalogTimeoutMs: number;
+  /** The lists that make its catalogue, the packages that orders are made of first. */
+  listPackages(): readonly PackageList[];
+  /**
+   * The top-ups that eSIMs of this base package take; null for a wholesaler that does not say and matches by coverage.
+   */
+  readonly listTopupsFor:
+    ((baseUpstreamId: string, signal: AbortSignal) => Promise<readonly ProviderPackage[]>) | null;
   getBalance(signal: AbortSignal): Promise<UpstreamCost>;
   /** Never throws; what cannot be understood gives no hint. */
   hintsOf(callbackBody: unknown): readonly UpstreamHint[];

@@ -16,6 +16,8 @@ export {
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type PackageList,
+  type PackagePage,
   type ProviderPackage,
   type ProviderProfile,
   type ProviderTopupRequest,

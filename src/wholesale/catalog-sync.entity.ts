@@ -10,11 +10,23 @@ export interface WrittenOutcome {
   readonly withdrawn: number;
 }
 
-export const SYNC_ERRORS = ['catalog_shrank', 'provider_unavailable'] as const;
+/**
+ * Why a wholesaler's packages are not all up to date: its list is too short to be believed, nothing of it came, a part
+ * of it came and was stored, or (all packages are up to date) the prices of its top-ups did not come.
+ */
+export const SYNC_ERRORS = [
+  'catalog_shrank',
+  'provider_unavailable',
+  'catalog_incomplete',
+  'topup_prices_unavailable',
+] as const;
 export type SyncError = (typeof SYNC_ERRORS)[number];
 
-/** What a synchronisation did with one wholesaler's packages. */
-export type SyncOutcome = WrittenOutcome | { readonly error: SyncError };
+/** What a synchronisation did with one wholesaler's packages. Only an `error` has it made again before it is due. */
+export type SyncOutcome =
+  | WrittenOutcome
+  | (WrittenOutcome & { readonly warning: SyncError })
+  | (Partial<WrittenOutcome> & { readonly error: SyncError });
 
 /** One run of the job that brings the wholesalers' packages into the live catalogue. */
 @Entity({ name: 'catalog_syncs' })

@@ -92,6 +92,15 @@ export class CatalogSyncsRepository {
     if (affected === 0) throw new SyncOvertaken();
   }
 
+  /** This worker ends: whoever comes next need not wait for its lease. */
+  async release(tx: Tx, { id, attempt }: RunningSync): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE catalog_syncs SET lease_until = now() WHERE id = $1 AND attempt = $2 AND status = 'running'`,
+      [id, attempt],
+    );
+  }
+
   /** For a synchronisation that `tx` holds. */
   async end(tx: Tx, id: string, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
     const status = Object.values(result).some((outcome) => 'error' in outcome) ? 'failed' : 'completed';
@@ -111,7 +120,7 @@ export class CatalogSyncsRepository {
   async lastErrors(providers: readonly string[]): Promise<ReadonlyMap<string, SyncError | null>> {
     const { rows } = await sql<{ name: string; error: SyncError | null }>(
       this.manager,
-      `SELECT name, (SELECT s.result -> name ->> 'error' FROM catalog_syncs s
+      `SELECT name, (SELECT coalesce(s.result -> name ->> 'error', s.result -> name ->> 'warning') FROM catalog_syncs s
                      WHERE s.started_at IS NOT NULL AND s.ended_at IS NOT NULL AND s.result ? name
                      ORDER BY s.started_at DESC LIMIT 1) AS error
        FROM unnest($1::text[]) AS name`,

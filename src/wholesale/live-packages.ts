@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type CatalogPackage, priceWithMargin, type Region, REGIONS } from '../catalog/index.js';
+import { type CatalogPackage, NOTES_LENGTH, priceWithMargin, SPEED_POLICY_LENGTH } from '../catalog/index.js';
 import type { LivePackageRule } from '../config/index.js';
 import type { ProviderPackage, UpstreamCost } from '../providers/index.js';
 import { isSoldBy } from './package-rules.js';
+import { regionOf } from './regions.js';
+import { toShownText } from './shown-text.js';
 
 /** A wholesaler's package as the live catalogue keeps it, and where it comes from. */
 export interface LivePackage {
@@ -57,6 +59,8 @@ export function toLivePackage(
       activationPolicy: offered.activationPolicy,
       topupSupported: offered.topupSupported,
       networks: offered.networks,
+      speedPolicy: toShownText(offered.speedPolicy, SPEED_POLICY_LENGTH),
+      notes: toShownText(offered.notes, NOTES_LENGTH),
       price: { amount: priceWithMargin(cost.micros, marginBps), currency },
       costMicros: cost.micros,
       retailPrice:
@@ -87,16 +91,9 @@ export function livePackageId(provider: string, { kind, upstreamId }: ProviderPa
 
 function placeOf(offered: ProviderPackage): Pick<CatalogPackage, 'type' | 'region'> {
   if (offered.coverage.length === 1) return { type: 'country', region: null };
-  const region = regionOf(offered.regionName ?? offered.title);
+  const region = regionOf(offered.regionName) ?? regionOf(offered.title);
   if (region) return { type: 'regional', region };
   const isGlobal = /global|world/i.test(offered.regionName ?? offered.title);
   if (isGlobal || offered.coverage.length >= GLOBAL_COUNTRIES) return { type: 'global', region: null };
   return { type: 'regional', region: null };
-}
-
-function regionOf(name: string): Region | null {
-  const words = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
-  const found = REGIONS.filter((region) => words.includes(region));
-  if (words.includes('south-america')) return 'latin-america';
-  return found[0] ?? null;
 }

@@ -8,6 +8,9 @@ import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { LiveCatalogRepository } from './live-catalog.repository.js';
 import { RefreshCatalog } from './refresh-catalog.js';
 import { ReportDearSale } from './report-dear-sale.js';
+import { TopupFitsRepository } from './topup-fits.repository.js';
+import { AskTopups } from './worker/ask-topups.js';
+import { StoreList } from './worker/store-list.js';
 import { SyncCatalog } from './worker/sync-catalog.js';
 import { WholesaleJobs } from './worker/wholesale-jobs.js';
 
@@ -30,6 +33,14 @@ export class WholesaleAdminModule {}
 /** The jobs; only the worker role imports it. */
 @Module({
   imports: [CatalogModule, ProvidersModule],
-  providers: [CatalogSyncsRepository, LiveCatalogRepository, SyncCatalog, WholesaleJobs],
+  providers: [
+    CatalogSyncsRepository,
+    LiveCatalogRepository,
+    TopupFitsRepository,
+    StoreList,
+    SyncCatalog,
+    AskTopups,
+    WholesaleJobs,
+  ],
 })
 export class WholesaleWorkerModule {}

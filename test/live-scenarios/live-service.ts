@@ -9,6 +9,7 @@ import {
   type TestDatabase,
   type TestService,
 } from '../harness/index.js';
+import { topupsKnown } from '../harness/known-topups.js';
 import { CALM, type Fault } from './faults.js';
 import { SimulatorProcess } from './simulator-process.js';
 import { WorkerProcess } from './worker-process.js';
@@ -99,8 +100,9 @@ export class LiveService {
   }
 }
 
-async function waitForPackages({ pool }: TestDatabase): Promise<readonly string[]> {
-  return eventually(
+async function waitForPackages(database: TestDatabase): Promise<readonly string[]> {
+  const { pool } = database;
+  const packages = await eventually(
     'the live catalogue is synchronised',
     async () => {
       const { rows } = await pool.query<{ package_id: string }>(
@@ -111,4 +113,6 @@ async function waitForPackages({ pool }: TestDatabase): Promise<readonly string[
     },
     30_000,
   );
+  await topupsKnown(database);
+  return packages;
 }

@@ -1,6 +1,7 @@
 import { createTestDatabase, eventually, startReceiver, startTestService } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
 import { Gate } from './gate.js';
+import { topupsKnown } from '../harness/known-topups.js';
 import { FAST, LiveShop } from './shop.js';
 import type { Upstream } from './upstream.js';
 
@@ -32,6 +33,7 @@ export class KillableShop {
       );
       return found.every(({ status }) => status === 200);
     });
+    await topupsKnown(database);
     return new KillableShop(shop, api, worker, gates);
   }
 

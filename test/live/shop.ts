@@ -10,6 +10,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { topupsKnown } from '../harness/known-topups.js';
 import type { Json } from '../harness/order-steps.js';
 import type { Upstream } from './upstream.js';
 
@@ -55,6 +56,7 @@ export class LiveShop {
       const answer = await shop.buyers[0]!.api.get(`/v1/catalog/${upstream.packageId}`);
       return answer.status === 200;
     });
+    await topupsKnown(database);
     return shop;
   }
 

@@ -10,6 +10,7 @@ import {
   ProviderUnavailable,
 } from '../../src/providers/index.js';
 import { describeSupport, describeSupportOverWire } from './support-conformance.js';
+import { listPackages } from './listed-packages.js';
 import {
   find,
   findTopup,
@@ -263,10 +264,6 @@ function toRefs(profiles: readonly ProviderProfile[]): ProviderEsimRef[] {
 
 function sorted(profiles: readonly ProviderProfile[]): ProviderProfile[] {
   return [...profiles].sort((a, b) => (a.providerEsimId < b.providerEsimId ? -1 : 1));
-}
-
-function listPackages(provider: WholesalerWorld['provider']) {
-  return callProvider(provider, (signal) => provider.listPackages(signal));
 }
 
 function readBalance(provider: WholesalerWorld['provider']) {

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { callProvider, type ProviderEsimRef, ProviderOutcomeUnknown } from '../../src/providers/index.js';
 import { createTestDatabase, eventually, startReceiver, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
+import { listPackages } from './listed-packages.js';
 import { findTopup, newOrder, newTopup, placeTopup, provision } from './wholesaler-world.js';
 
 let database: TestDatabase;
@@ -216,7 +217,7 @@ describe('eSIMs of eSIM Access', () => {
 
   describe('packages', () => {
     it('come in our units, to the byte and to the millionth', async () => {
-      const packages = await callProvider(world.provider, (signal) => world.provider.listPackages(signal));
+      const packages = await listPackages(world.provider);
       expect(packages.find((p) => p.upstreamId === 'PDE3D30')).toEqual({
         upstreamId: 'PDE3D30',
         kind: 'base',
@@ -234,7 +235,8 @@ describe('eSIMs of eSIM Access', () => {
         cost: { micros: 1_560_000, currency: 'USD' },
         suggestedRetail: { micros: 3_120_000, currency: 'USD' },
         available: true,
-        fitsUpstreamIds: null,
+        speedPolicy: null,
+        notes: null,
       });
       const byId = (id: string) => packages.find((p) => p.upstreamId === id);
       expect(byId('DE_UNL_1')).toMatchObject({ dataBytes: null, unlimited: true, validityDays: 1 });

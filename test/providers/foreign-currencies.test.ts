@@ -3,7 +3,6 @@ import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { defaultCatalogue, packageOnWire } from '../../simulators/esim-access/catalogue.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
-import { callProvider } from '../../src/providers/index.js';
 import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
 import { UpstreamPace } from '../../src/providers/upstream/index.js';
 import { toLivePackage } from '../../src/wholesale/live-packages.js';
@@ -11,7 +10,8 @@ import { newPlacementGuard } from './wholesaler-world.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { type AnsweringServer, startAnsweringServer } from './answering-server.js';
 import { openTestDataSource } from './esim-access-world.js';
-import { signal, ZenditSuite } from './zendit-suite.js';
+import { listPackages } from './listed-packages.js';
+import { ZenditSuite } from './zendit-suite.js';
 
 describe('eSIM Access', () => {
   let database: TestDatabase;
@@ -47,7 +47,7 @@ describe('eSIM Access', () => {
       guard: newPlacementGuard(dataSource),
       logger: pino({ level: 'silent' }),
     });
-    return callProvider(provider, (abort) => provider.listPackages(abort));
+    return listPackages(provider);
   }
 
   it('lists what it sells in dollars, the currency of its orders, and nothing else', async () => {
@@ -79,7 +79,7 @@ describe('the live catalogue', () => {
   });
 
   async function soldIn(currency: string) {
-    const packages = await suite.provider.listPackages(signal);
+    const packages = await listPackages(suite.provider);
     const offered = packages.find((item) => item.kind === 'base' && item.cost.currency === 'USD')!;
     return toLivePackage(
       'zendit',

@@ -12,6 +12,7 @@ import { gigabytesToBytes } from '../../src/providers/zendit/exact-bytes.js';
 import { toUpstreamCost } from '../../src/providers/zendit/zendit-money.js';
 import { eventually, startReceiver } from '../harness/index.js';
 import { NodeChild } from '../harness/child-process.js';
+import { listPackages } from './listed-packages.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 
 describe('what zendit lists and calls back', () => {
@@ -20,7 +21,7 @@ describe('what zendit lists and calls back', () => {
   describe('packages', () => {
     it('lists every offer of every page, as a base package and as a top-up', async () => {
       suite.simulator.control({ maxPageSize: 7 });
-      const packages = await suite.provider.listPackages(signal);
+      const packages = await listPackages(suite.provider);
       const ids = (kind: string) => packages.filter((p) => p.kind === kind).map((p) => p.upstreamId);
       expect(ids('base')).toHaveLength(31);
       expect(new Set(ids('base')).size).toBe(31);
@@ -29,7 +30,7 @@ describe('what zendit lists and calls back', () => {
     });
 
     it('translates a country, a region, an unlimited and a disabled offer', async () => {
-      const packages = await suite.provider.listPackages(signal);
+      const packages = await listPackages(suite.provider);
       const get = (upstreamId: string) =>
         packages.find((p) => p.upstreamId === upstreamId && p.kind === 'base');
       expect(get('ESIM-FR-7D-1GB')).toEqual({
@@ -49,7 +50,8 @@ describe('what zendit lists and calls back', () => {
         cost: { micros: 1_200_000, currency: 'USD' },
         suggestedRetail: { micros: 1_680_000, currency: 'USD' },
         available: true,
-        fitsUpstreamIds: null,
+        speedPolicy: null,
+        notes: '1 GB for 7 days',
       });
       expect(get('ESIM-ASIA-15D-1.5GB')).toMatchObject({
         title: 'Asia',
@@ -68,7 +70,7 @@ describe('what zendit lists and calls back', () => {
 
     it('leaves out an offer without a usable price, and lists the others', async () => {
       suite.simulator.control({ offers: { 'ESIM-FR-7D-1GB': { costFixed: 1.5 } } });
-      const packages = await suite.provider.listPackages(signal);
+      const packages = await listPackages(suite.provider);
       expect(packages).toHaveLength(60);
       expect(suite.bench.log.events()).toContain('upstream.offers_skipped');
     });

@@ -8,6 +8,7 @@ import { NestLogger } from '../../src/infra/logging/index.js';
 import { type EsimProvider, ProviderRegistry } from '../../src/providers/index.js';
 import type { SyncOutcome } from '../../src/wholesale/catalog-sync.entity.js';
 import { WholesaleWorkerModule } from '../../src/wholesale/index.js';
+import { AskTopups } from '../../src/wholesale/worker/ask-topups.js';
 import { SyncCatalog } from '../../src/wholesale/worker/sync-catalog.js';
 import {
   createTestDatabase,
@@ -31,6 +32,21 @@ export class SyncWorker {
   /** One look at what is due. */
   runIfDue(): Promise<boolean> {
     return this.app.get(SyncCatalog, { strict: false }).runIfDue();
+  }
+
+  /** Asks for the top-ups of packages that are due, until none is. */
+  async askTopups(): Promise<number> {
+    let all = 0;
+    for (;;) {
+      const answered = await this.app.get(AskTopups, { strict: false }).runOnce();
+      if (answered === 0) return all;
+      all += answered;
+    }
+  }
+
+  /** As when the process is told to end. */
+  stop(): void {
+    this.app.get(SyncCatalog, { strict: false }).stop();
   }
 
   async close(): Promise<void> {
@@ -96,6 +112,7 @@ export class CatalogBench {
     await this.database.pool.query(
       `DELETE FROM packages WHERE mode = 'live';
        DELETE FROM package_sources;
+       DELETE FROM topup_fits;
        DELETE FROM package_price_history;
        DELETE FROM catalog_syncs`,
     );

@@ -1,4 +1,10 @@
-import type { EsimProvider, ProviderPackage, RepeatPolicy, Wholesaler } from '../../src/providers/index.js';
+import type {
+  EsimProvider,
+  PackagePage,
+  ProviderPackage,
+  RepeatPolicy,
+  Wholesaler,
+} from '../../src/providers/index.js';
 
 const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
@@ -45,7 +51,11 @@ export class ScriptedWholesaler {
       readLagMs: 0,
       repeats: { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST },
       readBatchSize: 1,
-      listPackages: () => this.list(),
+      catalogTimeoutMs: 300_000,
+      listPackages: () => [
+        { says: 'everything', kinds: ['base', 'topup'], pageTimeoutMs: 120_000, readPage: () => this.list() },
+      ],
+      listTopupsFor: null,
       placeOrder: unused,
       findOrder: unused,
       findParts: unused,
@@ -67,13 +77,13 @@ export class ScriptedWholesaler {
     return provider as EsimProvider;
   }
 
-  private async list(): Promise<readonly ProviderPackage[]> {
+  private async list(): Promise<PackagePage> {
     const held = this.heldBack;
     this.heldBack = null;
     held?.reach();
     await held?.answer;
     if (this.error) throw this.error;
-    return this.packages;
+    return { packages: this.packages, next: null };
   }
 }
 
@@ -96,7 +106,8 @@ export function offer(upstreamId: string, more: Partial<ProviderPackage> = {}): 
     cost: { micros: 1_000_000, currency: 'USD' },
     suggestedRetail: null,
     available: true,
-    fitsUpstreamIds: null,
+    speedPolicy: null,
+    notes: null,
     ...more,
   };
 }

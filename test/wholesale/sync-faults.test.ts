@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { loadConfig } from '../../src/config/index.js';
 import { ProviderRegistry, type ProviderHealthRepository } from '../../src/providers/index.js';
 import type { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
+import type { AskTopups } from '../../src/wholesale/worker/ask-topups.js';
 import type { SyncCatalog } from '../../src/wholesale/worker/sync-catalog.js';
 import { WholesaleJobs } from '../../src/wholesale/worker/wholesale-jobs.js';
 import { eventually, testEnvironment } from '../harness/index.js';
@@ -45,9 +46,10 @@ describe('a worker that was away in the middle of a synchronisation', () => {
     bench.esimAccess.packages = [offer('A')];
     bench.zendit.packages = [offer('Z')];
     const frozen = await bench.startWorker(OLD);
-    const held = bench.esimAccess.holdNextList();
+    // They are asked side by side.
+    const all = [bench.esimAccess, bench.zendit].map((each) => each.holdNextList());
     const away = frozen.runIfDue();
-    await held.reached;
+    await Promise.all(all.map(({ reached }) => reached));
     const next = await bench.startWorker(NEW);
     expect((await bench.office.admin.post('/internal/v1/catalog/sync')).status).toBe(202);
     expect(await next.runIfDue(), 'it may still be at work').toBe(false);
@@ -56,7 +58,7 @@ describe('a worker that was away in the middle of a synchronisation', () => {
     expect(await next.runIfDue(), 'the work is taken over').toBe(true);
     expect(await next.runIfDue(), 'what was asked for meanwhile is done').toBe(true);
     const done = await bench.newest();
-    held.release(error);
+    for (const held of all) held.release(error);
     expect(await away).toBe(true);
     expect(await bench.newest()).toEqual(done);
     expect(await syncs()).toEqual([
@@ -178,8 +180,8 @@ describe('a wholesaler that is not connected', () => {
     const registry = new ProviderRegistry({ name: 'sandbox' } as SandboxProvider);
     registry.register(new ScriptedWholesaler('esim_access').asProvider());
     const logger = { warn: vi.fn() };
-    const unused = {} as SyncCatalog & ProviderHealthRepository;
-    const jobs = new WholesaleJobs(config, logger as unknown as Logger, registry, unused, unused);
+    const unused = {} as SyncCatalog & ProviderHealthRepository & AskTopups;
+    const jobs = new WholesaleJobs(config, logger as unknown as Logger, registry, unused, unused, unused);
     jobs.onApplicationBootstrap();
     expect(logger.warn.mock.calls).toEqual([
       [{ event: 'catalog.rule_names_unconnected', providers: ['zendit'] }],

@@ -8,6 +8,7 @@ import {
   type TestDatabase,
   type TestService,
 } from '../harness/index.js';
+import { topupsKnown } from '../harness/known-topups.js';
 import { EsimAccessUpstream } from '../live/esim-access-upstream.js';
 import { buy, type Buyer, esimIdsOf, FAST, settled, topUp } from '../live/shop.js';
 import { ZenditUpstream } from '../live/zendit-upstream.js';
@@ -41,6 +42,7 @@ beforeAll(async () => {
   const paid = await service.admin.post(`/internal/v1/partners/${partnerId}/wallet/deposits`, money);
   expect(paid.status, paid.text).toBe(201);
   await newestSync();
+  await topupsKnown(database);
 });
 
 afterAll(async () => {

@@ -2,9 +2,11 @@ import { ApiProperty } from '@nestjs/swagger';
 import { MoneyResponse } from '../../infra/http/index.js';
 import {
   ACTIVATION_POLICIES,
+  NOTES_LENGTH,
   PACKAGE_KINDS,
   PACKAGE_TYPES,
   REGIONS,
+  SPEED_POLICY_LENGTH,
   type ActivationPolicy,
   type PackageKind,
   type PackageType,
@@ -66,6 +68,25 @@ export class PackageResponse {
   @ApiProperty({ type: [PackageNetworkResponse] })
   networks!: readonly PackageNetworkResponse[];
 
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    maxLength: SPEED_POLICY_LENGTH,
+    example: null,
+    description:
+      'When data becomes slower, in words to show to customers; null where nothing is known of it.',
+  })
+  speed_policy!: string | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    maxLength: NOTES_LENGTH,
+    example: null,
+    description: 'What else there is to say of the package, as one line of plain text.',
+  })
+  notes!: string | null;
+
   @ApiProperty({ type: MoneyResponse })
   price!: MoneyResponse;
 
@@ -95,6 +116,8 @@ export function toPackageResponse(item: PackageEntity): PackageResponse {
     activation_policy: item.activationPolicy,
     topup_supported: item.topupSupported,
     networks: item.networks,
+    speed_policy: item.speedPolicy,
+    notes: item.notes,
     price: { amount: item.priceAmount, currency: item.currency },
     retail_price: item.retailAmount === null ? null : { amount: item.retailAmount, currency: item.currency },
     available: item.available,

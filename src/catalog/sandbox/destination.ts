@@ -37,6 +37,8 @@ export function packageFor(destination: Destination, plan: Plan): CatalogPackage
     activationPolicy: plan.activationPolicy,
     topupSupported: plan.topupSupported,
     networks: destination.countries.flatMap((country) => networksIn(country, destination.type)),
+    speedPolicy: plan.speedPolicy,
+    notes: null,
     price,
     costMicros: null,
     retailPrice: planRetailPrice(plan, price),

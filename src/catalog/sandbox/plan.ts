@@ -17,6 +17,8 @@ export interface Plan {
   /** False where no retail price is suggested: partners must cope with null. */
   readonly suggestsRetailPrice: boolean;
   readonly available: boolean;
+  /** As live unlimited plans have one; null for plans that are never slowed down. */
+  readonly speedPolicy: string | null;
 }
 
 const BASE = {
@@ -29,6 +31,7 @@ const BASE = {
   topupSupported: true,
   suggestsRetailPrice: true,
   available: true,
+  speedPolicy: null,
 } as const;
 
 // A top-up lands on an eSIM that is already running: there is nothing to install or to wait for.
@@ -41,7 +44,15 @@ export function dataPlan(dataGb: number, validityDays: number, pricePercent: num
 
 /** Unlimited data for some days; flat-rate plans start at installation, so that they cannot be kept in reserve. */
 export function unlimitedPlan(validityDays: number, pricePercent: number): Plan {
-  return { ...BASE, unlimited: true, validityDays, pricePercent, activationPolicy: 'on_install' };
+  const speedPolicy = 'At most 1 Mbps after 2 GB a day, until midnight UTC.';
+  return {
+    ...BASE,
+    unlimited: true,
+    validityDays,
+    pricePercent,
+    activationPolicy: 'on_install',
+    speedPolicy,
+  };
 }
 
 /** Unlimited data for one day. Not extendable: the customer buys another pass. */

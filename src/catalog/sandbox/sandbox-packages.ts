@@ -15,7 +15,7 @@ import {
 } from './plan.js';
 
 export { MAGIC_PACKAGES } from './magic-packages.js';
-export { topupPackageMatches } from './topup-package-matches.js';
+export { topupPackageMatches, topupTermsMatch } from './topup-package-matches.js';
 
 const ONE_GB_CENTS_BY_TIER: Readonly<Record<PriceTier, number>> = {
   budget: 110,

@@ -15,9 +15,14 @@ import { MAGIC_PACKAGES } from './magic-packages.js';
 export function topupPackageMatches(base: CatalogPackage, topup: CatalogPackage): boolean {
   if (topup.kind !== 'topup' || topup.mode !== base.mode) return false;
   if (topup.mode === 'sandbox' && topup.id === MAGIC_PACKAGES.topupFail) return true;
-  if (!base.topupSupported || topup.unlimited) return false;
-  if (base.unlimited && topup.dataBytes !== null) return false;
+  if (!topupTermsMatch(base, topup)) return false;
   return topup.type === base.type && sameCountries(topup.coverage, base.coverage);
+}
+
+/** The part of the rule that holds wherever both are valid: what may be added to what. */
+export function topupTermsMatch(base: CatalogPackage, topup: CatalogPackage): boolean {
+  if (!base.topupSupported || topup.unlimited) return false;
+  return !(base.unlimited && topup.dataBytes !== null);
 }
 
 function sameCountries(a: readonly string[], b: readonly string[]): boolean {

@@ -58,6 +58,8 @@ const PATHS: Readonly<Record<PlacementOperation, string>> = {
 export interface CallOptions {
   readonly purpose: UpstreamPurpose;
   readonly signal: AbortSignal;
+  /** For a long list. */
+  readonly timeoutMs?: number;
 }
 
 const RETRY_BUSY_MS = 1_000;

@@ -10,6 +10,7 @@ import {
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type PackageList,
   type ProviderPackage,
   type ProviderTopupRequest,
   type ProviderTopupState,
@@ -33,7 +34,8 @@ import { ESIM_ACCESS, EsimAccessApi, REPEATS } from './esim-access-api.js';
 import { EsimReader, READ_BATCH_SIZE } from './esim-reading.js';
 import { EsimSearch } from './esim-search.js';
 import { OrderPlacement } from './order-placement.js';
-import { PackageListing, toMicros } from './package-listing.js';
+import { toMicros } from './listed-package.js';
+import { PackageListing } from './package-listing.js';
 import { PurchaseListing } from './purchase-listing.js';
 import { EsimAccessRefusal } from './refusal.js';
 import type { EsimAccessCredentials } from './request-signature.js';
@@ -43,6 +45,7 @@ export interface EsimAccessSettings extends EsimAccessCredentials {
   readonly baseUrl: string;
   readonly timeoutMs: number;
   readonly readLagMs: number;
+  readonly catalogTimeoutMs?: number;
 }
 
 export interface EsimAccessTools {
@@ -54,7 +57,8 @@ export interface EsimAccessTools {
 }
 
 /** The whole list of packages with their networks is a few megabytes. */
-const MAX_ANSWER_BYTES = 16_777_216;
+const MAX_ANSWER_BYTES = 33_554_432;
+const CATALOG_TIMEOUT_MS = 300_000;
 
 /** eSIM Access (RedteaMobile) over its signed HTTP API, as in docs/providers.md. */
 export class EsimAccessProvider implements Wholesaler {
@@ -62,6 +66,7 @@ export class EsimAccessProvider implements Wholesaler {
   readonly timeoutMs: number;
   readonly readLagMs: number;
   readonly repeats = REPEATS;
+  readonly catalogTimeoutMs: number;
   readonly readBatchSize = READ_BATCH_SIZE;
   private readonly client: UpstreamClient;
   private readonly api: EsimAccessApi;
@@ -87,7 +92,8 @@ export class EsimAccessProvider implements Wholesaler {
     this.topups = new TopupPlacement(this.api, search);
     this.reader = new EsimReader(this.api, search, logger);
     this.purchases = new PurchaseListing(search);
-    this.packages = new PackageListing(this.api, logger);
+    this.catalogTimeoutMs = settings.catalogTimeoutMs ?? CATALOG_TIMEOUT_MS;
+    this.packages = new PackageListing(this.api, logger, this.catalogTimeoutMs);
   }
 
   placeOrder(
@@ -145,8 +151,15 @@ export class EsimAccessProvider implements Wholesaler {
     return this.reader.read(esims, signal).catch(asUnknown);
   }
 
-  listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]> {
-    return this.packages.list(signal).catch(asUnknown);
+  listPackages(): readonly PackageList[] {
+    return this.packages.lists().map((list) => ({
+      ...list,
+      readPage: (from, signal) => list.readPage(from, signal).catch(asUnknown),
+    }));
+  }
+
+  listTopupsFor(baseUpstreamId: string, signal: AbortSignal): Promise<readonly ProviderPackage[]> {
+    return this.packages.topupsFor(baseUpstreamId, signal).catch(asUnknown);
   }
 
   async getBalance(signal: AbortSignal): Promise<UpstreamCost> {

@@ -37,6 +37,8 @@ export interface UpstreamRequest {
   /** What buys, tops up or takes back leaves with the permit of the `PlacementGuard` only (D19). */
   readonly effect: 'none' | PlacementPermit;
   readonly signal: AbortSignal;
+  /** For a long list; nothing that is bought may have more than the client's own. */
+  readonly timeoutMs?: number;
 }
 
 export interface UpstreamAnswer {
@@ -49,6 +51,7 @@ export interface UpstreamAnswer {
 interface CallLimits {
   readonly signal: AbortSignal;
   readonly leavesBy: number;
+  readonly timeoutMs: number;
 }
 
 const MAX_ANSWER_BYTES = 8_388_608;
@@ -66,14 +69,10 @@ export class UpstreamClient {
   constructor(private readonly options: UpstreamClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, '');
     this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
-    // The deadline of the call decides; undici's own timers only have to be later.
-    const later = options.timeoutMs * 2;
     this.agent = new Agent({
       connect: { timeout: options.timeoutMs },
       // HTTP/2 writes a request later than it begins it, and may send a refused one again by itself.
       allowH2: false,
-      headersTimeout: later,
-      bodyTimeout: later,
     });
   }
 
@@ -84,7 +83,8 @@ export class UpstreamClient {
    * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
    */
   async request(request: UpstreamRequest): Promise<UpstreamAnswer> {
-    const { breaker, provider, pace, timeoutMs } = this.options;
+    const { breaker, provider, pace } = this.options;
+    const timeoutMs = request.timeoutMs ?? this.options.timeoutMs;
     const permit = breaker.admit();
     if (!permit) throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
     const leavesBy = Math.min(deadlineOf(request.signal), performance.now() + timeoutMs);
@@ -94,7 +94,7 @@ export class UpstreamClient {
       if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
       // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
       if (isTooLate(leavesBy)) throw new TooLateToLeave();
-      return await this.exchange(request, { signal, leavesBy }, permit);
+      return await this.exchange(request, { signal, leavesBy, timeoutMs }, permit);
     } finally {
       permit.released();
     }
@@ -131,13 +131,20 @@ export class UpstreamClient {
     }
   }
 
-  private send(request: UpstreamRequest, { signal, leavesBy }: CallLimits): Promise<Dispatcher.ResponseData> {
+  private send(
+    request: UpstreamRequest,
+    { signal, leavesBy, timeoutMs }: CallLimits,
+  ): Promise<Dispatcher.ResponseData> {
+    // The deadline of the call decides; undici's own timers only have to be later.
+    const later = timeoutMs * 2;
     const headers = typeof request.headers === 'function' ? request.headers() : request.headers;
     return send(this.baseUrl + request.path, {
       dispatcher: this.agent.compose(leavingBy(leavesBy)),
       method: request.method,
       headers: { accept: 'application/json', ...headers },
       body: request.body ?? null,
+      headersTimeout: later,
+      bodyTimeout: later,
       signal,
     });
   }

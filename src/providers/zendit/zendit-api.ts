@@ -69,6 +69,14 @@ interface Call {
   readonly signal: AbortSignal;
   readonly effect: 'none' | PlacementPermit;
   readonly body?: unknown;
+  readonly timeoutMs?: number;
+}
+
+/** A page of offers, and how long it may take. */
+export interface OfferPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly timeoutMs: number;
 }
 
 /** Statuses with which Zendit says that it has no such thing, where it names a code. */
@@ -124,7 +132,7 @@ export class ZenditApi {
   /** Where the refund of a purchase stands, asked for by itself; null when there is none. */
   async findRefund(transactionId: string, signal: AbortSignal): Promise<ZenditProgress | null> {
     const path = `${purchasePath(transactionId)}/refund`;
-    const answer = await this.get(path, 'order', signal, NO_REFUND);
+    const answer = await this.get(path, 'order', signal, { meansNone: NO_REFUND });
     return answer && readProgress(answer);
   }
 
@@ -142,11 +150,14 @@ export class ZenditApi {
     signal: AbortSignal,
     purpose: UpstreamPurpose = 'poll',
   ): Promise<AnswerObject | null> {
-    return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal, UNKNOWN_ICCID);
+    return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal, {
+      meansNone: UNKNOWN_ICCID,
+    });
   }
 
-  async getOffers(limit: number, offset: number, signal: AbortSignal): Promise<AnswerObject> {
-    const answer = await this.get(`/esim/offers?_limit=${limit}&_offset=${offset}`, 'catalog', signal);
+  async getOffers({ limit, offset, timeoutMs }: OfferPage, signal: AbortSignal): Promise<AnswerObject> {
+    const path = `/esim/offers?_limit=${limit}&_offset=${offset}`;
+    const answer = await this.get(path, 'catalog', signal, { timeoutMs });
     if (!answer) throw new UpstreamAnswerInvalid('list');
     return answer;
   }
@@ -161,9 +172,10 @@ export class ZenditApi {
     path: string,
     purpose: UpstreamPurpose,
     signal: AbortSignal,
-    meansNone = UNKNOWN,
+    { meansNone = UNKNOWN, timeoutMs }: { meansNone?: readonly number[]; timeoutMs?: number } = {},
   ): Promise<AnswerObject | null> {
-    const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none' });
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none', ...limit });
     if (answer.status < 300) return asObject(answer.json);
     // An answer of something in between is no word of the wholesaler: only its own 404 lets a purchase be placed.
     if (meansNone.includes(answer.status) && isZenditsWord(answer)) return null;
@@ -192,13 +204,9 @@ export class ZenditApi {
   }
 
   /** @throws ProviderUnavailable for a key or an address that is not let in, and for a limit. */
-  private async call({ method, path, purpose, signal, effect, body }: Call): Promise<UpstreamAnswer> {
+  private async call({ body, ...call }: Call): Promise<UpstreamAnswer> {
     const answer = await this.options.client.request({
-      method,
-      path,
-      purpose,
-      signal,
-      effect,
+      ...call,
       headers: {
         authorization: `Bearer ${this.options.apiKey}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

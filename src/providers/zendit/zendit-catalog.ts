@@ -1,47 +1,64 @@
 import type { Logger } from 'pino';
-import type { ProviderPackage } from '../esim-provider.js';
+import type { PackageList, PackagePage, ProviderPackage } from '../esim-provider.js';
 import { arrayAt, countAt, UpstreamAnswerInvalid } from '../upstream/index.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toPackages } from './zendit-offer.js';
 
-/** An offer of a hundred countries takes some 20 kB, and an answer may have 8 MB; Zendit allows 1,024. */
-const PAGE_SIZE = 250;
+/** Zendit allows 1,024; an offer of a hundred countries takes some 20 kB, and clients in use ask for 50 at a time. */
+const PAGE_SIZE = 100;
 /** No catalogue is that long; an upstream whose pages never end must not hold us. */
-const MAX_PAGES = 400;
+const MAX_OFFERS = 100_000;
+/** What one page may take of the time of the catalogue: a minute of five. */
+const SHARE_OF_PAGE = 5;
 
-/** Every offer of every page. One that cannot be read is left out and logged, and does not stop the others. */
-export class ZenditCatalog {
+/** The offers, page by page. One that cannot be read is left out and logged, and does not stop the others. */
+export class ZenditCatalog implements PackageList {
+  readonly says = 'everything';
+  readonly kinds = ['base', 'topup'] as const;
+  readonly pageTimeoutMs: number;
+
   constructor(
     private readonly api: ZenditApi,
     private readonly logger: Pick<Logger, 'warn'>,
-  ) {}
+    catalogTimeoutMs: number,
+  ) {
+    this.pageTimeoutMs = Math.ceil(catalogTimeoutMs / SHARE_OF_PAGE);
+  }
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
-  async list(signal: AbortSignal): Promise<readonly ProviderPackage[]> {
-    // An offer that moves to the next page while we read would come twice.
-    const packages = new Map<string, ProviderPackage>();
-    let skipped = 0;
-    for (let page = 0, offset = 0; page < MAX_PAGES; page++) {
-      const answer = await this.api.getOffers(PAGE_SIZE, offset, signal);
-      const list = arrayAt(answer, 'list');
-      for (const offer of list) if (!keep(packages, offer)) skipped += 1;
-      offset += list.length;
-      if (list.length === 0 || offset >= countAt(answer, 'total')) {
-        if (skipped > 0) this.logger.warn({ event: 'upstream.offers_skipped', provider: 'zendit', skipped });
-        return [...packages.values()];
-      }
-    }
-    throw new UpstreamAnswerInvalid('total');
+  async readPage(from: number, signal: AbortSignal): Promise<PackagePage> {
+    if (from >= MAX_OFFERS) throw new UpstreamAnswerInvalid('total');
+    const page = { limit: PAGE_SIZE, offset: from, timeoutMs: this.pageTimeoutMs };
+    const answer = await this.api.getOffers(page, signal);
+    const list = arrayAt(answer, 'list');
+    const total = countAt(answer, 'total');
+    const read = list.map(readable);
+    const skipped = read.flatMap((each) => (each instanceof UpstreamAnswerInvalid ? [each.path] : []));
+    if (skipped.length > 0) this.warn(skipped);
+    const next = from + list.length;
+    return {
+      packages: read.flatMap((each) => (each instanceof UpstreamAnswerInvalid ? [] : each)),
+      next: list.length === 0 || next >= total ? null : next,
+    };
+  }
+
+  /** With the fields for which they were left out: `fee` says that prices are not what we thought. */
+  private warn(fields: readonly string[]): void {
+    const why = [...new Set(fields)].sort();
+    this.logger.warn({
+      event: 'upstream.offers_skipped',
+      provider: 'zendit',
+      skipped: fields.length,
+      fields: why,
+    });
   }
 }
 
-/** @returns false for an offer that cannot be read */
-function keep(packages: Map<string, ProviderPackage>, offer: unknown): boolean {
+function readable(offer: unknown): readonly ProviderPackage[] | UpstreamAnswerInvalid {
   try {
-    for (const item of toPackages(offer)) packages.set(`${item.kind} ${item.upstreamId}`, item);
-    return true;
+    return toPackages(offer);
   } catch (error) {
-    if (error instanceof UpstreamAnswerInvalid) return false;
+    if (error instanceof UpstreamAnswerInvalid) return error;
     throw error;
   }
 }

@@ -1,7 +1,17 @@
 import type { UpstreamCost } from '../esim-provider.js';
-import { type AnswerObject, integerAt, textAt, UpstreamAnswerInvalid } from '../upstream/index.js';
+import {
+  type AnswerObject,
+  countOrNullAt,
+  integerAt,
+  numberAt,
+  textAt,
+  UpstreamAnswerInvalid,
+  valueAt,
+} from '../upstream/index.js';
 
 const MICROS = 1_000_000n;
+/** Digits of `feePct` that count; what is finer is rounded up. */
+const SHARE_UNITS = 1_000_000_000;
 
 /**
  * An integer amount over its divisor, in millionths; what is smaller than one is rounded up, so that no cost is
@@ -25,4 +35,23 @@ export function moneyAt(object: AnswerObject, field: string): UpstreamCost {
     integerAt(object, 'currencyDivisor'),
     textAt(object, 'currency'),
   );
+}
+
+/**
+ * What one of an offer costs: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. What the fees
+ * mean is documented nowhere: a price made of all of them is too high at worst, and no sale is below its cost. A
+ * `discount` is not counted on for the same reason.
+ * @throws UpstreamAnswerInvalid for fees that cannot be counted: negative ones, parts of a cent, a share of 100 % and
+ * more (it would be percents)
+ */
+export function saleCostOf(cost: AnswerObject): UpstreamCost {
+  const fixed = integerAt(cost, 'fixed');
+  if (fixed < 0) throw new UpstreamAnswerInvalid('fixed');
+  const fee = countOrNullAt(cost, 'fee') ?? 0;
+  const share = valueAt(cost, 'feePct') == null ? 0 : numberAt(cost, 'feePct');
+  if (share < 0 || share >= 1) throw new UpstreamAnswerInvalid('feePct');
+  const units = BigInt(Math.ceil(Number((share * SHARE_UNITS).toPrecision(15))));
+  const ofFixed = (BigInt(fixed) * units + BigInt(SHARE_UNITS - 1)) / BigInt(SHARE_UNITS);
+  const amount = fixed + fee + Number(ofFixed);
+  return toUpstreamCost(amount, integerAt(cost, 'currencyDivisor'), textAt(cost, 'currency'));
 }

@@ -17,32 +17,46 @@ import {
   valueAt,
 } from '../upstream/index.js';
 import { gigabytesToBytes } from './exact-bytes.js';
-import { moneyAt } from './zendit-money.js';
+import { moneyAt, saleCostOf } from './zendit-money.js';
+import { wordingOf } from './zendit-wording.js';
 
 const COUNTRY = /^[A-Z]{2}$/;
+/**
+ * Reserved for the Canary Islands, and no country of ISO 3166-1. Zendit lists them as Spain and names them in the
+ * offer's id only.
+ */
+const CANARY_ISLANDS = 'IC';
 const GENERATION = /^[2-5]G$/;
 const COUNTRY_NAMES = new Intl.DisplayNames(['en'], { type: 'region' });
 
 /**
  * An offer as a base package and as a top-up: Zendit sells the same offer for a new eSIM and for an existing one, and
  * does not say which fit an eSIM, so they are matched by coverage.
- * @throws UpstreamAnswerInvalid for an offer that cannot be sold as a package: no fixed price, no data, no country
+ * @throws UpstreamAnswerInvalid for an offer that cannot be sold as a package: no fixed price, fees that cannot be
+ * counted, no data, no country. The Canary Islands are none: sold as Spain, the eSIM would not work in Madrid.
  */
 export function toPackages(value: unknown): readonly ProviderPackage[] {
   const offer = asObject(value, 'offer');
   if (textAt(offer, 'priceType') !== 'FIXED') throw new UpstreamAnswerInvalid('priceType');
+  const upstreamId = textAt(offer, 'offerId');
+  if (upstreamId.split('-').includes(CANARY_ISLANDS)) throw new UpstreamAnswerInvalid('country');
+  const place = placeOf(offer);
+  const allowance = allowanceOf(offer);
+  const { tier, speedPolicy, notes } = wordingOf(offer, allowance.unlimited);
   const base: ProviderPackage = {
-    upstreamId: textAt(offer, 'offerId'),
+    upstreamId,
     kind: 'base',
-    ...placeOf(offer),
-    ...allowanceOf(offer),
+    ...place,
+    title: tier === null ? place.title : `${place.title}, ${tier}`,
+    ...allowance,
     activationPolicy: 'on_first_use',
     topupSupported: true,
     networks: networksOf(offer),
-    cost: moneyAt(objectAt(offer, 'cost'), 'fixed'),
+    cost: saleCostOf(objectAt(offer, 'cost')),
     suggestedRetail: retailOf(offer),
     available: booleanAt(offer, 'enabled'),
-    fitsUpstreamIds: null,
+    speedPolicy,
+    notes,
   };
   return [base, { ...base, kind: 'topup' }];
 }
@@ -51,7 +65,7 @@ function placeOf(offer: AnswerObject): Pick<ProviderPackage, 'title' | 'coverage
   const country = textOrNullAt(offer, 'country');
   const visited = arrayAt(offer, 'roaming').map((item) => textAt(asObject(item, 'roaming'), 'country'));
   const coverage = [...new Set([...(country === null ? [] : [country]), ...visited])]
-    .filter((code) => COUNTRY.test(code))
+    .filter((code) => COUNTRY.test(code) && code !== CANARY_ISLANDS)
     .sort();
   if (coverage.length === 0) throw new UpstreamAnswerInvalid('roaming');
   if (country !== null) return { title: COUNTRY_NAMES.of(country) ?? country, coverage, regionName: null };
@@ -80,7 +94,10 @@ function allowanceOf(
   };
 }
 
-/** Only networks that are named: speeds without an operator say nothing that a partner could show. */
+/**
+ * Only networks that are named, which no live offer seen so far does: its `roaming` has countries and speeds, and speeds
+ * without an operator say nothing that a partner could show.
+ */
 function networksOf(offer: AnswerObject): ProviderPackage['networks'] {
   return arrayAt(offer, 'roaming').flatMap((item) => {
     const roaming = asObject(item, 'roaming');

@@ -9,7 +9,7 @@ import type {
   ProviderOrderParts,
   ProviderOrderRequest,
   ProviderOrderState,
-  ProviderPackage,
+  PackageList,
   ProviderTopupRequest,
   ProviderTopupState,
   UpstreamCost,
@@ -34,9 +34,11 @@ export interface ZenditOptions {
   readonly guard: PlacementGuard;
   readonly timeoutMs: number;
   readonly readLagMs: number;
+  readonly catalogTimeoutMs?: number;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
 }
 
+const CATALOG_TIMEOUT_MS = 300_000;
 const CHECK_AFTER_MS = 2_000;
 /** Looking at a large order takes a slot per eSIM, so it is looked at less often. */
 const CHECK_AFTER_MS_PER_ESIM = 250;
@@ -55,6 +57,10 @@ export class ZenditProvider implements Wholesaler {
    */
   readonly readBatchSize = READ_BATCH_SIZE;
 
+  readonly catalogTimeoutMs: number;
+  /** It sells the same offers for new and for existing eSIMs, and does not say which fit. */
+  readonly listTopupsFor = null;
+
   private readonly api: ZenditApi;
   private readonly purchasing: ZenditPurchasing;
   private readonly cancelling: ZenditCancelling;
@@ -67,7 +73,8 @@ export class ZenditProvider implements Wholesaler {
     this.api = new ZenditApi(options);
     this.purchasing = new ZenditPurchasing(this.api, options.logger);
     this.cancelling = new ZenditCancelling(this.api);
-    this.catalog = new ZenditCatalog(this.api, options.logger);
+    this.catalogTimeoutMs = options.catalogTimeoutMs ?? CATALOG_TIMEOUT_MS;
+    this.catalog = new ZenditCatalog(this.api, options.logger, this.catalogTimeoutMs);
     this.reader = new ZenditEsimReader(this.api, options.logger);
   }
 
@@ -131,8 +138,8 @@ export class ZenditProvider implements Wholesaler {
     return this.reader.readAll(esims, signal);
   }
 
-  listPackages(signal: AbortSignal): Promise<readonly ProviderPackage[]> {
-    return this.catalog.list(signal);
+  listPackages(): readonly PackageList[] {
+    return [this.catalog];
   }
 
   getBalance(signal: AbortSignal): Promise<UpstreamCost> {

@@ -47,7 +47,10 @@ export class ProviderResponse {
   @ApiProperty({
     enum: SYNC_ERRORS,
     nullable: true,
-    description: 'Why the newest synchronisation left the packages of this wholesaler as they were.',
+    description:
+      'Why the newest synchronisation did not bring everything of this wholesaler: nothing came or nothing of it was ' +
+      'believed, `catalog_incomplete` (what came is stored, nothing was withdrawn), or `topup_prices_unavailable` (all ' +
+      'packages are up to date, the prices of top-ups are older).',
   })
   last_sync_error!: SyncError | null;
 }

@@ -1,37 +1,32 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions, type Tx } from '../../infra/database/index.js';
+import { Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import {
-  callProvider,
-  ProviderHealthRepository,
-  ProviderRegistry,
-  type Wholesaler,
-} from '../../providers/index.js';
-import type { SyncOutcome, WrittenOutcome } from '../catalog-sync.entity.js';
+import { ProviderHealthRepository, ProviderRegistry, type Wholesaler } from '../../providers/index.js';
+import type { SyncError, SyncOutcome, WrittenOutcome } from '../catalog-sync.entity.js';
 import { CatalogSyncsRepository, SyncOvertaken } from '../catalog-syncs.repository.js';
-import { type LivePackage, type SalesTerms, toLivePackage } from '../live-packages.js';
+import type { SalesTerms } from '../live-packages.js';
 import { LiveCatalogRepository } from '../live-catalog.repository.js';
 import { isSoldBy } from '../package-rules.js';
 import { digestOf, type RunningSync } from '../sync-settings.js';
+import { HeldSync, SyncStopped } from './held-sync.js';
+import { pagesOf } from './package-pages.js';
+import { CatalogShrank, ListIncomplete, type ListToStore, StoreList } from './store-list.js';
 
-/** A list that lost more than half of what is sold is a fault of the wholesaler's, not a decision of its. */
-const SMALLEST_SHARE = 0.5;
-/** A dozen packages may well go at once. */
-const ALWAYS_BELIEVED = 12;
-/** On top of the one call between two transactions: what the transactions themselves may take. */
+/** A lease is renewed while it is waited for a page; a worker that dies is followed after one call and this. */
 const LEASE_MARGIN_MS = 30_000;
 
 /**
- * Brings the wholesalers' packages into the live catalogue (D16): one call outside any transaction, then
- * one transaction for each wholesaler. A wholesaler that fails keeps what it had, as far as the rules let it sell that;
- * one that is not connected to this process sells nothing.
+ * Brings the wholesalers' packages into the live catalogue (D16): each page of a list is read outside
+ * any transaction and stored in one. A wholesaler that fails keeps what it had, as far as the rules let it sell that, and
+ * what came of its list; one that is not connected to this process sells nothing.
  */
 @Injectable()
 export class SyncCatalog {
   private readonly sinceMs = performance.now();
   private readonly terms: SalesTerms;
+  private readonly ending = new AbortController();
 
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
@@ -40,6 +35,7 @@ export class SyncCatalog {
     private readonly health: ProviderHealthRepository,
     private readonly syncs: CatalogSyncsRepository,
     private readonly catalog: LiveCatalogRepository,
+    private readonly lists: StoreList,
     private readonly transactions: Transactions,
   ) {
     const { liveMarginBps: marginBps, livePackageRules: rules } = config.provisioning;
@@ -48,17 +44,24 @@ export class SyncCatalog {
 
   /** Does what is asked for or due; answers whether there was something. */
   async runIfDue(): Promise<boolean> {
-    if (this.providers.wholesalers.length === 0) return false;
+    if (this.providers.wholesalers.length === 0 || this.ending.signal.aborted) return false;
     const running = await this.begin();
     if (running === null) return false;
+    const held = new HeldSync(running, this.syncs, this.transactions, this.ending.signal);
     try {
-      const outcomes = await this.run(running);
+      const outcomes = await this.run(held);
       this.logger.info({ event: 'catalog.synced', syncId: running.id, outcomes });
     } catch (error) {
-      if (!(error instanceof SyncOvertaken)) throw error;
-      this.logger.warn({ event: 'catalog.sync_overtaken', syncId: running.id });
+      if (error instanceof SyncStopped) await this.transactions.run((tx) => this.syncs.release(tx, running));
+      else if (!(error instanceof SyncOvertaken)) throw error;
+      this.logger.warn({ event: 'catalog.sync_left', syncId: running.id, why: error.name });
     }
     return true;
+  }
+
+  /** Ends what is under way, at once: the next worker makes it again. */
+  stop(): void {
+    this.ending.abort();
   }
 
   private async begin(): Promise<RunningSync | null> {
@@ -75,38 +78,66 @@ export class SyncCatalog {
     return this.transactions.run((tx) => this.syncs.begin(tx, catalogSyncIntervalMs, settings));
   }
 
-  private async run(running: RunningSync): Promise<Record<string, SyncOutcome>> {
-    const outcomes = await this.withdrawUnconnected(running);
-    for (const wholesaler of this.providers.wholesalers)
-      outcomes[wholesaler.name] = await this.sync(running, wholesaler);
-    await this.inSync(running, (tx) => this.syncs.end(tx, running.id, outcomes));
+  private async run(held: HeldSync): Promise<Record<string, SyncOutcome>> {
+    const outcomes = await this.withdrawUnconnected(held);
+    // Side by side: one that takes its minutes must not keep the packages of another old.
+    const ends = await Promise.allSettled(
+      this.providers.wholesalers.map(async (wholesaler) => {
+        outcomes[wholesaler.name] = await this.sync(held, wholesaler);
+      }),
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    await held.write((tx) => this.syncs.end(tx, held.running.id, outcomes));
     return outcomes;
   }
 
   /** Orders of these packages would be refused. They are sold again with the list of a wholesaler that is back. */
-  private async withdrawUnconnected(running: RunningSync): Promise<Record<string, SyncOutcome>> {
-    const counts = await this.inSync(running, (tx) =>
-      this.catalog.withdrawUnconnected(tx, this.providers.names),
-    );
+  private async withdrawUnconnected(held: HeldSync): Promise<Record<string, SyncOutcome>> {
+    const counts = await held.write((tx) => this.catalog.withdrawUnconnected(tx, this.providers.names));
     return Object.fromEntries(
       [...counts].map(([provider, withdrawn]) => [provider, { listed: 0, changed: 0, withdrawn }]),
     );
   }
 
-  private async sync(running: RunningSync, wholesaler: Wholesaler): Promise<SyncOutcome> {
+  private async sync(held: HeldSync, wholesaler: Wholesaler): Promise<SyncOutcome> {
     try {
-      const withdrawn = await this.withdrawForbidden(running, wholesaler.name);
-      const offered = await callProvider(wholesaler, (signal) => wholesaler.listPackages(signal));
-      const packages = offered
-        .map((each) => toLivePackage(wholesaler.name, each, this.terms))
-        .filter((each) => each !== null);
-      const outcome = await this.write(running, wholesaler.name, packages);
+      const withdrawn = await this.withdrawForbidden(held, wholesaler.name);
+      const outcome = await this.storeLists(held, wholesaler);
       this.health.recordSync(wholesaler.name);
       return { ...outcome, withdrawn: outcome.withdrawn + withdrawn };
     } catch (error) {
-      if (error instanceof SyncOvertaken) throw error;
+      if (error instanceof SyncOvertaken || error instanceof SyncStopped) throw error;
       this.logger.warn({ event: 'catalog.sync_failed', provider: wholesaler.name, err: error });
+      if (error instanceof ListIncomplete) return { ...error.stored, error: 'catalog_incomplete' };
       return { error: error instanceof CatalogShrank ? 'catalog_shrank' : 'provider_unavailable' };
+    }
+  }
+
+  private async storeLists(
+    held: HeldSync,
+    wholesaler: Wholesaler,
+  ): Promise<WrittenOutcome & { warning?: SyncError }> {
+    const deadlineAt = performance.now() + wholesaler.catalogTimeoutMs;
+    let outcome: WrittenOutcome & { warning?: SyncError } = { listed: 0, changed: 0, withdrawn: 0 };
+    for (const list of wholesaler.listPackages()) {
+      const pages = pagesOf(list, held, { wholesaler, deadlineAt });
+      const work = { wholesaler, list, pages, terms: this.terms };
+      if (list.says === 'everything') outcome = sumOf(outcome, await this.lists.everything(held, work));
+      else outcome = { ...outcome, ...(await this.storePrices(held, work)) };
+    }
+    return outcome;
+  }
+
+  /** They may be asked for in vain for ever, so nothing is repeated for them. */
+  private async storePrices(held: HeldSync, work: ListToStore): Promise<{ warning?: SyncError }> {
+    try {
+      await this.lists.prices(held, work);
+      return {};
+    } catch (error) {
+      if (error instanceof SyncOvertaken || error instanceof SyncStopped) throw error;
+      const provider = work.wholesaler.name;
+      this.logger.warn({ event: 'catalog.topup_prices_failed', provider, err: error });
+      return { warning: 'topup_prices_unavailable' };
     }
   }
 
@@ -114,47 +145,20 @@ export class SyncCatalog {
    * What the rules say needs no list: a wholesaler is given up for another one just when it does not answer. And the
    * list is then compared with what the rules still allow, so that no change of them looks like a list that shrank.
    */
-  private async withdrawForbidden(running: RunningSync, provider: string): Promise<number> {
-    return this.inSync(running, async (tx) => {
+  private async withdrawForbidden(held: HeldSync, provider: string): Promise<number> {
+    return held.write(async (tx) => {
       const sold = await this.catalog.listAvailable(tx, provider);
       const forbidden = sold.filter((item) => !isSoldBy(this.terms.rules, provider, item));
-      if (forbidden.length === 0) return 0;
       const ids = forbidden.map(({ id }) => id);
-      const withdrawn = await this.catalog.withdraw(tx, provider, ids);
-      await this.catalog.recordPrices(tx, provider);
-      return withdrawn;
-    });
-  }
-
-  private async write(
-    running: RunningSync,
-    provider: string,
-    packages: readonly LivePackage[],
-  ): Promise<WrittenOutcome> {
-    const ids = packages.map(({ item }) => item.id);
-    return this.inSync(running, async (tx) => {
-      const before = await this.catalog.countAvailable(tx, provider);
-      const sold = packages.filter(({ item }) => item.available).length;
-      if (before > ALWAYS_BELIEVED && sold < before * SMALLEST_SHARE) throw new CatalogShrank();
-      const changed = await this.catalog.write(tx, provider, packages);
-      const withdrawn = await this.catalog.withdrawOthers(tx, provider, ids);
-      await this.catalog.recordPrices(tx, provider);
-      return { listed: packages.length, changed, withdrawn };
-    });
-  }
-
-  /** One transaction of this synchronisation. @throws SyncOvertaken when it is not this worker's any more */
-  private async inSync<T>(running: RunningSync, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.transactions.run(async (tx) => {
-      await this.syncs.hold(tx, running);
-      return work(tx);
+      return ids.length === 0 ? 0 : this.catalog.withdraw(tx, provider, ids);
     });
   }
 }
 
-class CatalogShrank extends Error {
-  constructor() {
-    super('the wholesaler lists less than half of what is sold; nothing was changed');
-    this.name = 'CatalogShrank';
-  }
+function sumOf(a: WrittenOutcome, b: WrittenOutcome): WrittenOutcome {
+  return {
+    listed: a.listed + b.listed,
+    changed: a.changed + b.changed,
+    withdrawn: a.withdrawn + b.withdrawn,
+  };
 }

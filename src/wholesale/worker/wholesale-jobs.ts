@@ -9,6 +9,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { Sweeper } from '../../infra/sweeping/index.js';
 import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
+import { AskTopups } from './ask-topups.js';
 import { SyncCatalog } from './sync-catalog.js';
 
 const BALANCES_EVERY_MS = 300_000;
@@ -23,7 +24,8 @@ export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly providers: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
-    sync: SyncCatalog,
+    private readonly sync: SyncCatalog,
+    topups: AskTopups,
   ) {
     this.sweepers = [
       new Sweeper({
@@ -31,6 +33,12 @@ export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationS
         intervalMs: config.sweepIntervalMs,
         logger,
         run: () => sync.runIfDue(),
+      }),
+      new Sweeper({
+        name: 'catalog.topups',
+        intervalMs: config.sweepIntervalMs,
+        logger,
+        run: () => topups.runOnce(),
       }),
       new Sweeper({
         name: 'providers.balances',
@@ -48,6 +56,8 @@ export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   async beforeApplicationShutdown(): Promise<void> {
+    // It may be in the middle of minutes.
+    this.sync.stop();
     await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
   }
 

@@ -1,0 +1,17 @@
+import type { TestDatabase } from './database.js';
+import { eventually } from './eventually.js';
+
+/** Waits until the worker has asked for the top-ups of every package on sale: nothing more is asked for then. */
+export async function topupsKnown({ pool }: TestDatabase): Promise<void> {
+  await eventually(
+    'the wholesalers have said which top-ups fit',
+    async () => {
+      const { rows } = await pool.query<{ unknown: number }>(
+        `SELECT count(*)::int AS unknown FROM package_sources s JOIN packages p ON p.mode = 'live' AND p.id = s.package_id
+         WHERE s.fits = 'list' AND s.kind = 'base' AND p.available AND p.topup_supported AND s.topups_asked_at IS NULL`,
+      );
+      return rows[0]!.unknown === 0;
+    },
+    30_000,
+  );
+}

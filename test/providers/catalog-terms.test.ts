@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { offerLike, unlimitedTier } from '../../simulators/zendit/offers.js';
+import { toPackage } from '../../src/providers/esim-access/listed-package.js';
+import { toPackages } from '../../src/providers/zendit/zendit-offer.js';
+
+const LISTED_2026 = {
+  packageCode: 'PJC9K3B2U',
+  slug: 'JP_1_Daily',
+  name: 'Japan 1GB/Day',
+  price: 8_000,
+  currencyCode: 'USD',
+  volume: 1_073_741_824,
+  smsStatus: 0,
+  dataType: 2,
+  unusedValidTime: 180,
+  duration: 1,
+  durationUnit: 'DAY',
+  location: 'JP',
+  locationCode: 'JP',
+  description: 'Japan 1GB/Day',
+  activeType: 2,
+  supportTopUpType: 3,
+  fupPolicy: '1 Mbps',
+  locationNetworkList: [{ locationName: 'Japan', locationCode: 'JP', operatorList: [] }],
+};
+
+describe('a Zendit offer', () => {
+  const costOf = (fees: object) => {
+    const offer = offerLike('ESIM-ES');
+    return toPackages({ ...offer, cost: { ...offer.cost, fixed: 4_783, ...fees } })[0]!.cost.micros;
+  };
+
+  it.each([
+    ['no fees', {}, 47_830_000],
+    ['a fee', { fee: 50 }, 48_330_000],
+    ['a share, rounded up to the cent', { feePct: 0.02 }, 48_790_000],
+    ['both, and no discount', { fee: 50, feePct: 0.02, discount: 900 }, 49_290_000],
+    ['a share that is no binary fraction', { fixed: 300, feePct: 0.07 }, 3_210_000],
+    [
+      'fees that an old list does not have',
+      { fee: undefined, feePct: null, discount: undefined },
+      47_830_000,
+    ],
+  ])('costs what it costs with %s', (_, fees, micros) => {
+    expect(costOf(fees)).toBe(micros);
+  });
+
+  it.each([
+    { fee: -1 },
+    { fee: 0.5 },
+    { fee: '50' },
+    { feePct: -0.01 },
+    { feePct: 2 },
+    { feePct: 'two' },
+    { fixed: -1 },
+  ])('with %j is not sold', (fees) => {
+    expect(() => costOf(fees)).toThrow();
+  });
+
+  it('of a tier tells it in its title, and what becomes slower in the words of the wholesaler', () => {
+    const tiers = [unlimitedTier('Fast', '512 kbps', 900), unlimitedTier('Fastest', '1.25 Mbps', 1_400)];
+    expect(tiers.map((tier) => toPackages(tier)[0])).toMatchObject([
+      { title: 'Spain, Fast', speedPolicy: '1 GB a day at full speed, then 512 kbps until midnight.' },
+      { title: 'Spain, Fastest', speedPolicy: '1 GB a day at full speed, then 1.25 Mbps until midnight.' },
+    ]);
+    expect(toPackages(tiers[0])[0]!.notes).toContain('Unlimited data for 7 days.');
+  });
+
+  it('of the Canary Islands is not sold as Spain, and Spain is', () => {
+    expect(() => toPackages(offerLike('ESIM-IC-7D-1GB'))).toThrow();
+    const region = offerLike('ESIM-EUROPE', {
+      country: '',
+      regions: ['Western Europe'],
+      roaming: ['ES', 'IC', 'PT'].map((country) => ({ country, dataSpeeds: [] })),
+    });
+    expect(toPackages(region)[0]).toMatchObject({ coverage: ['ES', 'PT'], regionName: 'Western Europe' });
+    expect(toPackages(offerLike('ESIM-ES-7D-1GB'))[0]).toMatchObject({ coverage: ['ES'] });
+  });
+
+  it('as live ones are, with countries and speeds only, has no networks', () => {
+    const roaming = [{ country: 'ES', dataSpeeds: ['4G', '5G'] }];
+    expect(toPackages(offerLike('ESIM-ES', { roaming }))[0]!.networks).toEqual([]);
+  });
+});
+
+describe('an entry of eSIM Access', () => {
+  it('as sold live tells what is left of its speed', () => {
+    expect(toPackage(LISTED_2026, 'base')).toMatchObject({
+      dataBytes: 1_073_741_824,
+      unlimited: false,
+      validityDays: 1,
+      speedPolicy: '1 Mbps',
+      notes: null,
+      topupSupported: true,
+    });
+    expect(toPackage({ ...LISTED_2026, fupPolicy: '' }, 'base')!.speedPolicy).toMatch(/slower/i);
+    expect(toPackage({ ...LISTED_2026, dataType: 1, fupPolicy: '' }, 'base')!.speedPolicy).toBeNull();
+  });
+
+  it('of the old form is a total amount of data, without a top-up that is known of', () => {
+    const { dataType, slug, smsStatus, supportTopUpType, locationCode, fupPolicy, ...old } = LISTED_2026;
+    expect([dataType, slug, smsStatus, supportTopUpType, locationCode, fupPolicy]).toHaveLength(6);
+    expect(toPackage({ ...old, duration: 7 }, 'topup')).toMatchObject({
+      kind: 'topup',
+      dataBytes: 1_073_741_824,
+      validityDays: 7,
+      speedPolicy: null,
+      topupSupported: false,
+    });
+  });
+
+  it.each([
+    ['!GL', 'Global'],
+    ['!RG', null],
+    ['EU-30', 'EU-30'],
+  ])('with the location code %s has the region %s', (locationCode, regionName) => {
+    const entry = { ...LISTED_2026, location: 'FR,DE', locationCode };
+    expect(toPackage(entry, 'base')).toMatchObject({ coverage: ['DE', 'FR'], regionName });
+  });
+});
