@@ -32,7 +32,7 @@ afterAll(() => shop.close());
 interface Sold {
   readonly topup: Json;
   /** How often the wholesaler has charged the eSIM for a top-up, under whatever name. */
-  charges(): number;
+  readonly charges: () => number;
 }
 
 /** A new eSIM, and a top-up of it that the wholesaler treats as `faults` say. */
