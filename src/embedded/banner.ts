@@ -1,4 +1,4 @@
-import type { LiveDemo } from './demo-live.js';
+import type { LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;

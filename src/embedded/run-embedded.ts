@@ -1,16 +1,19 @@
+import { Client } from 'pg';
 import { pino, type Logger } from 'pino';
-import { ConfigError, loadConfig, type AppConfig } from '../../config/index.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../infra/embedded-postgres/index.js';
-import { createLogger } from '../../infra/logging/index.js';
-import { migrateDatabase } from '../migration.js';
-import { describeStartError, type RunningProcess, startRole } from '../role-process.js';
-import { onStopSignal } from '../stop-signal.js';
-import { assertPortsAreFree } from './free-ports.js';
-import { AdminClient } from './admin-client.js';
+import { migrateDatabase } from '../apps/migration.js';
+import { describeStartError, type RunningProcess, startRole } from '../apps/role-process.js';
+import { onStopSignal } from '../apps/stop-signal.js';
+import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
+import { createLogger } from '../infra/logging/index.js';
 import { renderBanner } from './banner.js';
-import { type LiveDemo, prepareLiveDemo } from './demo-live.js';
-import { prepareDemo, readDemoWebhook } from './demo-partner.js';
-import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
+import { AdminClient, type LiveDemo, prepareDemo, prepareLiveDemo, readDemoWebhook } from './demo.js';
+import {
+  assertPortsAreFree,
+  type DataDirectory,
+  openDataDirectory,
+  withDevelopmentDefaults,
+} from './development-settings.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.js';
 import { startWholesalerSimulator } from './wholesaler-simulator.js';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
 
@@ -93,7 +96,6 @@ async function prepare(
 }
 
 async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {
-  const { Client } = (await import('pg')).default;
   const client = new Client({ connectionString: postgres.url() });
   await client.connect();
   try {
