@@ -52,23 +52,23 @@ interface DemoWebhook {
   readonly secret: string;
 }
 
+/** As the file keeps it. */
+type KnownWebhook = DemoWebhook & {
+  readonly port?: number;
+  /** A start without the receiver has switched the endpoint off. */
+  readonly off?: boolean;
+};
+
 export interface Demo {
   readonly partnerId: string;
   /** A fresh sandbox key, shown once in the banner. */
   readonly apiKey: string;
-  readonly webhookSecret: string;
 }
 
-/** Seeds the demo: partner, a fresh key (the two newest stay valid) and an endpoint to our own receiver (D2). */
-export async function prepareDemo(
-  admin: AdminClient,
-  receiverUrl: string,
-  webhookFile: string,
-): Promise<Demo> {
+/** Seeds the demo: a partner and a fresh key; the two newest stay valid (D2). */
+export async function prepareDemo(admin: AdminClient): Promise<Demo> {
   const partnerId = await findOrCreatePartner(admin);
-  const apiKey = await issueDemoKey(admin, partnerId, 'sandbox');
-  const { secret } = await findOrCreateWebhook(admin, partnerId, receiverUrl, webhookFile);
-  return { partnerId, apiKey, webhookSecret: secret };
+  return { partnerId, apiKey: await issueDemoKey(admin, partnerId, 'sandbox') };
 }
 
 async function findOrCreatePartner(admin: AdminClient): Promise<string> {
@@ -78,7 +78,7 @@ async function findOrCreatePartner(admin: AdminClient): Promise<string> {
 }
 
 /** A fresh key; of those named `demo` the two newest of a mode stay valid (D2). */
-export async function issueDemoKey(
+async function issueDemoKey(
   admin: AdminClient,
   partnerId: string,
   mode: 'sandbox' | 'live',
@@ -104,32 +104,52 @@ export async function issueDemoKey(
   }
 }
 
-async function findOrCreateWebhook(
+/** The demo's endpoint, pointed at our own receiver. Answers its signing secret. */
+export async function connectReceiver(
   admin: AdminClient,
   partnerId: string,
   url: string,
   file: string,
-): Promise<DemoWebhook> {
+): Promise<string> {
   const base = `/partners/${partnerId}/webhook-endpoints`;
   const known = readDemoWebhook(file);
-  const kept = known?.partnerId === partnerId ? await redirect(admin, base, known, url) : null;
-  const webhook = kept ?? (await createWebhook(admin, base, partnerId, url));
-  writeSecretFile(file, JSON.stringify({ ...webhook, port: Number(new URL(url).port) }));
-  return webhook;
+  const kept = known?.partnerId === partnerId && (await redirect(admin, base, known, url));
+  const { endpointId, secret } = kept ? known : await createWebhook(admin, base, partnerId, url);
+  const port = Number(new URL(url).port);
+  writeSecretFile(file, JSON.stringify({ partnerId, endpointId, secret, port } satisfies KnownWebhook));
+  return secret;
 }
 
-/** Null when somebody has deleted the demo's endpoint: a new one is made. */
+/** Switches off what an earlier start has connected: private receivers are refused, and what is owed is held. */
+export async function disconnectReceiver(admin: AdminClient, partnerId: string, file: string): Promise<void> {
+  const known = readDemoWebhook(file);
+  if (known?.partnerId !== partnerId || known.off) return;
+  const path = `/partners/${partnerId}/webhook-endpoints/${known.endpointId}/disable`;
+  await unlessDeleted(() => admin.call('POST', path));
+  writeSecretFile(file, JSON.stringify({ ...known, off: true } satisfies KnownWebhook));
+}
+
+/** False when somebody has deleted the demo's endpoint: a new one is made. */
 async function redirect(
   admin: AdminClient,
   base: string,
-  known: DemoWebhook,
+  known: KnownWebhook,
   url: string,
-): Promise<DemoWebhook | null> {
+): Promise<boolean> {
+  const path = `${base}/${known.endpointId}`;
+  return unlessDeleted(async () => {
+    await admin.call('PATCH', path, { url });
+    // An endpoint that a person has switched off stays so.
+    if (known.off) await admin.call('POST', `${path}/enable`);
+  });
+}
+
+async function unlessDeleted(work: () => Promise<unknown>): Promise<boolean> {
   try {
-    await admin.call('PATCH', `${base}/${known.endpointId}`, { url });
-    return known;
+    await work();
+    return true;
   } catch (error) {
-    if (error instanceof AdminCallFailed && error.status === 404) return null;
+    if (error instanceof AdminCallFailed && error.status === 404) return false;
     throw error;
   }
 }
@@ -147,37 +167,37 @@ async function createWebhook(
 }
 
 /** What the start before left, or null: the file is missing or was cut by a kill. */
-export function readDemoWebhook(file: string): (DemoWebhook & { port?: number }) | null {
+export function readDemoWebhook(file: string): KnownWebhook | null {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as DemoWebhook & { port?: number };
+    return JSON.parse(readFileSync(file, 'utf8')) as KnownWebhook;
   } catch {
     return null;
   }
 }
 
-/** What a newcomer needs for a live order: a key, money, and a package that the simulated wholesaler sells. */
+/** What a newcomer needs for a live order, besides money: a key, and a package that the simulated wholesaler sells. */
 export interface LiveDemo {
   readonly apiKey: string;
   readonly partnerId: string;
-  readonly packageId: string;
+  /** Null: the catalogue is still being synchronised. */
+  readonly packageId: string | null;
 }
 
 const LOW_AMOUNT = 2_000;
 const DEPOSIT = { amount: 10_000, currency: 'USD' };
 /** The catalogue of a first start is brought in by the worker within a second or two. */
-const PATIENCE_MS = 8_000;
-const LOOK_EVERY_MS = 100;
+const SYNC_TIMEOUT_MS = 8_000;
+const POLL_MS = 100;
 
-/** Null when the wholesaler's catalogue does not come in time: Sandbox works without it. */
+/** Waits for the first synchronisation of the live catalogue, 8 s at most: Sandbox works without it. */
 export async function prepareLiveDemo(
   admin: AdminClient,
   apiUrl: string,
   partnerId: string,
-): Promise<LiveDemo | null> {
+): Promise<LiveDemo> {
   const apiKey = await issueDemoKey(admin, partnerId, 'live');
   await depositWhenLow(admin, partnerId);
-  const packageId = await findPackage(apiUrl, apiKey);
-  return packageId === null ? null : { apiKey, partnerId, packageId };
+  return { apiKey, partnerId, packageId: await findPackage(apiUrl, apiKey) };
 }
 
 async function depositWhenLow(admin: AdminClient, partnerId: string): Promise<void> {
@@ -190,14 +210,14 @@ async function depositWhenLow(admin: AdminClient, partnerId: string): Promise<vo
 }
 
 async function findPackage(apiUrl: string, apiKey: string): Promise<string | null> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + SYNC_TIMEOUT_MS;
   while (performance.now() < deadline) {
     const response = await fetch(`${apiUrl}/v1/catalog?kind=base&country=DE&type=country&limit=1`, {
       headers: { authorization: `Bearer ${apiKey}` },
     });
     const { data } = (await response.json()) as { data?: { id: string }[] };
     if (data?.[0]) return data[0].id;
-    await delay(LOOK_EVERY_MS);
+    await delay(POLL_MS);
   }
   return null;
 }
