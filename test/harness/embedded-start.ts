@@ -28,6 +28,8 @@ export class EmbeddedPlace {
     const child = NodeChild.launch({
       args: ['--enable-source-maps', 'scripts/start.mjs'],
       env: {
+        // A developer's own .env is not what is tested.
+        ENV_FILE: '',
         DATA_DIR: this.dataDir,
         PORT: String(this.port),
         ADMIN_PORT: String(this.adminPort),
