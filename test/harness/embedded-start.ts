@@ -36,6 +36,8 @@ export class EmbeddedPlace {
         HOST: '127.0.0.1',
         RATE_LIMIT_PER_MINUTE: '6000000',
         RATE_LIMIT_BURST: '1000000',
+        ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
+        ADMIN_RATE_LIMIT_BURST: '1000000',
         ...env,
       },
     });
