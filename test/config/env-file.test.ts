@@ -2,13 +2,16 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { PROJECT_ROOT } from '../harness/child-process.js';
+
+// Each starts a process of its own that loads the whole service.
+vi.setConfig({ testTimeout: 90_000 });
 
 const folder = mkdtempSync(path.join(tmpdir(), 'esim-env-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a script of package.json's shape with this .env: it fails on its settings, and so shows which ones it read. */
+/** Starts the API with this .env: without a database it fails on its settings, and so shows which ones it read. */
 function start(content: string, env: Record<string, string> = {}): { status: number | null; said: string } {
   const file = path.join(folder, '.env');
   writeFileSync(file, content);
