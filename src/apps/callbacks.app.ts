@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { clientAddress } from '../infra/http/edge/index.js';
 import type { TakeCallback } from '../lifecycle/index.js';
 import { CallbackDoor } from './callback-door.js';
 import type { RunningApp } from './http-app.js';
@@ -14,6 +15,8 @@ const MAX_CONNECTIONS = 1_024;
 const PATIENCE: ListenerPatience = { requestTimeoutMs: 10_000, checkConnectionsMs: 1_000 };
 /** What is still taken of a refused body, so that the answer is not lost in a reset. */
 const LINGER_MS = 1_000;
+/** When a callback that could not be stored is worth another try. */
+const UNAVAILABLE_RETRY_S = 5;
 /** Refused calls are counted, not logged one by one: strangers must not fill the log. */
 const REFUSALS_LOGGED_EVERY_MS = 60_000;
 
@@ -23,6 +26,8 @@ export interface RunningCallbacks extends RunningApp {
 }
 
 type CallbackTaker = Pick<TakeCallback, 'knows' | 'execute'>;
+/** Takes a token of the sender's bucket; answers the seconds to wait, or null when there was one. */
+export type CallbackRateLimit = (address: string) => Promise<number | null>;
 
 export interface ListenerPatience {
   /** From the first byte of a request to its last. */
@@ -38,6 +43,7 @@ export interface ListenerPatience {
 export async function startCallbacks(
   { config, logger }: Pick<ProcessResources, 'config' | 'logger'>,
   take: CallbackTaker,
+  limit: CallbackRateLimit,
   { requestTimeoutMs, checkConnectionsMs } = PATIENCE,
 ): Promise<RunningCallbacks | null> {
   const { host, port, secret, allowedCidrs } = config.callbacks;
@@ -48,7 +54,7 @@ export async function startCallbacks(
     trustProxyHops: config.trustProxyHops,
     knows: (provider) => take.knows(provider),
   });
-  const listener = new CallbackListener(door, take, logger);
+  const listener = new CallbackListener(door, take, limit, config.trustProxyHops, logger);
   const server = createServer(
     {
       requestTimeout: requestTimeoutMs,
@@ -71,6 +77,8 @@ class CallbackListener {
   constructor(
     private readonly door: CallbackDoor,
     private readonly take: CallbackTaker,
+    private readonly limit: CallbackRateLimit,
+    private readonly trustProxyHops: number,
     private readonly logger: Logger,
   ) {}
 
@@ -98,12 +106,12 @@ class CallbackListener {
     // A sender may look whether anybody is there before it sends.
     if (method === 'HEAD') return end(response, 200);
     const startedAt = performance.now();
-    const { status, hints } = await this.store(provider, request);
+    const { status, hints, retryAfterS } = await this.store(provider, request);
     const latencyMs = Math.round(performance.now() - startedAt);
     // Neither path nor body: the one has the secret, the other may be a stranger's.
     this.logger.info({ event: 'callback.taken', provider, hints, status, latencyMs });
     if (status === 200) end(response, 200);
-    else refuse(request, response, status);
+    else refuse(request, response, status, retryAfterS);
   }
 
   /** Tells an operator that a wholesaler's address is missing in `CALLBACK_ALLOWED_CIDRS`, say. */
@@ -119,7 +127,10 @@ class CallbackListener {
   private async store(
     provider: string,
     request: IncomingMessage,
-  ): Promise<{ status: number; hints: readonly string[] }> {
+  ): Promise<{ status: number; hints: readonly string[]; retryAfterS?: number }> {
+    // Only who knows the secret is charged: strangers must not make the database write.
+    const limited = await this.waitFor(clientAddress(request, this.trustProxyHops));
+    if (limited) return { ...limited, hints: [] };
     if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
       return { status: 415, hints: [] };
     const body = await readBody(request);
@@ -130,7 +141,18 @@ class CallbackListener {
       return { status: 200, hints: await this.take.execute(provider, json) };
     } catch (error) {
       this.logger.warn({ event: 'callback.not_stored', provider, err: error }, 'a callback was not stored');
-      return { status: 503, hints: [] };
+      return { status: 503, hints: [], retryAfterS: UNAVAILABLE_RETRY_S };
+    }
+  }
+
+  /** Null when the sender may go on, also when its bucket cannot be asked: then the store finds out. */
+  private async waitFor(address: string): Promise<{ status: number; retryAfterS: number } | null> {
+    try {
+      const retryAfterS = await this.limit(address);
+      return retryAfterS === null ? null : { status: 429, retryAfterS };
+    } catch (error) {
+      this.logger.warn({ event: 'callback.not_limited', err: error }, 'the rate limit cannot be asked');
+      return null;
     }
   }
 }
@@ -161,8 +183,13 @@ function end(response: ServerResponse, status: number): void {
 }
 
 /** Answers a request whose body was not read to its end, and hangs up. */
-function refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
-  const retry = status === 503 ? { 'retry-after': '5' } : {};
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  retryAfterS?: number,
+): void {
+  const retry = retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) };
   response.writeHead(status, { 'content-length': 0, connection: 'close', ...retry }).end();
   request.resume();
   setTimeout(() => request.destroy(), LINGER_MS).unref();

@@ -15,12 +15,22 @@ export interface RunningProcess {
   readonly admin: RunningHttpApp | null;
   /** Where upstream callbacks are taken; null where they are not. */
   readonly callbacksUrl: string | null;
-  /** Closes every app, then the connections: the API first, so that nothing new is accepted. */
+  /** From here on `/readyz` answers 200; only needed after `startRole(..., 'when told')`. */
+  becomeReady(): void;
+  /** Closes every app, then the connections: the API first, so that nothing new is accepted. Safe to call twice. */
   stop(): Promise<void>;
 }
 
-/** Starts one role, or all of them in one process (D3), and answers when it is ready. */
-export async function startRole(role: Role, config: AppConfig, logger?: Logger): Promise<RunningProcess> {
+/**
+ * Starts one role, or all of them in one process (D3), and answers when it is up.
+ * @param ready `when told`: the caller has something to prepare before `/readyz` may answer 200
+ */
+export async function startRole(
+  role: Role,
+  config: AppConfig,
+  logger?: Logger,
+  ready: 'at once' | 'when told' = 'at once',
+): Promise<RunningProcess> {
   const resources = await openProcess(config, role, logger);
   const probe = new OpsProbe(resources);
   const started: RunningApp[] = [];
@@ -30,19 +40,22 @@ export async function startRole(role: Role, config: AppConfig, logger?: Logger):
     started.push(app);
     return app;
   };
-  const stop = async (): Promise<void> => {
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= stopAll());
+  const stopAll = async (): Promise<void> => {
     probe.setReady(false);
     for (const app of stopOrder(started)) await app.close();
     await resources.close();
   };
+  const becomeReady = (): void => probe.setReady(stopping === undefined);
   try {
     const all = role === 'all';
     const admin = await begin(all || role === 'admin', () => startAdmin(resources, all ? probe : null));
     await begin(!all, () => startOpsServer(resources, probe));
     const worker = await begin(all || role === 'worker', () => startWorker(resources));
     const api = await begin(all || role === 'api', () => startApi(resources));
-    probe.setReady(true);
-    return { resources, api, admin, callbacksUrl: worker?.callbacksUrl ?? null, stop };
+    if (ready === 'at once') becomeReady();
+    return { resources, api, admin, callbacksUrl: worker?.callbacksUrl ?? null, becomeReady, stop };
   } catch (error) {
     await stop();
     throw error;

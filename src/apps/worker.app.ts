@@ -2,6 +2,7 @@ import { BullRegistrar } from '@nestjs/bullmq';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiKeysWorkerModule } from '../api-keys/index.js';
+import { GcraThrottlerStorage, RateLimitStorageModule, toThrottlerLimit } from '../auth/index.js';
 import { CallLogWorkerModule } from '../call-log/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
@@ -13,7 +14,7 @@ import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
 import { WholesaleWorkerModule } from '../wholesale/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
-import { startCallbacks } from './callbacks.app.js';
+import { type CallbackRateLimit, startCallbacks } from './callbacks.app.js';
 import type { RunningApp } from './http-app.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
@@ -21,6 +22,7 @@ import type { ProcessResources } from './process-resources.js';
 /** Everything slow or uncertain: provisioning, deliveries, expiry, maintenance. No controllers. */
 @Module({
   imports: [
+    RateLimitStorageModule,
     OrdersWorkerModule,
     TopupsWorkerModule,
     EsimsWorkerModule,
@@ -53,17 +55,26 @@ export async function startWorker(process: ProcessResources): Promise<RunningWor
     logger: new NestLogger(process.logger),
   });
   app.get(BullRegistrar, { strict: false }).register();
-  const callbacks = await startCallbacks(process, app.get(TakeCallback, { strict: false })).catch(
-    async (error: unknown) => {
-      await app.close();
-      throw error;
-    },
-  );
+  const take = app.get(TakeCallback, { strict: false });
+  const limit = callbackRateLimit(process, app.get(GcraThrottlerStorage, { strict: false }));
+  const callbacks = await startCallbacks(process, take, limit).catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
   return {
     callbacksUrl: callbacks?.url ?? null,
     close: async () => {
       await callbacks?.close();
       await app.close();
     },
+  };
+}
+
+/** Every sender address has a bucket, over all processes (D21). */
+function callbackRateLimit({ config }: ProcessResources, storage: GcraThrottlerStorage): CallbackRateLimit {
+  const { ttl, limit } = toThrottlerLimit(config.callbacks.rateLimit);
+  return async (address) => {
+    const { isBlocked, timeToBlockExpire } = await storage.increment(`callback:${address}`, ttl, limit);
+    return isBlocked ? timeToBlockExpire : null;
   };
 }

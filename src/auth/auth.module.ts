@@ -1,14 +1,14 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
-import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { APP_CONFIG, type AppConfig, type RateLimitConfig } from '../config/index.js';
 import { MeController } from './api/me.controller.js';
 import { AdminGate } from './admin-gate.js';
 import { AdmissionsRepository } from './admissions.repository.js';
-import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
+import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
 import { KeyAdmissions } from './key-admissions.js';
 import { PartnerGate } from './partner-gate.js';
-import { RateLimitGuard } from './rate-limit.guard.js';
+import { AdminRateLimitGuard, RateLimitGuard } from './rate-limit.guard.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({
@@ -17,25 +17,30 @@ import { RedisBuckets } from './redis-buckets.js';
 })
 export class RateLimitStorageModule {}
 
+function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicModule {
+  return ThrottlerModule.forRootAsync({
+    imports: [RateLimitStorageModule],
+    inject: [APP_CONFIG, GcraThrottlerStorage],
+    useFactory: (config: AppConfig, storage: GcraThrottlerStorage) => ({
+      throttlers: [{ name: 'default', ...toThrottlerLimit(rateOf(config)) }],
+      storage,
+    }),
+  });
+}
+
 /** Key check and rate limit of the partner port. */
 @Module({
-  imports: [
-    RateLimitStorageModule,
-    ThrottlerModule.forRootAsync({
-      imports: [RateLimitStorageModule],
-      inject: [APP_CONFIG, GcraThrottlerStorage],
-      useFactory: (config: AppConfig, storage: GcraThrottlerStorage) => ({
-        throttlers: [{ name: 'default', limit: config.rateLimit.burst, ttl: 60_000 }],
-        storage,
-      }),
-    }),
-  ],
+  imports: [RateLimitStorageModule, throttlerFor((config) => config.rateLimit)],
   controllers: [MeController],
   providers: [KeyAdmissions, RedisBuckets, PartnerGate, { provide: APP_GUARD, useClass: RateLimitGuard }],
   exports: [PartnerGate],
 })
 export class PartnerAuthModule {}
 
-/** Token check of the admin port. */
-@Module({ providers: [AdminGate], exports: [AdminGate] })
+/** Token check and rate limit of the admin port. */
+@Module({
+  imports: [RateLimitStorageModule, throttlerFor((config) => config.adminRateLimit)],
+  providers: [AdminGate, { provide: APP_GUARD, useClass: AdminRateLimitGuard }],
+  exports: [AdminGate],
+})
 export class AdminAuthModule {}

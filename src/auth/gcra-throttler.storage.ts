@@ -1,35 +1,40 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { AdmissionsRepository } from './admissions.repository.js';
-import { judge, type RateLimitShape, toRateLimitShape } from './rate-verdict.js';
+import { judge, type RateVerdict } from './rate-verdict.js';
 
 type ThrottlerStorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
- * The throttler's storage on our buckets (D21): a token bucket for every tracker, whatever window the caller names.
- * The edge charges API keys by `KeyAdmissions`; this serves guards of other trackers.
+ * The throttler's storage on our buckets in PostgreSQL (D21). Its `limit` in `ttl` milliseconds is a token bucket of
+ * `limit` that is full again after `ttl`: it limits the admin port, the callback port and every `@Throttle`d route. The
+ * edge of the partner port charges API keys by itself, before the body is read.
  */
 @Injectable()
 export class GcraThrottlerStorage implements ThrottlerStorage {
-  private readonly shape: RateLimitShape;
+  constructor(private readonly repository: AdmissionsRepository) {}
 
-  constructor(
-    private readonly repository: AdmissionsRepository,
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'rateLimit'>,
-  ) {
-    this.shape = toRateLimitShape(config.rateLimit);
-  }
-
-  async increment(key: string): Promise<ThrottlerStorageRecord> {
-    const buckets = await this.repository.charge(new Map([[key, 1]]), this.shape);
-    const { allowed, headers } = judge(buckets.get(key)!, 0, this.shape);
+  /** The throttler's interface over `charge`. */
+  async increment(key: string, ttl: number, limit: number): Promise<ThrottlerStorageRecord> {
+    const { allowed, headers } = await this.charge(key, ttl, limit);
     const retryAfterS = Number(headers['retry-after'] ?? 0);
     return {
-      totalHits: this.shape.burst - Number(headers['x-ratelimit-remaining']) + (allowed ? 0 : 1),
+      totalHits: limit - Number(headers['x-ratelimit-remaining']) + (allowed ? 0 : 1),
       timeToExpire: Math.max(1, retryAfterS),
       isBlocked: !allowed,
       timeToBlockExpire: retryAfterS,
     };
   }
+
+  /** Takes one token of `key`; the headers are those of D21. */
+  async charge(key: string, ttl: number, limit: number): Promise<RateVerdict> {
+    const shape = { burst: limit, microsecondsPerToken: Math.max(1, Math.round((ttl * 1_000) / limit)) };
+    const buckets = await this.repository.charge(new Map([[key, 1]]), shape);
+    return judge(buckets.get(key)!, 0, shape);
+  }
+}
+
+/** A bucket of `burst` that refills at `perMinute`, in the throttler's terms. */
+export function toThrottlerLimit(rate: { perMinute: number; burst: number }): { limit: number; ttl: number } {
+  return { limit: rate.burst, ttl: (rate.burst / rate.perMinute) * 60_000 };
 }

@@ -1,17 +1,68 @@
-import { type ExecutionContext, Injectable } from '@nestjs/common';
-import { ThrottlerGuard } from '@nestjs/throttler';
+import { type ExecutionContext, Injectable, Logger } from '@nestjs/common';
+import { ThrottlerGuard, type ThrottlerRequest } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../common/errors/index.js';
+import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
 
 /**
- * Asserts that the edge charged this call's bucket. The charge itself is made before the body is read and also for
- * unknown paths, where no guard runs (D7, D21); `@SkipThrottle()` works as usual.
+ * The throttler's guard with our buckets and the one error body. A route with a `@Throttle` of its own has a bucket of
+ * its own for every caller; `@SkipThrottle()` works as usual.
+ */
+abstract class BucketGuard extends ThrottlerGuard {
+  protected override async handleRequest(call: ThrottlerRequest): Promise<boolean> {
+    const { context, limit, ttl, throttler } = call;
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    if (limit === throttler.limit && ttl === throttler.ttl) await this.chargePort(request, limit, ttl);
+    else await this.charge(`${keyOf(request)}:${routeOf(context)}`, limit, ttl);
+    return true;
+  }
+
+  /** What every call of the port is charged. @throws AppError `rate_limited` */
+  protected abstract chargePort(request: FastifyRequest, limit: number, ttl: number): Promise<void>;
+
+  protected async charge(key: string, limit: number, ttl: number): Promise<void> {
+    if (!(this.storageService instanceof GcraThrottlerStorage))
+      throw new Error('the throttler has no buckets');
+    const { allowed, headers } = await this.storageService.charge(key, ttl, limit);
+    if (!allowed) throw new AppError('rate_limited', { headers });
+  }
+}
+
+/**
+ * Asserts that the edge of the partner port charged this call's bucket. The charge itself is made before the body is
+ * read and also for unknown paths, where no guard runs (D7, D21).
  */
 @Injectable()
-export class RateLimitGuard extends ThrottlerGuard {
-  protected override handleRequest({ context }: { context: ExecutionContext }): Promise<boolean> {
-    const request = context.switchToHttp().getRequest<FastifyRequest>();
+export class RateLimitGuard extends BucketGuard {
+  protected override chargePort(request: FastifyRequest): Promise<void> {
     if (request.admission?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
-    return Promise.resolve(true);
+    return Promise.resolve();
   }
+}
+
+/** Limits the admin port by the name of the token: a runaway job of the portal must not starve the others (D21). */
+@Injectable()
+export class AdminRateLimitGuard extends BucketGuard {
+  private readonly log = new Logger(AdminRateLimitGuard.name);
+
+  protected override async chargePort(request: FastifyRequest, limit: number, ttl: number): Promise<void> {
+    try {
+      await this.charge(keyOf(request), limit, ttl);
+    } catch (error) {
+      if (error instanceof AppError) throw error;
+      // Only holders of a token come here. Whether the database can serve the call, the call itself finds out.
+      this.log.warn(`the admin rate limit cannot be asked: ${(error as Error).message}`);
+    }
+  }
+}
+
+/** The API key, or the admin token by its name. @throws AppError for a call that came past the edge */
+function keyOf(request: FastifyRequest): string {
+  const key = request.admission?.keyId;
+  if (!key) throw new AppError('unauthorized');
+  return key;
+}
+
+function routeOf(context: ExecutionContext): string {
+  return `${context.getClass().name}.${context.getHandler().name}`;
 }

@@ -22,7 +22,10 @@ export interface AppConfig {
   readonly adminTokens: readonly AdminToken[];
   readonly secretKeys: readonly SecretKey[];
   readonly trustProxyHops: number;
-  readonly rateLimit: { readonly perMinute: number; readonly burst: number };
+  /** Of one API key (spec section 8, D21). */
+  readonly rateLimit: RateLimitConfig;
+  /** Of one admin token. */
+  readonly adminRateLimit: RateLimitConfig;
   readonly webhooks: WebhookConfig;
   readonly provisioning: ProvisioningConfig;
   readonly wholesalers: WholesalersConfig;
@@ -32,6 +35,12 @@ export interface AppConfig {
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
+}
+
+/** A token bucket of `burst` that refills at `perMinute`. */
+export interface RateLimitConfig {
+  readonly perMinute: number;
+  readonly burst: number;
 }
 
 /** D36: the document's values are the defaults. */
@@ -73,6 +82,8 @@ export interface CallbackConfig extends ListenAddress {
   readonly secret: string | null;
   /** Sender addresses or networks that may call; empty allows every sender. */
   readonly allowedCidrs: readonly string[];
+  /** Of one sender address. */
+  readonly rateLimit: RateLimitConfig;
 }
 
 /** Credentials of the wholesalers; null for one that is not connected. */
@@ -90,6 +101,8 @@ const MILLISECONDS = { min: 1, max: 86_400_000 };
 /** An hour at most: the next synchronisation is due then. */
 const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
 const COUNTS = { min: 1, max: 10_000 };
+const RATES = { min: 1, max: 6_000_000 };
+const BURSTS = { min: 1, max: 1_000_000 };
 
 /** Parses `env`. @throws ConfigError that lists every wrong variable. */
 export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
@@ -110,8 +123,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     secretKeys: parseSecretKeys(read),
     trustProxyHops: read.integer('TRUST_PROXY', 0, { min: 0, max: 10 }),
     rateLimit: {
-      perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, { min: 1, max: 6_000_000 }),
-      burst: read.integer('RATE_LIMIT_BURST', 120, { min: 1, max: 1_000_000 }),
+      perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
+      burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
+    },
+    adminRateLimit: {
+      perMinute: read.integer('ADMIN_RATE_LIMIT_PER_MINUTE', 600, RATES),
+      burst: read.integer('ADMIN_RATE_LIMIT_BURST', 1_200, BURSTS),
     },
     webhooks: readWebhookConfig(read, production),
     provisioning: {
@@ -188,6 +205,10 @@ function readCallbackConfig(read: EnvReader): CallbackConfig {
     port: read.integer('CALLBACK_PORT', 3003, PORTS),
     secret,
     allowedCidrs: read.cidrs('CALLBACK_ALLOWED_CIDRS'),
+    rateLimit: {
+      perMinute: read.integer('CALLBACK_RATE_LIMIT_PER_MINUTE', 6_000, RATES),
+      burst: read.integer('CALLBACK_RATE_LIMIT_BURST', 12_000, BURSTS),
+    },
   };
 }
 

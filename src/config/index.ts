@@ -2,6 +2,7 @@ export {
   loadConfig,
   readDatabaseSettings,
   type AppConfig,
+  type RateLimitConfig,
   type ListenAddress,
   type WebhookConfig,
 } from './config.js';

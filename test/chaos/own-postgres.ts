@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'pg';
 import { migrateDatabase } from '../../src/apps/migration.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/infra/embedded-postgres/index.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
 import type { TestDatabase } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
 

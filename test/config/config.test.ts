@@ -107,7 +107,7 @@ describe('loadConfig', () => {
       'src/config/config.ts',
       'src/config/credentials.ts',
       'src/config/live-package-rules.ts',
-      'src/apps/embedded/development-settings.ts',
+      'src/embedded/development-settings.ts',
     ]
       .map((file) => readFileSync(file, 'utf8'))
       .join('\n');

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { postgresProcessesOf } from '../../src/infra/embedded-postgres/processes.js';
+import { postgresProcessesOf } from '../../src/embedded/postgres/processes.js';
 import { NodeChild, PROJECT_ROOT } from './child-process.js';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
@@ -28,12 +28,16 @@ export class EmbeddedPlace {
     const child = NodeChild.launch({
       args: ['--enable-source-maps', 'scripts/start.mjs'],
       env: {
+        // A developer's own .env is not what is tested.
+        ENV_FILE: '',
         DATA_DIR: this.dataDir,
         PORT: String(this.port),
         ADMIN_PORT: String(this.adminPort),
         HOST: '127.0.0.1',
         RATE_LIMIT_PER_MINUTE: '6000000',
         RATE_LIMIT_BURST: '1000000',
+        ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
+        ADMIN_RATE_LIMIT_BURST: '1000000',
         ...env,
       },
     });

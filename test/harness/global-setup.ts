@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/infra/embedded-postgres/index.js';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
 import { migrateDatabase } from '../../src/apps/migration.js';
 
 declare module 'vitest' {

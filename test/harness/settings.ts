@@ -24,6 +24,8 @@ export function testEnvironment(
     // High enough that a test which is not about the limit never meets it.
     RATE_LIMIT_PER_MINUTE: '6000000',
     RATE_LIMIT_BURST: '1000000',
+    ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
+    ADMIN_RATE_LIMIT_BURST: '1000000',
     ...overrides,
   };
 }

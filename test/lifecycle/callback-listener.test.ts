@@ -152,6 +152,30 @@ describe('the listener for callbacks', () => {
   });
 });
 
+describe('the limit of callbacks (D21)', () => {
+  it('is one bucket for every sender that knows the secret: 429 with Retry-After, others go on', async () => {
+    const limits = { CALLBACK_RATE_LIMIT_PER_MINUTE: '1', CALLBACK_RATE_LIMIT_BURST: '2', TRUST_PROXY: '1' };
+    const limited = await startTestService({ role: 'worker', database, env: { ...ENV, ...limits } });
+    const url = limited.process.callbacksUrl!;
+    const from = (address: string, path = PATH) =>
+      call(path, { url, headers: { 'x-forwarded-for': address } });
+    try {
+      // Strangers cost a sender nothing.
+      for (let i = 0; i < 3; i++) expect((await from('192.0.2.1', `${PATH}x`)).status).toBe(404);
+      expect((await from('192.0.2.1')).status).toBe(200);
+      expect((await from('192.0.2.1')).status).toBe(200);
+      const refused = await from('192.0.2.1');
+      expect(refused).toMatchObject({ status: 429, body: '' });
+      const retryAfterS = Number(refused.headers['retry-after']);
+      expect(retryAfterS).toBeGreaterThan(0);
+      expect(retryAfterS).toBeLessThanOrEqual(60);
+      expect((await from('192.0.2.2')).status).toBe(200);
+    } finally {
+      await limited.stop();
+    }
+  });
+});
+
 describe('sender addresses', () => {
   it.each([
     ['only the allowed ones may call', '192.0.2.0/24', '0', undefined, 404],
@@ -191,7 +215,12 @@ describe('a client that sends a byte at a time', () => {
       execute: (_provider: string, body: unknown) => Promise.resolve((taken.push(body), [])),
     };
     const config = loadConfig(testEnvironment(database.url, ENV));
-    const running = (await startCallbacks({ config, logger: pino({ level: 'silent' }) }, take, PATIENCE))!;
+    const running = (await startCallbacks(
+      { config, logger: pino({ level: 'silent' }) },
+      take,
+      () => Promise.resolve(null),
+      PATIENCE,
+    ))!;
     return { ...running, taken };
   }
 

@@ -1,6 +1,6 @@
 import { BullRegistrar } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import { expect } from 'vitest';
 import { openProcess, type ProcessResources } from '../../src/apps/process-resources.js';
 import { WorkerModule } from '../../src/apps/worker.app.js';
@@ -67,10 +67,10 @@ export class LiveShop {
   async startWorker(): Promise<void> {
     const config = loadConfig(testEnvironment(this.database.url, this.env));
     const resources = await openProcess(config, 'worker');
-    const app = await NestFactory.createApplicationContext(WorkerModule.of(resources), {
-      abortOnError: false,
-      logger: new NestLogger(resources.logger),
-    });
+    const app = await Test.createTestingModule({ imports: [WorkerModule.of(resources)] })
+      .setLogger(new NestLogger(resources.logger))
+      .compile();
+    await app.init();
     app.get(ProviderRegistry, { strict: false }).register(this.wholesaler);
     app.get(BullRegistrar, { strict: false }).register();
     this.worker = { app, resources };

@@ -1,6 +1,6 @@
 import { BullRegistrar } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
 import { openProcess } from '../../src/apps/process-resources.js';
 import { WorkerModule } from '../../src/apps/worker.app.js';
 import { loadConfig } from '../../src/config/index.js';
@@ -96,10 +96,9 @@ export async function startWorkerWith(
   env: Record<string, string> = {},
 ): Promise<ScriptedWorker> {
   const resources = await openProcess(loadConfig(testEnvironment(database.url, env)), 'worker');
-  const app = await NestFactory.createApplicationContext(WorkerModule.of(resources), {
-    abortOnError: false,
-    logger: false,
-  });
+  const app = await Test.createTestingModule({ imports: [WorkerModule.of(resources)] }).compile();
+  app.useLogger(false);
+  await app.init();
   app.get(ProviderRegistry, { strict: false }).register(upstream);
   app.get(BullRegistrar, { strict: false }).register();
   const stop = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-import { type INestApplicationContext, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { expect } from 'vitest';
 import { PlatformModule } from '../../src/apps/platform.module.js';
 import { openProcess, type ProcessResources } from '../../src/apps/process-resources.js';
@@ -90,12 +90,12 @@ export class CatalogBench {
     upstreams: readonly EsimProvider[] = this.wholesalers(),
   ): Promise<SyncWorker> {
     const resources = await openProcess(loadConfig(testEnvironment(this.database.url, env)), 'worker');
-    @Module({ imports: [PlatformModule.of(resources), WholesaleWorkerModule] })
-    class SyncOnlyModule {}
-    const app = await NestFactory.createApplicationContext(SyncOnlyModule, {
-      abortOnError: false,
-      logger: new NestLogger(resources.logger),
-    });
+    const app = await Test.createTestingModule({
+      imports: [PlatformModule.of(resources), WholesaleWorkerModule],
+    })
+      .setLogger(new NestLogger(resources.logger))
+      .compile();
+    await app.init();
     this.connect(app, upstreams);
     const worker = new SyncWorker(app, resources);
     this.workers.push(worker);

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { Body, Controller, Get, HttpCode, Module, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, NotFound } from '../../../src/common/errors/index.js';
 import {
@@ -106,7 +106,8 @@ export async function startEdgeApp(
     onUnexpectedError,
     ...options,
   });
-  const app = await NestFactory.create<NestFastifyApplication>(SmallApp, adapter, {
+  const module = await Test.createTestingModule({ imports: [SmallApp] }).compile();
+  const app = module.createNestApplication<NestFastifyApplication>(adapter, {
     bodyParser: false,
     logger: ['error', 'warn'],
   });

@@ -11,11 +11,12 @@ const ALWAYS: readonly ErrorCode[] = [
   'request_timeout',
   'uri_too_long',
   'expectation_failed',
+  'rate_limited',
   'headers_too_large',
   'internal_error',
   'service_unavailable',
 ];
-const PARTNER: readonly ErrorCode[] = ['partner_suspended', 'ip_not_allowed', 'rate_limited'];
+const PARTNER: readonly ErrorCode[] = ['partner_suspended', 'ip_not_allowed'];
 const WITH_BODY: readonly ErrorCode[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
 const POST: readonly ErrorCode[] = [
   'idempotency_key_required',

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
-import { writeSecretFile } from './secret-file.js';
-import { ConfigError } from '../../config/index.js';
+import { ConfigError, type ListenAddress } from '../config/index.js';
 
 /** Where the embedded start keeps what must survive a restart. */
 export interface DataDirectory {
@@ -73,4 +74,21 @@ function readOrMakeSecrets(file: string): Record<string, string> {
 
 function withoutEmpty(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+}
+
+/** Writes a file of mode 0600 as a whole or not at all: a kill must not leave half of it for the next start (D2). */
+export function writeSecretFile(file: string, content: string): void {
+  const draft = `${file}.${process.pid}.draft`;
+  writeFileSync(draft, content, { mode: 0o600, flush: true });
+  renameSync(draft, file);
+}
+
+/** Tries each address for a moment, so that a taken port is told before a database is made. @throws EADDRINUSE */
+export async function assertPortsAreFree(addresses: readonly ListenAddress[]): Promise<void> {
+  for (const { host, port } of addresses) {
+    const server = createServer().listen(port, host);
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
+  }
 }

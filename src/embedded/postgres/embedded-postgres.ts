@@ -1,12 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { adopt } from './adopted-server.js';
+import { adopt, HungServerWatch } from './adopted-server.js';
 import { type Cluster, openCluster } from './cluster.js';
-import { HungServerWatch } from './hung-server.js';
-import { readLock, removeMeaninglessLock } from './lock-file.js';
 import { choosePort, HOST, storePort } from './port.js';
-import { forkedProcessesOf, isPostgresOf } from './processes.js';
-import type { RunningServer } from './running-server.js';
-import { type Obstacle, obstacleError, startServer } from './started-server.js';
+import { forkedProcessesOf, isPostgresOf, readLock, removeMeaninglessLock } from './processes.js';
+import { type Obstacle, obstacleError, type RunningServer, startServer } from './started-server.js';
 
 /** A PostgreSQL server of this process's own. */
 export interface EmbeddedPostgres {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { verifyWebhookSignature } from '../../webhooks/index.js';
+import { verifyWebhookSignature } from '../webhooks/index.js';
 
 export interface WebhookReceiver {
   readonly url: string;

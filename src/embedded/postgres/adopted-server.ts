@@ -3,11 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import type { Cluster } from './cluster.js';
 import { EmbeddedPostgresError, oneLine } from './errors.js';
-import { hasLivingOwner, readLock, type ServerLock } from './lock-file.js';
 import { HOST } from './port.js';
-import { isPostgresOf } from './processes.js';
-import type { RunningServer } from './running-server.js';
-import { shutDown } from './shutdown.js';
+import { shutDown } from './postgres-process.js';
+import { hasLivingOwner, isPostgresOf, readLock, type ServerLock } from './processes.js';
+import type { RunningServer } from './started-server.js';
 
 const POLL_MS = 250;
 const CONNECT_TIMEOUT_MS = 2_000;
@@ -90,4 +89,32 @@ function throwIfFinal(error: unknown, cluster: Cluster, lock: ServerLock): void 
     `the PostgreSQL server (pid ${lock.pid}) of ${cluster.dataDir} cannot be used: ${reason}`,
     { cause: error },
   );
+}
+
+/** Milliseconds that such a server is given. Ending it too early would lose nothing: what is committed is on disk. */
+const PATIENCE_MS = 3_000;
+
+/**
+ * Ends a server that has outlived its owner but neither serves nor stops (D2). PostgreSQL 18.4 gets there when
+ * the fast shutdown comes while it restarts because one of its processes was killed: it then waits for ever.
+ */
+export class HungServerWatch {
+  private readonly dataDir: string;
+  private suspect = { pid: 0, since: 0 };
+
+  constructor(dataDir: string) {
+    this.dataDir = dataDir;
+  }
+
+  /** To be called after each failed attempt to adopt the server that holds the lock. */
+  async check(): Promise<void> {
+    const lock = await readLock(this.dataDir);
+    // A server that is starting may have hours of changes to recover.
+    if (!lock || lock.status === 'starting') return;
+    if (lock.pid !== this.suspect.pid) this.suspect = { pid: lock.pid, since: Date.now() };
+    if (Date.now() - this.suspect.since < PATIENCE_MS) return;
+    if (!(await isPostgresOf(lock.pid, this.dataDir))) return;
+    if (await hasLivingOwner(this.dataDir, lock)) return;
+    await shutDown(lock.pid, untilGone(lock.pid, this.dataDir), 'SIGQUIT');
+  }
 }

@@ -12,10 +12,10 @@ import {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
-} from '../../../src/infra/embedded-postgres/index.js';
-import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
+} from '../../../src/embedded/postgres/index.js';
+import { postgresProcessesOf } from '../../../src/embedded/postgres/processes.js';
 
-const SOURCES = path.resolve(import.meta.dirname, '../../../src/infra/embedded-postgres');
+const SOURCES = path.resolve(import.meta.dirname, '../../../src/embedded/postgres');
 /** Inside node_modules, so that the compiled copy finds the same packages. */
 const COMPILED = path.resolve(import.meta.dirname, '../../../node_modules/.cache/embedded-postgres-test');
 

@@ -11,8 +11,8 @@ export interface WholesalerSimulator {
   close(): Promise<void>;
 }
 
-/** From `dist/src/apps/embedded` to the program beside the sources; a production image does not have it. */
-const PROGRAM = fileURLToPath(new URL('../../../../simulators/esim-access/main.ts', import.meta.url));
+/** From `dist/src/embedded` to the program beside the sources; a production image does not have it. */
+const PROGRAM = fileURLToPath(new URL('../../../simulators/esim-access/main.ts', import.meta.url));
 const START_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 1_000;
 

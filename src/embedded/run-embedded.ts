@@ -1,16 +1,27 @@
+import { Client } from 'pg';
 import { pino, type Logger } from 'pino';
-import { ConfigError, loadConfig, type AppConfig } from '../../config/index.js';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../infra/embedded-postgres/index.js';
-import { createLogger } from '../../infra/logging/index.js';
-import { migrateDatabase } from '../migration.js';
-import { describeStartError, type RunningProcess, startRole } from '../role-process.js';
-import { onStopSignal } from '../stop-signal.js';
-import { assertPortsAreFree } from './free-ports.js';
-import { AdminClient } from './admin-client.js';
+import { migrateDatabase } from '../apps/migration.js';
+import { describeStartError, type RunningProcess, startRole } from '../apps/role-process.js';
+import { onStopSignal } from '../apps/stop-signal.js';
+import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
+import { createLogger } from '../infra/logging/index.js';
 import { renderBanner } from './banner.js';
-import { type LiveDemo, prepareLiveDemo } from './demo-live.js';
-import { prepareDemo, readDemoWebhook } from './demo-partner.js';
-import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
+import {
+  AdminClient,
+  connectReceiver,
+  disconnectReceiver,
+  type LiveDemo,
+  prepareDemo,
+  prepareLiveDemo,
+  readDemoWebhook,
+} from './demo.js';
+import {
+  assertPortsAreFree,
+  type DataDirectory,
+  openDataDirectory,
+  withDevelopmentDefaults,
+} from './development-settings.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.js';
 import { startWholesalerSimulator } from './wholesaler-simulator.js';
 import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
 
@@ -19,9 +30,9 @@ const DATABASE = 'esim';
 /** `npm start` on a fresh machine: PostgreSQL, every role, a demo partner and a receiver in one process (D2). */
 export async function runEmbedded(): Promise<void> {
   const stops: (() => Promise<void>)[] = [];
-  const stopAll = async (): Promise<void> => {
-    for (const stop of stops.reverse()) await stop();
-  };
+  let stopping: Promise<void> | undefined;
+  // A start that fails and Ctrl-C may both stop: the second waits for the first, and nothing is stopped twice.
+  const stopAll = (): Promise<void> => (stopping ??= stopInReverse(stops));
   try {
     await start(stops, stopAll);
   } catch (error) {
@@ -29,6 +40,10 @@ export async function runEmbedded(): Promise<void> {
     await stopAll().catch(() => undefined);
     process.exit(1);
   }
+}
+
+async function stopInReverse(stops: (() => Promise<void>)[]): Promise<void> {
+  for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
 }
 
 async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void>): Promise<void> {
@@ -55,18 +70,18 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   await migrateDatabase(databaseUrl);
 
   const toTerminal = process.stdout.isTTY;
-  const receiver = await startWebhookReceiver(readDemoWebhook(directory.webhookSecretFile), (line) =>
-    console.log(line),
-  );
-  stops.push(() => receiver.close());
-  const running = await startRole('all', config, chooseLogger(config, directory, toTerminal));
+  const receiver = await startReceiver(config, directory);
+  if (receiver) stops.push(() => receiver.close());
+  const logger = chooseLogger(config, directory, toTerminal);
+  const running = await startRole('all', config, logger, 'when told');
   stops.push(() => running.stop());
   const demo = await prepare(running, receiver, directory, env, wholesaler !== null);
+  running.becomeReady();
   console.log(
     renderBanner({
       apiUrl: running.api!.url,
       adminUrl: running.admin!.url,
-      receiverUrl: receiver.url,
+      receiverUrl: receiver?.url ?? null,
       dataDirectory: directory.root,
       secretsFile: directory.secretsFile,
       logFile: toTerminal ? directory.logFile : null,
@@ -77,23 +92,29 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   console.log('ready');
 }
 
+/** Null when private targets are refused (D35): the demo's receiver listens on loopback. */
+async function startReceiver(config: AppConfig, directory: DataDirectory): Promise<WebhookReceiver | null> {
+  if (!config.webhooks.allowPrivateTargets) return null;
+  return startWebhookReceiver(readDemoWebhook(directory.webhookSecretFile), (line) => console.log(line));
+}
+
 async function prepare(
   running: RunningProcess,
-  receiver: WebhookReceiver,
+  receiver: WebhookReceiver | null,
   directory: DataDirectory,
   env: NodeJS.ProcessEnv,
   withLive: boolean,
 ): Promise<{ apiKey: string; live: LiveDemo | null }> {
   const token = env['ADMIN_TOKENS']!.split(',')[0]!.split(':').slice(1).join(':').trim();
   const admin = new AdminClient(running.admin!.url, token);
-  const demo = await prepareDemo(admin, receiver.url, directory.webhookSecretFile);
-  receiver.setSecret(demo.webhookSecret);
-  const live = withLive ? await prepareLiveDemo(admin, running.api!.url, demo.partnerId) : null;
-  return { apiKey: demo.apiKey, live };
+  const { partnerId, apiKey } = await prepareDemo(admin);
+  const file = directory.webhookSecretFile;
+  if (receiver) receiver.setSecret(await connectReceiver(admin, partnerId, receiver.url, file));
+  else await disconnectReceiver(admin, partnerId, file);
+  return { apiKey, live: withLive ? await prepareLiveDemo(admin, running.api!.url, partnerId) : null };
 }
 
 async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {
-  const { Client } = (await import('pg')).default;
   const client = new Client({ connectionString: postgres.url() });
   await client.connect();
   try {

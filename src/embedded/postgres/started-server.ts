@@ -1,11 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.js';
 import { EmbeddedPostgresError } from './errors.js';
-import { readLock, STARTED_BY } from './lock-file.js';
 import { HOST } from './port.js';
-import { type PostgresProcess, runPostgres } from './postgres-process.js';
-import type { RunningServer } from './running-server.js';
-import { shutDown } from './shutdown.js';
+import { type PostgresProcess, runPostgres, shutDown } from './postgres-process.js';
+import { readLock, STARTED_BY } from './processes.js';
+
+/** A server that accepts connections, started by this process or adopted. */
+export interface RunningServer {
+  readonly port: number;
+  /** Resolves with a short text when the server has ended, for whatever reason. */
+  readonly ended: Promise<string>;
+  stop(): Promise<void>;
+}
 
 export type ServerSettings = Readonly<Record<string, string | number>>;
 

@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { loadBinaries } from '../../../src/infra/embedded-postgres/binaries.js';
-import { EmbeddedPostgresError } from '../../../src/infra/embedded-postgres/index.js';
-import { postgresProcessesOf } from '../../../src/infra/embedded-postgres/processes.js';
+import { loadBinaries } from '../../../src/embedded/postgres/cluster.js';
+import { EmbeddedPostgresError } from '../../../src/embedded/postgres/index.js';
+import { postgresProcessesOf } from '../../../src/embedded/postgres/processes.js';
 import { isRoot, sharedCluster, newDataDir, start } from './workbench.js';
 
 if (!isRoot) console.warn('one test is skipped: only root starts PostgreSQL through setpriv');

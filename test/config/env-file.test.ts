@@ -1,0 +1,67 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { PROJECT_ROOT } from '../harness/child-process.js';
+
+// Each starts a process of its own that loads the whole service.
+vi.setConfig({ testTimeout: 90_000 });
+
+const folder = mkdtempSync(path.join(tmpdir(), 'esim-env-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Starts the API with this .env: without a database it fails on its settings, and so shows which ones it read. */
+function start(content: string, env: Record<string, string> = {}): { status: number | null; said: string } {
+  const file = path.join(folder, '.env');
+  writeFileSync(file, content);
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/start.mjs', 'api'], {
+    cwd: PROJECT_ROOT,
+    env: { PATH: process.env['PATH'] ?? '', ENV_FILE: file, ...env },
+    encoding: 'utf8',
+  });
+  return { status, said: stderr };
+}
+
+describe('.env', () => {
+  it('sets what is not set', () => {
+    const { status, said } = start('# a comment\nexport LOG_LEVEL="shout" # or not\n\nPORT=abc\n');
+    expect(status).toBe(1);
+    expect(said).toMatch(/^.*LOG_LEVEL/m);
+    expect(said).toMatch(/^.*PORT must/m);
+  });
+
+  it('does not change what is set already', () => {
+    const { said } = start('LOG_LEVEL=shout\nPORT=abc\n', { PORT: '3000' });
+    expect(said).toContain('LOG_LEVEL');
+    expect(said).not.toMatch(/\bPORT\b/);
+  });
+
+  it.each([
+    ['a line without =', 'PORT=3000\nLOG_LEVEL info\n', 2],
+    ['a name that is none', 'PORT=3000\n\n2FAST=1\n', 3],
+    ['a quote that is not closed', "PORT=3000\nADMIN_TOKENS='portal:hidden-part\nLOG_LEVEL=info\n", 2],
+    ['something behind a closing quote', 'ADMIN_TOKENS="portal" hidden-part\n', 1],
+  ])('is refused with %s: the line is named, its content is not', (_, content, line) => {
+    const { status, said } = start(content);
+    expect(status).toBe(1);
+    expect(said.trim().split('\n')).toEqual([expect.stringMatching(new RegExp(`\\.env, line ${line}:`))]);
+    expect(said).not.toContain('hidden-part');
+  });
+
+  it('takes a value over several lines, and one with = and # in it', () => {
+    const { said } = start('NOTE="one\ntwo"\nLOG_LEVEL=a=b#c\nPORT=3000\n');
+    expect(said).toContain('LOG_LEVEL');
+    expect(said).not.toContain('line');
+  });
+
+  it('is refused when it cannot be read', () => {
+    const { status, said } = start('', { ENV_FILE: folder });
+    expect([status, said]).toEqual([1, expect.stringContaining('EISDIR')]);
+  });
+
+  it('may be missing', () => {
+    const { said } = start('', { ENV_FILE: path.join(folder, 'none') });
+    expect(said).toContain('DATABASE_URL is required');
+  });
+});

@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { Controller, Get } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import { Throttle, ThrottlerModule } from '@nestjs/throttler';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AdmissionsRepository } from '../../src/auth/admissions.repository.js';
+import { GcraThrottlerStorage, toThrottlerLimit } from '../../src/auth/index.js';
+import { AdminRateLimitGuard } from '../../src/auth/rate-limit.guard.js';
+import { ProblemFilter } from '../../src/infra/http/edge/index.js';
+import { expectProblem } from '../harness/expect-problem.js';
+import { ADMIN_TOKEN, HttpClient, startTestService, type TestService } from '../harness/index.js';
+
+const BURST = 5;
+const otherToken = randomBytes(24).toString('hex');
+const RATE_HEADERS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
+
+let service: TestService;
+let other: HttpClient;
+
+beforeAll(async () => {
+  service = await startTestService({
+    env: {
+      ADMIN_TOKENS: `portal:${ADMIN_TOKEN},jobs:${otherToken}`,
+      // A token a minute: whatever this test takes, none comes back.
+      ADMIN_RATE_LIMIT_PER_MINUTE: '1',
+      ADMIN_RATE_LIMIT_BURST: String(BURST),
+    },
+  });
+  other = new HttpClient(service.process.admin!.url, otherToken);
+});
+
+afterAll(() => service.stop());
+
+describe('the limit of the admin port (D21)', () => {
+  it('is one bucket for every token name: 429 with the rate headers, and only there', async () => {
+    for (let i = 0; i < BURST; i++) {
+      const passed = await service.admin.get('/internal/v1/partners');
+      expect(passed.status).toBe(200);
+      for (const name of RATE_HEADERS)
+        expect(passed.headers.get(name), 'answers stay as they were').toBeNull();
+    }
+    const refused = await service.admin.get('/internal/v1/audit-log');
+    expectProblem(refused, 429, 'rate_limited');
+    expect(RATE_HEADERS.map((name) => Number(refused.headers.get(name)))).toEqual([
+      BURST,
+      0,
+      expect.any(Number),
+    ]);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await service.admin.post('/internal/v1/partners', { name: 'Late' })).status).toBe(429);
+    expect((await other.get('/internal/v1/partners')).body.data, 'nothing was made').toEqual([]);
+  });
+
+  it('does not limit the ops paths, the partner port or a wrong token', async () => {
+    const { url } = service.process.admin!;
+    for (let i = 0; i < BURST + 1; i++) expect((await fetch(`${url}/livez`)).status).toBe(200);
+    expect((await new HttpClient(url, 'x'.repeat(40)).get('/internal/v1/partners')).status).toBe(401);
+    expect((await service.partnerApi(null).get('/v1/me')).status).toBe(401);
+  });
+});
+
+@Controller()
+class ThrottledController {
+  @Throttle({ default: { limit: 2, ttl: 3_600_000 } })
+  @Get('throttled')
+  throttled(): string {
+    return 'done';
+  }
+
+  @Get('plain')
+  plain(): string {
+    return 'done';
+  }
+}
+
+describe('a route with a @Throttle of its own', () => {
+  it('has a bucket of its own for every caller, besides the one of the port', async () => {
+    const storage = new GcraThrottlerStorage(new AdmissionsRepository(service.database.pool));
+    const module = await Test.createTestingModule({
+      imports: [
+        ThrottlerModule.forRoot({ throttlers: [toThrottlerLimit({ perMinute: 1, burst: 100 })], storage }),
+      ],
+      controllers: [ThrottledController],
+      providers: [{ provide: APP_GUARD, useClass: AdminRateLimitGuard }],
+    }).compile();
+    const adapter = new FastifyAdapter();
+    // What the edge says of a caller.
+    adapter.getInstance().addHook('onRequest', (request, _reply, done) => {
+      const keyId = String(request.headers['x-caller']);
+      request.admission = {
+        principal: null,
+        headers: {},
+        refusal: null,
+        keyId,
+        partnerId: null,
+        mode: null,
+      };
+      done();
+    });
+    const app = module.createNestApplication<NestFastifyApplication>(adapter, { logger: false });
+    app.useGlobalFilters(new ProblemFilter(() => undefined));
+    await app.listen(0, '127.0.0.1');
+    try {
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const status = async (path: string, caller: string): Promise<number> =>
+        (await fetch(`http://127.0.0.1:${port}/${path}`, { headers: { 'x-caller': caller } })).status;
+      expect(await status('throttled', 'a')).toBe(200);
+      expect(await status('throttled', 'a')).toBe(200);
+      expect(await status('throttled', 'a')).toBe(429);
+      expect(await status('throttled', 'b')).toBe(200);
+      expect(await status('plain', 'a')).toBe(200);
+    } finally {
+      await app.close();
+    }
+  });
+});

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { NodeChild } from '../harness/child-process.js';
+import { EmbeddedPlace, paste, readBanner } from '../harness/embedded-start.js';
+import { eventually, HttpClient } from '../harness/index.js';
+import { orderEnded, placeOrder } from '../harness/order-steps.js';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const OFF = { WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
+const token = randomBytes(24).toString('hex');
+
+let place: EmbeddedPlace;
+
+beforeEach(async () => {
+  place = await EmbeddedPlace.make();
+});
+
+afterEach(() => place.remove());
+
+async function start(env: Record<string, string> = {}): Promise<NodeChild> {
+  const child = place.launch(env);
+  await child.ready();
+  return child;
+}
+
+async function stop(child: NodeChild): Promise<void> {
+  child.signal('SIGINT');
+  expect(await child.exited()).toBe(0);
+}
+
+/** Asks until `/readyz` answers 200, as an orchestrator does, only faster. */
+async function untilReady(): Promise<void> {
+  const ask = (): Promise<number> =>
+    fetch(`http://127.0.0.1:${place.adminPort}/readyz`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  const deadline = performance.now() + 60_000;
+  while ((await ask()) !== 200) {
+    if (performance.now() > deadline) throw new Error('/readyz never answered 200');
+    await sleep(2);
+  }
+}
+
+describe('npm start', () => {
+  it('is ready when it can be used: the demo partner is there, and the live catalogue is synchronised', async () => {
+    const child = place.launch({ ADMIN_TOKENS: `portal:${token}` });
+    await untilReady();
+    const admin = new HttpClient(`http://127.0.0.1:${place.adminPort}`, token);
+    const partners = await admin.get('/internal/v1/partners');
+    expect(partners.body.data, partners.text).toMatchObject([{ name: 'Demo Travel' }]);
+    const id = partners.body.data[0].id as string;
+    const { body } = await admin.post(`/internal/v1/partners/${id}/api-keys`, { mode: 'live' });
+    const live = new HttpClient(`http://127.0.0.1:${place.port}`, body.data.key as string);
+    expect((await live.get('/v1/catalog?kind=base&limit=1')).body.data).toHaveLength(1);
+    await child.ready();
+    await stop(child);
+  });
+
+  it('starts without the demo receiver where private targets are refused, and says so', async () => {
+    const child = await start(OFF);
+    expect(child.stdout).toMatch(/webhooks to .*demo receiver is off.*WEBHOOK_ALLOW_PRIVATE_TARGETS/);
+    const { curlLines, api } = readBanner(child);
+    expect(paste(curlLines[0]!).status).toBe(200);
+    const order = await placeOrder(api, { package_id: 'pkg_fr_1gb_7d' });
+    expect((await orderEnded(api, order['id'] as string))['status']).toBe('issued');
+    await stop(child);
+    expect(child.complaints).toEqual([]);
+  });
+
+  it('holds the demo webhooks of a start without the receiver, and the next start with it gets them', async () => {
+    await stop(await start());
+    const without = await start(OFF);
+    const { api } = readBanner(without);
+    const order = await placeOrder(api, { package_id: 'pkg_fr_1gb_7d' });
+    await orderEnded(api, order['id'] as string);
+    await stop(without);
+    const child = await start();
+    const printed = (): boolean => child.stdout.includes(`"order_id":"${order['id'] as string}"`);
+    await eventually('the held webhook is printed', printed, 30_000);
+    await stop(child);
+  });
+
+  it('can be interrupted while it prepares the demo: one clean stop, no complaint', async () => {
+    const child = place.launch();
+    const listens = (): Promise<boolean> =>
+      fetch(`http://127.0.0.1:${place.adminPort}/livez`).then(
+        () => true,
+        () => false,
+      );
+    await eventually('the admin API listens', listens, 60_000);
+    child.signal('SIGINT');
+    await child.exited();
+    expect(child.stderr).not.toMatch(/more than once/);
+    await eventually('no PostgreSQL is left', async () => (await place.postgresPids()).length === 0);
+  });
+});
