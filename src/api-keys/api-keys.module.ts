@@ -6,15 +6,15 @@ import { ApiKeysController } from './admin/api-keys.controller.js';
 import { ApiKeysRepository } from './api-keys.repository.js';
 import { CreateKey } from './create-key.js';
 import { KeyIssuer } from './key-issuer.js';
-import { KeyUsesRepository } from './key-uses.repository.js';
+import { LastUsedRepository } from './key-uses.repository.js';
 import { RevokeKey } from './revoke-key.js';
 import { RotateKey } from './rotate-key.js';
 import { ExpiringKeys } from './worker/expiring-keys.js';
 
 @Module({
   imports: [PartnersModule],
-  providers: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
-  exports: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
+  providers: [ApiKeysRepository, KeyIssuer, LastUsedRepository],
+  exports: [ApiKeysRepository, KeyIssuer, LastUsedRepository],
 })
 export class ApiKeysModule {}
 

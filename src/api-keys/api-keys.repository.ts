@@ -20,7 +20,7 @@ export interface KeyTerms {
 /** Neither revoked nor expired, by the database's clock of this statement (D40). */
 const VALID = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
-/** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (KeyUses). */
+/** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (LastUsedThrottle). */
 @Injectable()
 export class ApiKeysRepository {
   constructor(

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { FindPartner } from '../partners/index.js';
+import { PartnersService } from '../partners/index.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeysRepository, type KeyTerms } from './api-keys.repository.js';
 import { mintKey } from './key-material.js';
@@ -19,7 +19,7 @@ export interface IssuedKey {
 @Injectable()
 export class KeyIssuer {
   constructor(
-    private readonly partners: FindPartner,
+    private readonly partners: PartnersService,
     private readonly keys: ApiKeysRepository,
   ) {}
 

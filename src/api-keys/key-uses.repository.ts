@@ -15,7 +15,7 @@ const TOUCH = `
 
 /** When keys were last used, on the edge's pool: it belongs to every call (D38). */
 @Injectable()
-export class KeyUsesRepository {
+export class LastUsedRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
 
   async touch(keyIds: readonly string[]): Promise<void> {

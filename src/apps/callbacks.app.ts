@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { TakeCallback } from '../lifecycle/index.js';
-import { CallbackDoor } from './callback-door.js';
+import { CallbackAuthenticator } from './callback-authenticator.js';
 import type { RunningApp } from './http-app.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -42,13 +42,13 @@ export async function startCallbacks(
 ): Promise<RunningCallbacks | null> {
   const { host, port, secret, allowedCidrs } = config.callbacks;
   if (secret === null) return null;
-  const door = new CallbackDoor({
+  const authenticator = new CallbackAuthenticator({
     secret,
     allowedCidrs,
     trustProxyHops: config.trustProxyHops,
     knows: (provider) => take.knows(provider),
   });
-  const listener = new CallbackListener(door, take, logger);
+  const listener = new CallbackListener(authenticator, take, logger);
   const server = createServer(
     {
       requestTimeout: requestTimeoutMs,
@@ -69,7 +69,7 @@ class CallbackListener {
   private refusalsLoggedAtMs = -Infinity;
 
   constructor(
-    private readonly door: CallbackDoor,
+    private readonly authenticator: CallbackAuthenticator,
     private readonly take: CallbackTaker,
     private readonly logger: Logger,
   ) {}
@@ -89,7 +89,7 @@ class CallbackListener {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const provider = this.door.admit(request);
+    const provider = this.authenticator.authenticate(request);
     const { method } = request;
     if (provider === null || (method !== 'POST' && method !== 'HEAD')) {
       this.countRefusal(request);

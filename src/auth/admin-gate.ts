@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import type { Admission, EdgeCall, EdgeGate } from '../infra/http/edge/index.js';
+import type { AuthResult, EdgeCall, Authenticator } from '../infra/http/edge/index.js';
 import { bearerToken } from './bearer-token.js';
 import { AdminPrincipal } from './principal.js';
 
@@ -10,10 +10,10 @@ const ACTOR_FORM = /^[\x20-\x7e]{1,128}$/;
 
 /** The edge of the admin port: a token of `ADMIN_TOKENS`, compared as digests in constant time (api.md). */
 @Injectable()
-export class AdminGate implements EdgeGate {
+export class AdminAuthenticator implements Authenticator {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'adminTokens'>) {}
 
-  async admit(call: EdgeCall): Promise<Admission> {
+  async authenticate(call: EdgeCall): Promise<AuthResult> {
     const name = this.tokenName(bearerToken(call.rawHeaders));
     const actor = call.headers['x-actor'];
     return Promise.resolve({

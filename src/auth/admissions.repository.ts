@@ -42,7 +42,7 @@ interface BucketRow {
 
 /** The statements of the edge, on a pool of their own and prepared once a connection. */
 @Injectable()
-export class AdmissionsRepository {
+export class ApiKeyAuthRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
 
   /** Checks keys and charges their buckets in one statement: no cache, so a revocation is immediate (D13). */

@@ -3,17 +3,17 @@ import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { MeController } from './api/me.controller.js';
-import { AdminGate } from './admin-gate.js';
-import { AdmissionsRepository } from './admissions.repository.js';
+import { AdminAuthenticator } from './admin-gate.js';
+import { ApiKeyAuthRepository } from './admissions.repository.js';
 import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
-import { KeyAdmissions } from './key-admissions.js';
-import { PartnerGate } from './partner-gate.js';
+import { ApiKeyAuthenticator } from './key-admissions.js';
+import { PartnerAuthenticator } from './partner-gate.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({
-  providers: [AdmissionsRepository, GcraThrottlerStorage],
-  exports: [AdmissionsRepository, GcraThrottlerStorage],
+  providers: [ApiKeyAuthRepository, GcraThrottlerStorage],
+  exports: [ApiKeyAuthRepository, GcraThrottlerStorage],
 })
 export class RateLimitStorageModule {}
 
@@ -31,11 +31,16 @@ export class RateLimitStorageModule {}
     }),
   ],
   controllers: [MeController],
-  providers: [KeyAdmissions, RedisBuckets, PartnerGate, { provide: APP_GUARD, useClass: RateLimitGuard }],
-  exports: [PartnerGate],
+  providers: [
+    ApiKeyAuthenticator,
+    RedisBuckets,
+    PartnerAuthenticator,
+    { provide: APP_GUARD, useClass: RateLimitGuard },
+  ],
+  exports: [PartnerAuthenticator],
 })
 export class PartnerAuthModule {}
 
 /** Token check of the admin port. */
-@Module({ providers: [AdminGate], exports: [AdminGate] })
+@Module({ providers: [AdminAuthenticator], exports: [AdminAuthenticator] })
 export class AdminAuthModule {}

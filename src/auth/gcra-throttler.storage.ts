@@ -1,21 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { AdmissionsRepository } from './admissions.repository.js';
+import { ApiKeyAuthRepository } from './admissions.repository.js';
 import { judge, type RateLimitShape, toRateLimitShape } from './rate-verdict.js';
 
 type ThrottlerStorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
  * The throttler's storage on our buckets (D21): a token bucket for every tracker, whatever window the caller names.
- * The edge charges API keys by `KeyAdmissions`; this serves guards of other trackers.
+ * The edge charges API keys by `ApiKeyAuthenticator`; this serves guards of other trackers.
  */
 @Injectable()
 export class GcraThrottlerStorage implements ThrottlerStorage {
   private readonly shape: RateLimitShape;
 
   constructor(
-    private readonly repository: AdmissionsRepository,
+    private readonly repository: ApiKeyAuthRepository,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'rateLimit'>,
   ) {
     this.shape = toRateLimitShape(config.rateLimit);

@@ -1,5 +1,5 @@
-export { AdminGate } from './admin-gate.js';
+export { AdminAuthenticator } from './admin-gate.js';
 export { AdminAuthModule, PartnerAuthModule } from './auth.module.js';
 export { AdminTokenGuard, BearerKeyGuard, Caller, SandboxOnlyGuard } from './guards.js';
-export { PartnerGate } from './partner-gate.js';
+export { PartnerAuthenticator } from './partner-gate.js';
 export { AdminPrincipal, PartnerPrincipal } from './principal.js';

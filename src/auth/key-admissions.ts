@@ -1,23 +1,23 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { AdmissionsRepository, type KnownKey, type PresentedKey } from './admissions.repository.js';
+import { ApiKeyAuthRepository, type KnownKey, type PresentedKey } from './admissions.repository.js';
 import {
   type BucketState,
   judge,
   type RateLimitShape,
-  type RateVerdict,
+  type RateLimitResult,
   toRateLimitShape,
 } from './rate-verdict.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 /** A valid key and what its bucket said; `rate` is null only when nothing was charged. */
-export interface KeyAdmission {
+export interface AuthenticatedKey {
   readonly key: KnownKey;
-  readonly rate: RateVerdict;
+  readonly rate: RateLimitResult;
 }
 
 interface Waiter {
-  resolve(admission: KeyAdmission | null): void;
+  resolve(admission: AuthenticatedKey | null): void;
   reject(error: unknown): void;
 }
 
@@ -35,14 +35,14 @@ const MAX_BATCH = 500;
  * statement is under way at a time: measured, a second one gains little and costs much on a hot key.
  */
 @Injectable()
-export class KeyAdmissions {
+export class ApiKeyAuthenticator {
   private readonly shape: RateLimitShape;
   private pending = new Map<string, Presented>();
   private armed = false;
   private busy = false;
 
   constructor(
-    private readonly repository: AdmissionsRepository,
+    private readonly repository: ApiKeyAuthRepository,
     private readonly redis: RedisBuckets,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'rateLimit'>,
   ) {
@@ -50,7 +50,7 @@ export class KeyAdmissions {
   }
 
   /** The admission of the key with this SHA-256, or null for a key that is unknown, revoked or expired. */
-  admit(hash: Buffer, address: string | null): Promise<KeyAdmission | null> {
+  admit(hash: Buffer, address: string | null): Promise<AuthenticatedKey | null> {
     return new Promise((resolve, reject) => {
       const id = hash.toString('latin1') + (address ?? '');
       const presented = this.pending.get(id);

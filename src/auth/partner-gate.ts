@@ -1,10 +1,10 @@
 import { hash as digest } from 'node:crypto';
-import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
-import type { Admission, EdgeCall, EdgeGate } from '../infra/http/edge/index.js';
+import type { AuthResult, EdgeCall, Authenticator } from '../infra/http/edge/index.js';
+import { parseAddress } from '../infra/network/ip-address.js';
 import { bearerToken } from './bearer-token.js';
-import { type KeyAdmission, KeyAdmissions } from './key-admissions.js';
+import { type AuthenticatedKey, ApiKeyAuthenticator } from './key-admissions.js';
 import { PartnerPrincipal } from './principal.js';
 
 const KEY_FORM = /^svc_sk_(?:test|live)_[A-Za-z0-9]{32}$/;
@@ -12,26 +12,26 @@ const NO_HEADERS: Readonly<Record<string, string>> = {};
 
 /** The edge of the partner port: 401, then 403, then 429 (D7, D12, D13, D21). */
 @Injectable()
-export class PartnerGate implements EdgeGate {
-  constructor(private readonly admissions: KeyAdmissions) {}
+export class PartnerAuthenticator implements Authenticator {
+  constructor(private readonly admissions: ApiKeyAuthenticator) {}
 
-  async admit(call: EdgeCall): Promise<Admission> {
+  async authenticate(call: EdgeCall): Promise<AuthResult> {
     const token = bearerToken(call.rawHeaders);
     // The form is checked first: what cannot be a key costs no statement (D12).
     if (token === null || !KEY_FORM.test(token)) return anonymous();
     const hash = digest('sha256', token, 'buffer');
-    const admission = await this.admissions.admit(hash, toInet(call.remoteAddress));
+    const admission = await this.admissions.admit(hash, parseAddress(call.remoteAddress));
     return admission ? decide(admission) : anonymous();
   }
 }
 
 /** One identical 401 for missing, malformed, unknown, revoked and expired keys (D12). */
-function anonymous(): Admission {
+function anonymous(): AuthResult {
   const refusal = new AppError('unauthorized', { headers: { 'www-authenticate': 'Bearer' } });
   return { principal: null, headers: NO_HEADERS, refusal, keyId: null, partnerId: null, mode: null };
 }
 
-function decide({ key, rate }: KeyAdmission): Admission {
+function decide({ key, rate }: AuthenticatedKey): AuthResult {
   return {
     principal: new PartnerPrincipal(key.partnerId, key.partnerName, key.mode, key.keyId),
     headers: rate.headers,
@@ -42,14 +42,8 @@ function decide({ key, rate }: KeyAdmission): Admission {
   };
 }
 
-function refusalOf({ key, rate }: KeyAdmission): AppError | null {
+function refusalOf({ key, rate }: AuthenticatedKey): AppError | null {
   if (!key.partnerActive) return new AppError('partner_suspended');
   if (!key.addressAllowed) return new AppError('ip_not_allowed');
   return rate.allowed ? null : new AppError('rate_limited');
-}
-
-/** IPv4-mapped addresses become IPv4, or an IPv4 allow-list would never match on a dual-stack socket. */
-function toInet(address: string): string | null {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
-  return isIP(plain) === 0 ? null : plain;
 }

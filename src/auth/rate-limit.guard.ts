@@ -11,7 +11,7 @@ import { AppError } from '../common/errors/index.js';
 export class RateLimitGuard extends ThrottlerGuard {
   protected override handleRequest({ context }: { context: ExecutionContext }): Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
-    if (request.admission?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
+    if (request.authResult?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
     return Promise.resolve(true);
   }
 }

@@ -1,13 +1,13 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { KeyUsesRepository } from '../api-keys/index.js';
+import { LastUsedRepository } from '../api-keys/index.js';
 import type { CallRecorder, FinishedCall } from '../infra/http/edge/index.js';
 import { LOGGER } from '../infra/logging/index.js';
-import { CallLines } from './call-lines.js';
+import { AccessLogLines } from './call-lines.js';
 import { CallRowWriter } from './call-row-writer.js';
 import { CallRowsRepository } from './call-rows.repository.js';
-import { KeyUses } from './key-uses.js';
-import { MinuteTally } from './minute-tally.js';
+import { LastUsedThrottle } from './key-uses.js';
+import { SuppressedCounter } from './minute-tally.js';
 import { UnknownCallerCap } from './unknown-caller-cap.js';
 
 /** Well below the second within which a row must be visible (D38). */
@@ -19,24 +19,24 @@ const FLUSH_AT_CALLS = 500;
  * Nest ends it in `onApplicationShutdown`, which comes after the HTTP server has answered its last call.
  */
 @Injectable()
-export class BufferedCallRecorder implements CallRecorder, OnApplicationShutdown {
+export class AccessLog implements CallRecorder, OnApplicationShutdown {
   private fresh: FinishedCall[] = [];
   private timer: NodeJS.Timeout | undefined;
   private touching: Promise<void> = Promise.resolve();
   private readonly writer: CallRowWriter;
   private readonly cap = new UnknownCallerCap();
-  private readonly uses = new KeyUses();
-  private readonly capped: MinuteTally;
+  private readonly uses = new LastUsedThrottle();
+  private readonly capped: SuppressedCounter;
   private readonly flushSoon = (): void => this.flush();
 
   constructor(
-    private readonly lines: CallLines,
+    private readonly lines: AccessLogLines,
     rows: CallRowsRepository,
-    private readonly keys: KeyUsesRepository,
+    private readonly keys: LastUsedRepository,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     this.writer = new CallRowWriter(rows, logger);
-    this.capped = new MinuteTally(
+    this.capped = new SuppressedCounter(
       logger,
       'call_log.capped',
       'calls without a known key beyond the rows of their address',

@@ -9,7 +9,7 @@ import { toLoggedPath } from './logged-path.js';
  * what was called. On its own it is the recorder of a port whose callers are no partners, so without rows.
  */
 @Injectable()
-export class CallLines implements CallRecorder {
+export class AccessLogLines implements CallRecorder {
   private readonly logger: Logger;
 
   constructor(@Inject(LOGGER) logger: Logger) {

@@ -3,17 +3,17 @@ import { ApiKeysModule } from '../api-keys/index.js';
 import { DailyPartitions } from '../infra/partitions/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
-import { BufferedCallRecorder } from './buffered-call-recorder.js';
-import { CallLines } from './call-lines.js';
+import { AccessLog } from './buffered-call-recorder.js';
+import { AccessLogLines } from './call-lines.js';
 import { CallLogRepository } from './call-log.repository.js';
 import { CallRowsRepository } from './call-rows.repository.js';
 import { CallLogMaintenance } from './worker/call-log-maintenance.js';
 
-/** Writing: BufferedCallRecorder for the partner port, CallLines for the others. */
+/** Writing: AccessLog for the partner port, AccessLogLines for the others. */
 @Module({
   imports: [ApiKeysModule],
-  providers: [CallLines, CallRowsRepository, BufferedCallRecorder],
-  exports: [CallLines, BufferedCallRecorder],
+  providers: [AccessLogLines, CallRowsRepository, AccessLog],
+  exports: [AccessLogLines, AccessLog],
 })
 export class CallLogModule {}
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 import type { CallRowsRepository } from './call-rows.repository.js';
-import { MinuteTally } from './minute-tally.js';
+import { SuppressedCounter } from './minute-tally.js';
 
 /** Rows that wait at most; beyond them the oldest are given up, so that an outage does not fill our memory. */
 export const MAX_WAITING_ROWS = 50_000;
@@ -20,13 +20,13 @@ export class CallRowWriter {
   private failures = 0;
   private closeByMs = Infinity;
   private endPause: (() => void) | null = null;
-  private readonly dropped: MinuteTally;
+  private readonly dropped: SuppressedCounter;
 
   constructor(
     private readonly rows: Pick<CallRowsRepository, 'insert' | 'insertMissing'>,
     private readonly logger: Logger,
   ) {
-    this.dropped = new MinuteTally(logger, 'call_log.dropped', 'call log rows were given up');
+    this.dropped = new SuppressedCounter(logger, 'call_log.dropped', 'call log rows were given up');
   }
 
   add(calls: readonly FinishedCall[]): void {

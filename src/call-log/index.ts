@@ -1,7 +1,7 @@
 import { ApiCallEntity } from './api-call.entity.js';
 
-export { BufferedCallRecorder } from './buffered-call-recorder.js';
-export { CallLines } from './call-lines.js';
+export { AccessLog } from './buffered-call-recorder.js';
+export { AccessLogLines } from './call-lines.js';
 export { CallLogAdminModule, CallLogModule, CallLogWorkerModule } from './call-log.module.js';
 export { CallLogMaintenance } from './worker/call-log-maintenance.js';
 

@@ -3,7 +3,7 @@ import type { FinishedCall } from '../infra/http/edge/index.js';
 const MINUTE_MS = 60_000;
 
 /** Which keys' `last_used_at` this process should write: each at most once a minute (D38). */
-export class KeyUses {
+export class LastUsedThrottle {
   private readonly writtenAtMs = new Map<string, number>();
   private sweepAtMs = 0;
 

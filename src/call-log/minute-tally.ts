@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 const REPORT_AFTER_MS = 60_000;
 
 /** Counts what is not written, and says so in one line a minute. */
-export class MinuteTally {
+export class SuppressedCounter {
   private count = 0;
   private timer: NodeJS.Timeout | null = null;
 

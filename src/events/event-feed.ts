@@ -4,7 +4,7 @@ import { isId } from '../common/ids.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
-import { EventsRepository, type FeedOwner } from './events.repository.js';
+import { EventsRepository, type TenantScope } from './events.repository.js';
 
 export interface FeedPage {
   readonly bodies: readonly string[];
@@ -29,7 +29,7 @@ export class EventFeed {
   ) {}
 
   /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
-  async list(owner: FeedOwner, request: FeedRequest): Promise<FeedPage> {
+  async list(owner: TenantScope, request: FeedRequest): Promise<FeedPage> {
     await this.givePositions();
     const scope = ['events', owner.partnerId, owner.mode, request.type ?? null];
     const start = await this.startOf(owner, request.after, scope);
@@ -43,7 +43,7 @@ export class EventFeed {
   }
 
   /** @throws NotFound */
-  async getById(owner: FeedOwner, id: string): Promise<EventEntity> {
+  async getById(owner: TenantScope, id: string): Promise<EventEntity> {
     const event = await this.events.findById(owner, id);
     if (!event) throw new NotFound();
     return event;
@@ -54,7 +54,7 @@ export class EventFeed {
     if (await this.events.hasUnpositioned()) await this.events.assignPositions();
   }
 
-  private async startOf(owner: FeedOwner, after: string | undefined, scope: unknown): Promise<number> {
+  private async startOf(owner: TenantScope, after: string | undefined, scope: unknown): Promise<number> {
     if (after === undefined) return 0;
     if (!isId('evt', after)) return Number(this.cursors.decode(after, scope)[0]);
     const event = await this.events.findById(owner, after);

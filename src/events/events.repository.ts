@@ -8,7 +8,7 @@ import type { EventType } from './event.js';
 import { EventEntity } from './event.entity.js';
 
 /** Whose feed. */
-export interface FeedOwner {
+export interface TenantScope {
   readonly partnerId: string;
   readonly mode: Mode;
 }
@@ -31,7 +31,7 @@ export class EventsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  async findById(owner: FeedOwner, id: string): Promise<EventEntity | null> {
+  async findById(owner: TenantScope, id: string): Promise<EventEntity | null> {
     return this.manager.findOneBy(EventEntity, { ...owner, id });
   }
 
@@ -50,7 +50,7 @@ export class EventsRepository {
 
   /** Events after `position`, in feed order, at most `limit`. */
   async listAfter(
-    owner: FeedOwner,
+    owner: TenantScope,
     position: number,
     type: EventType | undefined,
     limit: number,

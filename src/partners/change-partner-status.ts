@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { FindPartner } from './find-partner.js';
+import { PartnersService } from './find-partner.js';
 import type { PartnerEntity, PartnerStatus } from './partner.entity.js';
 import { PartnersRepository } from './partners.repository.js';
 
@@ -21,7 +21,7 @@ const REINSTATE: Transition = { from: 'suspended', to: 'active', action: 'partne
 @Injectable()
 export class ChangePartnerStatus {
   constructor(
-    private readonly find: FindPartner,
+    private readonly find: PartnersService,
     private readonly partners: PartnersRepository,
     private readonly audit: AuditLog,
   ) {}

@@ -6,7 +6,7 @@ import { PartnersRepository } from './partners.repository.js';
 
 /** Partners by id, for this feature and for those whose paths begin with a partner. */
 @Injectable()
-export class FindPartner {
+export class PartnersService {
   constructor(private readonly partners: PartnersRepository) {}
 
   /** @throws NotFound */

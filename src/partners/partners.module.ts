@@ -3,14 +3,14 @@ import { AuditModule } from '../audit/index.js';
 import { PartnersController } from './admin/partners.controller.js';
 import { ChangePartnerStatus } from './change-partner-status.js';
 import { CreatePartner } from './create-partner.js';
-import { FindPartner } from './find-partner.js';
+import { PartnersService } from './find-partner.js';
 import { PartnersRepository } from './partners.repository.js';
 import { UpdatePartner } from './update-partner.js';
 
 @Module({
   imports: [AuditModule],
-  providers: [PartnersRepository, FindPartner, CreatePartner],
-  exports: [PartnersRepository, FindPartner, CreatePartner],
+  providers: [PartnersRepository, PartnersService, CreatePartner],
+  exports: [PartnersRepository, PartnersService, CreatePartner],
 })
 export class PartnersModule {}
 

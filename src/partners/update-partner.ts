@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { FindPartner } from './find-partner.js';
+import { PartnersService } from './find-partner.js';
 import type { PartnerEntity } from './partner.entity.js';
 import { type PartnerChanges, PartnersRepository } from './partners.repository.js';
 
@@ -9,7 +9,7 @@ import { type PartnerChanges, PartnersRepository } from './partners.repository.j
 @Injectable()
 export class UpdatePartner {
   constructor(
-    private readonly find: FindPartner,
+    private readonly find: PartnersService,
     private readonly partners: PartnersRepository,
     private readonly audit: AuditLog,
   ) {}

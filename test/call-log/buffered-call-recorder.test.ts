@@ -1,8 +1,8 @@
 import { pino, type Logger } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { KeyUsesRepository } from '../../src/api-keys/index.js';
-import { BufferedCallRecorder } from '../../src/call-log/buffered-call-recorder.js';
-import { CallLines } from '../../src/call-log/call-lines.js';
+import type { LastUsedRepository } from '../../src/api-keys/index.js';
+import { AccessLog } from '../../src/call-log/buffered-call-recorder.js';
+import { AccessLogLines } from '../../src/call-log/call-lines.js';
 import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 import { finishedCall, unknownCall } from './finished-call.js';
@@ -37,9 +37,9 @@ function startRecorder() {
   const touched: string[][] = [];
   const keys = {
     touch: (ids: readonly string[]) => Promise.resolve(void touched.push([...ids])),
-  } as KeyUsesRepository;
+  } as LastUsedRepository;
   const rows = new CallRowsRepository(pool as never);
-  const recorder = new BufferedCallRecorder(new CallLines(logger), rows, keys, logger);
+  const recorder = new AccessLog(new AccessLogLines(logger), rows, keys, logger);
   const linesOf = (event: string) => lines.filter((line) => line['event'] === event);
   const recordMany = (calls: readonly FinishedCall[]) => calls.forEach((call) => recorder.record(call));
   return { pool, recorder, recordMany, linesOf, touched, keys };

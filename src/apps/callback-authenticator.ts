@@ -1,14 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
 import type { AppConfig } from '../config/index.js';
 import { clientAddress, pathOf } from '../infra/http/edge/index.js';
+import { NetworkList } from '../infra/network/ip-address.js';
 
 const PATH = /^\/callbacks\/([a-z0-9_-]{1,64})\/([A-Za-z0-9_-]{1,256})$/;
 /** What a path without the right shape is compared with: it costs the same and fits nothing. */
 const NO_MATCH = ['', '', ''] as const;
 
-export interface DoorSettings {
+export interface CallbackAuthenticatorSettings {
   readonly secret: string;
   readonly allowedCidrs: AppConfig['callbacks']['allowedCidrs'];
   readonly trustProxyHops: AppConfig['trustProxyHops'];
@@ -16,19 +16,19 @@ export interface DoorSettings {
   knows(provider: string): boolean;
 }
 
-/** Lets in who calls from an allowed address, knows the secret and names a connected wholesaler. */
-export class CallbackDoor {
+/** Knows a wholesaler's callback: it comes from an allowed address, has the secret and names a connected wholesaler. */
+export class CallbackAuthenticator {
   private readonly secret: Buffer;
-  private readonly senders: BlockList | null;
+  private readonly senders: NetworkList | null;
 
-  constructor(private readonly settings: DoorSettings) {
+  constructor(private readonly settings: CallbackAuthenticatorSettings) {
     const { secret, allowedCidrs } = settings;
     this.secret = digestOf(secret);
-    this.senders = allowedCidrs.length > 0 ? toBlockList(allowedCidrs) : null;
+    this.senders = allowedCidrs.length > 0 ? new NetworkList(allowedCidrs) : null;
   }
 
   /** The wholesaler's name; null for everybody else, whatever is wrong. Takes the same time either way. */
-  admit(request: IncomingMessage): string | null {
+  authenticate(request: IncomingMessage): string | null {
     const [, provider, secret] = PATH.exec(pathOf(request.url ?? '')) ?? NO_MATCH;
     const isSecret = timingSafeEqual(digestOf(secret ?? ''), this.secret);
     const isSender = this.isSender(clientAddress(request, this.settings.trustProxyHops));
@@ -37,23 +37,11 @@ export class CallbackDoor {
   }
 
   private isSender(address: string): boolean {
-    if (this.senders === null) return true;
-    const family = isIP(address);
-    return family !== 0 && this.senders.check(address, family === 6 ? 'ipv6' : 'ipv4');
+    return this.senders === null || this.senders.includes(address);
   }
 }
 
 /** Of one length, as a constant-time comparison needs. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
-}
-
-function toBlockList(cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address = '', prefix] = cidr.split('/');
-    const isIPv6 = isIP(address) === 6;
-    list.addSubnet(address, Number(prefix ?? (isIPv6 ? 128 : 32)), isIPv6 ? 'ipv6' : 'ipv4');
-  }
-  return list;
 }

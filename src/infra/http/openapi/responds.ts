@@ -2,9 +2,9 @@ import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiExtension, ApiExtraModels, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import type { ErrorCode } from '../../../common/errors/index.js';
 import { envelopeOf, pageOf } from './envelopes.js';
-import { ANSWER_TRAITS, type AnswerTraits, REFUSALS } from './extensions.js';
+import { RESPONSE_TRAITS, type ResponseTraits, REFUSALS } from './extensions.js';
 
-export interface AnswerOptions extends AnswerTraits {
+export interface RespondsOptions extends ResponseTraits {
   /** One line of the reference. */
   readonly summary: string;
   readonly description?: string;
@@ -12,21 +12,21 @@ export interface AnswerOptions extends AnswerTraits {
   readonly status?: 200 | 201 | 202;
 }
 
-export interface PageOptions extends AnswerTraits {
+export interface PageOptions extends ResponseTraits {
   readonly summary: string;
   readonly description?: string;
   /** The list has no last page: `next_cursor` is never null (D39). */
   readonly endless?: true;
 }
 
-/** The operation answers one `model` in the envelope (D5). */
-export function Answers(model: Type<unknown>, options: AnswerOptions): MethodDecorator {
-  return answers(model, options, { status: options.status ?? 200, schema: envelopeOf(model) });
+/** The operation responds with one `model` in the envelope (D5). */
+export function Responds(model: Type<unknown>, options: RespondsOptions): MethodDecorator {
+  return responds(model, options, { status: options.status ?? 200, schema: envelopeOf(model) });
 }
 
-/** The operation answers a list of `model` in the envelope (D5, D11). */
-export function AnswersPage(model: Type<unknown>, options: PageOptions): MethodDecorator {
-  return answers(model, options, { status: 200, schema: pageOf(model, options.endless ?? false) });
+/** The operation responds with a list of `model` in the envelope (D5, D11). */
+export function RespondsPage(model: Type<unknown>, options: PageOptions): MethodDecorator {
+  return responds(model, options, { status: 200, schema: pageOf(model, options.endless ?? false) });
 }
 
 /** The codes that this operation adds to those that every operation has. */
@@ -34,17 +34,17 @@ export function ApiRefusals(...codes: readonly ErrorCode[]): MethodDecorator {
   return ApiExtension(REFUSALS, codes);
 }
 
-function answers(
+function responds(
   model: Type<unknown>,
-  { summary, description, location, cached }: AnswerTraits & { summary: string; description?: string },
+  { summary, description, location, cached }: ResponseTraits & { summary: string; description?: string },
   { status, schema }: { status: number; schema: ReturnType<typeof envelopeOf> },
 ): MethodDecorator {
-  const traits: AnswerTraits = { ...(location ? { location } : {}), ...(cached ? { cached } : {}) };
+  const traits: ResponseTraits = { ...(location ? { location } : {}), ...(cached ? { cached } : {}) };
   return applyDecorators(
     ApiExtraModels(model),
     ApiOperation({ summary, ...(description === undefined ? {} : { description }) }),
     ApiResponse({ status, description: SUCCESS[status] ?? 'Done.', schema }),
-    ApiExtension(ANSWER_TRAITS, traits),
+    ApiExtension(RESPONSE_TRAITS, traits),
   );
 }
 

@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { AppError, PROBLEM_CONTENT_TYPE, toProblem, type ErrorCode } from '../../../common/errors/index.js';
 import { newId } from '../../../common/ids.js';
-import { recordAnswer, recordUnreadable } from './call-record.js';
+import { parseAddress } from '../../network/ip-address.js';
+import { recordResponse, recordUnreadable, toEdgeCall } from './call.js';
 import { CLIENT_GONE, type Connection } from './connection.js';
-import { toEdgeCall } from './edge-call.js';
-import { admit, type Edge } from './edge.js';
-import { LINGER_MS } from './limits.js';
+import { LINGER_MS } from './contract.js';
+import { authenticate, type Edge } from './pipeline.js';
 
 const CODE_BY_PARSER_ERROR: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
@@ -18,7 +18,7 @@ const CODE_BY_PARSER_ERROR: Readonly<Record<string, ErrorCode>> = {
 const TRUNCATED = 'HPE_INVALID_EOF_STATE';
 
 /**
- * Answers what Node's HTTP parser refuses, in the bytes of D6. It is the one answer that cannot ask the gate
+ * Answers what Node's HTTP parser refuses, in the bytes of D6. It is the one answer that cannot authenticate
  * first, unless the head was fine and the body broke off: that call has its id and its rate headers already.
  */
 export function onClientError(edge: Edge, error: NodeJS.ErrnoException, socket: Socket): void {
@@ -41,9 +41,9 @@ function refuseUnknown({ options }: Edge, { socket }: Connection, parserError: s
   if (!socket.writable) return;
   const error = toAppError(parserError);
   const requestId = newId('req');
-  const remoteAddress = socket.remoteAddress ?? '';
+  const remoteAddress = parseAddress(socket.remoteAddress ?? '') ?? '';
   answerOnSocket(socket, error, requestId, {});
-  recordUnreadable(options.recorder, requestId, remoteAddress, error.status, error.code);
+  recordUnreadable(options.services().recorder, requestId, remoteAddress, error.status, error.code);
 }
 
 /** The answers to earlier calls leave first. */
@@ -52,7 +52,7 @@ function refuseArriving(connection: Connection, reply: FastifyReply, parserError
     if (!connection.isOwed(reply) || reply.raw.headersSent || !connection.socket.writable) return;
     const { request } = reply;
     const error = toAppError(parserError);
-    answerOnSocket(connection.socket, error, request.id, request.admission?.headers ?? {});
+    answerOnSocket(connection.socket, error, request.id, request.authResult?.headers ?? {});
     request.errorCode = error.code;
     connection.finish(reply, parserError === TRUNCATED ? CLIENT_GONE : error.status);
   });
@@ -68,12 +68,17 @@ export async function onConnect(edge: Edge, raw: IncomingMessage, socket: Socket
   socket.on('error', () => socket.destroy());
   socket.resume();
   const call = toEdgeCall(newId('req'), raw, edge.options.trustProxyHops);
-  const admission = await admit(edge, call);
-  const error = admission.refusal ?? new AppError('method_not_allowed', { headers: { allow: 'GET, POST' } });
+  const authResult = await authenticate(edge, call);
+  const error = authResult.refusal ?? new AppError('method_not_allowed', { headers: { allow: 'GET, POST' } });
   edge.connections.of(socket).whenOwed(0, () => {
     const status = socket.writable ? error.status : CLIENT_GONE;
-    answerOnSocket(socket, error, call.requestId, admission.headers);
-    recordAnswer(edge.options.recorder, call, { status, startedAtMs, admission, errorCode: error.code });
+    answerOnSocket(socket, error, call.requestId, authResult.headers);
+    recordResponse(edge.options.services().recorder, call, {
+      status,
+      startedAtMs,
+      authResult,
+      errorCode: error.code,
+    });
   });
 }
 

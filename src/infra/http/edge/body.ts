@@ -1,5 +1,48 @@
-import type { FieldError } from '../../../common/errors/index.js';
-import { MAX_JSON_DEPTH, MAX_JSON_KEYS } from './limits.js';
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance } from 'fastify';
+import secureJson from 'secure-json-parse';
+import { AppError, type FieldError, ValidationFailed } from '../../../common/errors/index.js';
+import { MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_KEYS } from './contract.js';
+
+/** Makes `application/json` the only type that has a parser, and this the parser (D9). */
+export function useJsonParser(fastify: FastifyInstance): void {
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
+    (_request, bytes, done) => {
+      try {
+        done(null, parseJsonBody(bytes));
+      } catch (error) {
+        done(error as AppError);
+      }
+    },
+  );
+}
+
+/**
+ * The value of a JSON body; undefined for an empty one. A byte order mark at the start is skipped, as RFC 8259
+ * allows. Of a repeated name the last one counts.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  if (!isUtf8(bytes)) {
+    throw new ValidationFailed([{ pointer: '', code: 'invalid_utf8', message: 'must be well-formed UTF-8' }]);
+  }
+  const value = parse(bytes.toString('utf8'));
+  const violation = findViolation(value);
+  if (violation) throw new ValidationFailed([violation]);
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' });
+  } catch {
+    // The parser's message quotes the body.
+    throw new AppError('invalid_json');
+  }
+}
 
 /** A place in the body; a chain to the root, so that only a violation pays for the text of its pointer. */
 interface Place {
@@ -17,7 +60,7 @@ const MAX_POINTER_LENGTH = 200;
  * surrogate in a text or name, a number beyond what can be represented. A stack of its own instead of
  * recursion: the body decides how deep this goes.
  */
-export function findViolation(body: unknown): FieldError | null {
+function findViolation(body: unknown): FieldError | null {
   const pending: Place[] = [{ value: body, depth: 1, key: '', parent: null }];
   let names = 0;
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {

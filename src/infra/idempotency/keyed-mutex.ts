@@ -10,13 +10,16 @@ export const inProgress = (): AppError =>
  * Lets the calls of this process that carry the same key go one at a time. Without it, every duplicate would
  * wait on the row lock inside PostgreSQL and hold a connection of the pool while it does (D18).
  */
-export class KeyTurns {
+export class KeyedMutex {
   private readonly tails = new Map<string, Promise<void>>();
 
   constructor(private readonly waitLimitMs: number = WAIT_LIMIT_MS) {}
 
-  /** Gives `work` the milliseconds that it waited. @throws AppError `idempotency_in_progress` when the turn does not come within the wait limit. */
-  async take<T>(key: string, work: (waitedMs: number) => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` when everybody before it with this key has ended, and gives it the milliseconds that it waited.
+   * @throws AppError `idempotency_in_progress` when the key is not free within the wait limit
+   */
+  async runExclusive<T>(key: string, work: (waitedMs: number) => Promise<T>): Promise<T> {
     const before = this.tails.get(key);
     let finish!: () => void;
     const own = new Promise<void>((resolve) => (finish = resolve));
