@@ -3,12 +3,11 @@ import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { MeController } from './api/me.controller.js';
-import { AdminAuthenticator } from './admin-gate.js';
-import { ApiKeyAuthRepository } from './admissions.repository.js';
+import { ApiKeyAuthRepository } from './api-key-auth.repository.js';
+import { ApiKeyAuthenticator } from './api-key-authenticator.js';
+import { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 import { GcraThrottlerStorage } from './gcra-throttler.storage.js';
-import { ApiKeyAuthenticator } from './key-admissions.js';
-import { PartnerAuthenticator } from './partner-gate.js';
-import { RateLimitGuard } from './rate-limit.guard.js';
+import { RateLimitGuard } from './guards.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({

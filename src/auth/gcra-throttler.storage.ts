@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { ApiKeyAuthRepository } from './admissions.repository.js';
-import { judge, type RateLimitShape, toRateLimitShape } from './rate-verdict.js';
+import { ApiKeyAuthRepository } from './api-key-auth.repository.js';
+import { toRateLimitResult, type RateLimitShape, toRateLimitShape } from './rate-limit.js';
 
 type ThrottlerStorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
@@ -23,7 +23,7 @@ export class GcraThrottlerStorage implements ThrottlerStorage {
 
   async increment(key: string): Promise<ThrottlerStorageRecord> {
     const buckets = await this.repository.charge(new Map([[key, 1]]), this.shape);
-    const { allowed, headers } = judge(buckets.get(key)!, 0, this.shape);
+    const { allowed, headers } = toRateLimitResult(buckets.get(key)!, 0, this.shape);
     const retryAfterS = Number(headers['retry-after'] ?? 0);
     return {
       totalHits: this.shape.burst - Number(headers['x-ratelimit-remaining']) + (allowed ? 0 : 1),

@@ -1,11 +1,12 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import { ThrottlerGuard } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../common/errors/index.js';
 import { Authenticates } from '../infra/http/index.js';
 import { AdminPrincipal, PartnerPrincipal } from './principal.js';
 
 /**
- * Asserts that the edge admitted a partner's key. The check itself runs before the body is read, where a guard
+ * Asserts that the edge authenticated a partner's key. The check itself runs before the body is read, where a guard
  * cannot be (D7); a request that came past the edge in any other way is refused here.
  */
 @Authenticates()
@@ -17,7 +18,7 @@ export class BearerKeyGuard implements CanActivate {
   }
 }
 
-/** Asserts that the edge admitted an admin token. */
+/** Asserts that the edge authenticated an admin token. */
 @Authenticates()
 @Injectable()
 export class AdminTokenGuard implements CanActivate {
@@ -34,6 +35,19 @@ export class SandboxOnlyGuard implements CanActivate {
     const principal = principalOf(context);
     if (principal instanceof PartnerPrincipal && principal.mode === 'sandbox') return true;
     throw new AppError('sandbox_only');
+  }
+}
+
+/**
+ * Asserts that the edge charged this call's bucket. The charge itself is made before the body is read and also for
+ * unknown paths, where no guard runs (D7, D21); `@SkipThrottle()` works as usual.
+ */
+@Injectable()
+export class RateLimitGuard extends ThrottlerGuard {
+  protected override handleRequest({ context }: { context: ExecutionContext }): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    if (request.authResult?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
+    return Promise.resolve(true);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
-import { PartnersService } from './find-partner.js';
+import { PartnersService } from './partners.service.js';
 
 /** The partner's id in a path of the admin API; an unknown or malformed one is the one 404 (D10). */
 @Injectable()

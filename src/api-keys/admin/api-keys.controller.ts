@@ -15,10 +15,7 @@ import {
 } from '../../infra/idempotency/index.js';
 import { PartnersService } from '../../partners/index.js';
 import { ApiKeysRepository } from '../api-keys.repository.js';
-import { CreateKey } from '../create-key.js';
-import type { IssuedKey } from '../key-issuer.js';
-import { RevokeKey } from '../revoke-key.js';
-import { RotateKey } from '../rotate-key.js';
+import { ApiKeysService, type IssuedKey } from '../api-keys.service.js';
 import {
   ApiKeysQueryDto,
   CreateApiKeyDto,
@@ -39,11 +36,9 @@ import {
 @Controller('internal/v1/partners/:pid/api-keys')
 export class ApiKeysController {
   constructor(
-    private readonly create: CreateKey,
-    private readonly revoke: RevokeKey,
-    private readonly rotate: RotateKey,
+    private readonly keys: ApiKeysService,
+    private readonly repository: ApiKeysRepository,
     private readonly partners: PartnersService,
-    private readonly keys: ApiKeysRepository,
     private readonly idempotent: IdempotentExecutor,
   ) {}
 
@@ -60,7 +55,7 @@ export class ApiKeysController {
     @Body() body: CreateApiKeyDto,
   ): Promise<RenderedResponse> {
     const terms = toKeyTerms(partnerId, body);
-    return this.idempotent.execute(key, async (tx) => shownOnce(await this.create.execute(tx, by, terms)));
+    return this.idempotent.execute(key, async (tx) => shownOnce(await this.keys.create(tx, by, terms)));
   }
 
   @Get()
@@ -70,7 +65,7 @@ export class ApiKeysController {
     @Query() query: ApiKeysQueryDto,
   ): Promise<ListResponse<ApiKeyResponse>> {
     await this.partners.getById(partnerId);
-    const page = await this.keys.list(partnerId, query.mode, toListOptions(query));
+    const page = await this.repository.list(partnerId, query.mode, toListOptions(query));
     return new ListResponse(mapPage(page, toApiKeyResponse));
   }
 
@@ -86,7 +81,7 @@ export class ApiKeysController {
     @Param('id', PathId('key')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) => ({
-      data: toApiKeyResponse(await this.revoke.execute(tx, by, partnerId, id)),
+      data: toApiKeyResponse(await this.keys.revoke(tx, by, partnerId, id)),
     }));
   }
 
@@ -105,7 +100,7 @@ export class ApiKeysController {
   ): Promise<RenderedResponse> {
     const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     return this.idempotent.execute(key, async (tx) =>
-      shownOnce(await this.rotate.execute(tx, by, { partnerId, keyId, graceSeconds })),
+      shownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds })),
     );
   }
 }

@@ -54,7 +54,7 @@ export class EventsController {
     @Caller() caller: PartnerPrincipal,
     @Query() query: EventsQueryDto,
   ): Promise<SerializedResponse> {
-    const page = await this.feed.list(ownerOf(caller), {
+    const page = await this.feed.list(caller, {
       type: query.type,
       after: startOf(query),
       limit: query.limit ?? DEFAULT_LIMIT,
@@ -70,13 +70,9 @@ export class EventsController {
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('evt')) id: string,
   ): Promise<SerializedResponse> {
-    const event = await this.feed.getById(ownerOf(caller), id);
+    const event = await this.feed.getById(caller, id);
     return new SerializedResponse(`"data":${event.body}`);
   }
-}
-
-function ownerOf(caller: PartnerPrincipal): { partnerId: string; mode: PartnerPrincipal['mode'] } {
-  return { partnerId: caller.partnerId, mode: caller.mode };
 }
 
 /** `cursor` works here as on every list; `after` is its name in the feed. */

@@ -14,12 +14,9 @@ import {
   IdempotentPost,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import { ChangePartnerStatus } from '../change-partner-status.js';
-import { CreatePartner } from '../create-partner.js';
-import { PartnersService } from '../find-partner.js';
 import type { PartnerEntity } from '../partner.entity.js';
 import { PartnersRepository } from '../partners.repository.js';
-import { UpdatePartner } from '../update-partner.js';
+import { PartnersService } from '../partners.service.js';
 import {
   CreatePartnerDto,
   PartnersQueryDto,
@@ -34,11 +31,8 @@ import { PartnerResponse, toPartnerResponse } from './partner.response.js';
 @Controller('internal/v1/partners')
 export class PartnersController {
   constructor(
-    private readonly create: CreatePartner,
-    private readonly update: UpdatePartner,
-    private readonly status: ChangePartnerStatus,
-    private readonly find: PartnersService,
-    private readonly partners: PartnersRepository,
+    private readonly partners: PartnersService,
+    private readonly repository: PartnersRepository,
     private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
@@ -55,7 +49,7 @@ export class PartnersController {
     @Body() { name, email }: CreatePartnerDto,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) => {
-      const partner = await this.create.execute(tx, by, { name, email: email ?? null });
+      const partner = await this.partners.create(tx, by, { name, email: email ?? null });
       return { ...ok(partner), status: 201, location: `/internal/v1/partners/${partner.id}` };
     });
   }
@@ -63,14 +57,14 @@ export class PartnersController {
   @Get()
   @RespondsPage(PartnerResponse, { summary: 'List partners, newest first' })
   async listPartners(@Query() query: PartnersQueryDto): Promise<ListResponse<PartnerResponse>> {
-    const page = await this.partners.list({ status: query.status }, toListOptions(query));
+    const page = await this.repository.list({ status: query.status }, toListOptions(query));
     return new ListResponse(mapPage(page, toPartnerResponse));
   }
 
   @Get(':pid')
   @Responds(PartnerResponse, { summary: 'Get a partner' })
   async getPartner(@Param('pid', PathId('ptn')) id: string): Promise<PartnerResponse> {
-    return toPartnerResponse(await this.find.getById(id));
+    return toPartnerResponse(await this.partners.getById(id));
   }
 
   @Patch(':pid')
@@ -81,7 +75,7 @@ export class PartnersController {
     @Body() body: UpdatePartnerDto,
   ): Promise<PartnerResponse> {
     const changes = toPartnerChanges(body);
-    return toPartnerResponse(await this.transactions.run((tx) => this.update.execute(tx, by, id, changes)));
+    return toPartnerResponse(await this.transactions.run((tx) => this.partners.update(tx, by, id, changes)));
   }
 
   @IdempotentPost(':pid/suspend', {
@@ -94,7 +88,7 @@ export class PartnersController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) id: string,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ok(await this.status.suspend(tx, by, id)));
+    return this.idempotent.execute(key, async (tx) => ok(await this.partners.suspend(tx, by, id)));
   }
 
   @IdempotentPost(':pid/reinstate', { status: 200, response: PartnerResponse, summary: 'Undo a suspension' })
@@ -103,7 +97,7 @@ export class PartnersController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) id: string,
   ): Promise<RenderedResponse> {
-    return this.idempotent.execute(key, async (tx) => ok(await this.status.reinstate(tx, by, id)));
+    return this.idempotent.execute(key, async (tx) => ok(await this.partners.reinstate(tx, by, id)));
   }
 }
 

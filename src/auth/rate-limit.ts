@@ -28,7 +28,7 @@ export function toRateLimitShape(limit: { perMinute: number; burst: number }): R
  * What the `nth` call (from 0) of one charge is told. Calls are granted in their order of arrival, so an earlier
  * call saw more tokens than the last one of its charge.
  */
-export function judge(state: BucketState, nth: number, shape: RateLimitShape): RateLimitResult {
+export function toRateLimitResult(state: BucketState, nth: number, shape: RateLimitShape): RateLimitResult {
   const { burst, microsecondsPerToken: t } = shape;
   const aheadUs = Math.max(0, state.tatUs - state.nowUs);
   const leftAfterCharge = Math.max(0, Math.floor((burst * t - aheadUs) / t));

@@ -1,8 +1,7 @@
 import { pino, type Logger } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LastUsedRepository } from '../../src/api-keys/index.js';
-import { AccessLog } from '../../src/call-log/buffered-call-recorder.js';
-import { AccessLogLines } from '../../src/call-log/call-lines.js';
+import { AccessLog } from '../../src/call-log/access-log.js';
 import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 import { finishedCall, unknownCall } from './finished-call.js';
@@ -27,7 +26,7 @@ class FakePool {
   }
 }
 
-function startRecorder() {
+function startAccessLog() {
   const pool = new FakePool();
   const lines: Record<string, unknown>[] = [];
   const logger: Logger = pino(
@@ -39,10 +38,10 @@ function startRecorder() {
     touch: (ids: readonly string[]) => Promise.resolve(void touched.push([...ids])),
   } as LastUsedRepository;
   const rows = new CallRowsRepository(pool as never);
-  const recorder = new AccessLog(new AccessLogLines(logger), rows, keys, logger);
+  const accessLog = new AccessLog(rows, keys, logger);
   const linesOf = (event: string) => lines.filter((line) => line['event'] === event);
-  const recordMany = (calls: readonly FinishedCall[]) => calls.forEach((call) => recorder.record(call));
-  return { pool, recorder, recordMany, linesOf, touched, keys };
+  const recordMany = (calls: readonly FinishedCall[]) => calls.forEach((call) => accessLog.record(call));
+  return { pool, accessLog, recordMany, linesOf, touched, keys };
 }
 
 const many = (count: number, make: () => FinishedCall = finishedCall) => Array.from({ length: count }, make);
@@ -57,7 +56,7 @@ afterEach(() => {
 
 describe('batches', () => {
   it('writes nothing while the call is under way, and one statement after 200 ms', async () => {
-    const { pool, recordMany } = startRecorder();
+    const { pool, recordMany } = startAccessLog();
     recordMany(many(3));
     await vi.advanceTimersByTimeAsync(199);
     expect(pool.statements).toHaveLength(0);
@@ -68,7 +67,7 @@ describe('batches', () => {
   });
 
   it('does not wait for the 200 ms once 500 calls are there', async () => {
-    const { pool, recordMany } = startRecorder();
+    const { pool, recordMany } = startAccessLog();
     recordMany(many(500));
     await vi.advanceTimersByTimeAsync(0);
     expect(pool.statements[0]?.requestIds).toHaveLength(500);
@@ -78,7 +77,7 @@ describe('batches', () => {
   });
 
   it('has one statement under way at a time and takes what piled up in the next one', async () => {
-    const { pool, recordMany } = startRecorder();
+    const { pool, recordMany } = startAccessLog();
     let finish = (): void => undefined;
     pool.answer = () => new Promise((resolve) => (finish = resolve));
     recordMany(many(500));
@@ -95,7 +94,7 @@ describe('batches', () => {
 
 describe('failures', () => {
   it('keeps the rows of a failing statement and writes those that are missing, in order', async () => {
-    const { pool, recordMany, linesOf } = startRecorder();
+    const { pool, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     const calls = many(5);
     recordMany(calls);
@@ -112,7 +111,7 @@ describe('failures', () => {
   });
 
   it('backs off to 5 s', async () => {
-    const { pool, recordMany } = startRecorder();
+    const { pool, recordMany } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     recordMany(many(1));
     await vi.advanceTimersByTimeAsync(60_000);
@@ -121,7 +120,7 @@ describe('failures', () => {
   });
 
   it('keeps the newest 50,000 rows, counts the others and says so once a minute', async () => {
-    const { pool, recordMany, linesOf } = startRecorder();
+    const { pool, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     const calls = many(53_000);
     recordMany(calls);
@@ -136,7 +135,7 @@ describe('failures', () => {
 
 describe('calls without a known key', () => {
   it('writes 60 rows of an address, a line of every call, and counts the rest once a minute', async () => {
-    const { pool, recordMany, linesOf } = startRecorder();
+    const { pool, recordMany, linesOf } = startAccessLog();
     recordMany(many(100, () => unknownCall('198.51.100.1')));
     recordMany(many(5, () => unknownCall('198.51.100.2')));
     recordMany(many(5));
@@ -151,7 +150,7 @@ describe('calls without a known key', () => {
 
 describe('lines', () => {
   it('name the call and hold no path when the route is known', async () => {
-    const { recordMany, linesOf } = startRecorder();
+    const { recordMany, linesOf } = startAccessLog();
     const call = finishedCall({ replayOf: 'req_01KAEXAMPLE000000000000000', latencyMs: 1.23456 });
     recordMany([call]);
     await vi.advanceTimersByTimeAsync(200);
@@ -174,7 +173,7 @@ describe('lines', () => {
   });
 
   it('cut an unknown path to 200 characters and hide a key in it', async () => {
-    const { recordMany, linesOf } = startRecorder();
+    const { recordMany, linesOf } = startAccessLog();
     const key = `svc_${'sk'}_live_${'a'.repeat(32)}`;
     recordMany([
       finishedCall({ route: null, path: `/v1/${'x'.repeat(500)}` }),
@@ -189,7 +188,7 @@ describe('lines', () => {
 
 describe('last use of a key', () => {
   it('is written once a minute and key', async () => {
-    const { recordMany, touched } = startRecorder();
+    const { recordMany, touched } = startAccessLog();
     for (let i = 0; i < 10; i++) {
       recordMany([
         finishedCall({ keyId: 'key_a' }),
@@ -206,7 +205,7 @@ describe('last use of a key', () => {
   });
 
   it('is written with the next call when it failed', async () => {
-    const { recordMany, touched, keys } = startRecorder();
+    const { recordMany, touched, keys } = startAccessLog();
     const failing = vi.spyOn(keys, 'touch').mockRejectedValue(new Error('gone'));
     recordMany([finishedCall({ keyId: 'key_a' })]);
     await vi.advanceTimersByTimeAsync(200);
@@ -219,21 +218,21 @@ describe('last use of a key', () => {
 
 describe('a graceful stop', () => {
   it('writes what was recorded a moment ago', async () => {
-    const { pool, recorder, recordMany } = startRecorder();
+    const { pool, accessLog, recordMany } = startAccessLog();
     recordMany(many(10));
-    await recorder.onApplicationShutdown();
+    await accessLog.onApplicationShutdown();
     expect(pool.written).toHaveLength(10);
-    await recorder.close();
+    await accessLog.close();
     expect(pool.written).toHaveLength(10);
   });
 
   it('does not sit out a pause, tries again for 2 s, then says what is lost', async () => {
-    const { pool, recorder, recordMany, linesOf } = startRecorder();
+    const { pool, accessLog, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));
     recordMany(many(10));
     await vi.advanceTimersByTimeAsync(30_000);
     const before = pool.statements.length;
-    const closed = recorder.close();
+    const closed = accessLog.close();
     await vi.advanceTimersByTimeAsync(3_000);
     await closed;
     expect(pool.statements.length - before).toBeGreaterThan(10);
@@ -241,10 +240,10 @@ describe('a graceful stop', () => {
   });
 
   it('does not hang on a statement that hangs', async () => {
-    const { pool, recorder, recordMany } = startRecorder();
+    const { pool, accessLog, recordMany } = startAccessLog();
     pool.answer = () => new Promise(() => undefined);
     recordMany(many(10));
-    const closed = recorder.close();
+    const closed = accessLog.close();
     await vi.advanceTimersByTimeAsync(5_000);
     await closed;
   });
