@@ -58,7 +58,7 @@ module.exports = {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, pathNot: '^src/(main|migrate|openapi)' },
+      from: { orphan: true, pathNot: '^src/(main|migrate|openapi|routes)' },
       to: {},
     },
     {
@@ -102,7 +102,7 @@ module.exports = {
     {
       name: 'only-mains-import-apps',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(apps/|main|migrate|openapi)' },
+      from: { path: '^src/', pathNot: '^src/(apps/|main|migrate|openapi|routes)' },
       to: { path: '^src/apps/' },
     },
     {
