@@ -115,13 +115,14 @@ export class Batcher<T> {
 
   /** Never rejects. */
   private async handle(items: T[]): Promise<void> {
-    const { failed, isItemFault = isDataFault } = this.options;
+    const { options } = this;
     try {
-      await this.options.handle(items, this.failures);
+      await options.handle(items, this.failures);
       this.failures = 0;
     } catch (error) {
-      if (!isItemFault(error)) return this.retry(items, error);
-      if (items.length === 1) return failed(items[0]!, error);
+      const isItemFault = options.isItemFault?.(error) ?? isDataFault(error);
+      if (!isItemFault) return this.retry(items, error);
+      if (items.length === 1) return options.failed(items[0]!, error);
       const middle = items.length >> 1;
       await this.handle(items.slice(0, middle));
       await this.handle(items.slice(middle));
