@@ -10,6 +10,7 @@ const CHECKS = {
   format: 'prettier --check .',
   'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
+  'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
 };
 
 function run(name, command) {

@@ -15,6 +15,7 @@ const ENTRIES = {
   worker: 'dist/src/main.worker.js',
   migrate: 'dist/src/migrate.js',
   openapi: 'dist/src/openapi.js',
+  routes: 'dist/src/routes.js',
   reconcile: 'dist/src/main.reconcile.js',
   bench: 'dist/bench/main.js',
 };

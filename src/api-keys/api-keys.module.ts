@@ -3,18 +3,13 @@ import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { ApiKeysController } from './admin/api-keys.controller.js';
-import { ApiKeysRepository } from './api-keys.repository.js';
-import { CreateKey } from './create-key.js';
-import { KeyIssuer } from './key-issuer.js';
-import { KeyUsesRepository } from './key-uses.repository.js';
-import { RevokeKey } from './revoke-key.js';
-import { RotateKey } from './rotate-key.js';
+import { ApiKeysRepository, LastUsedRepository } from './api-keys.repository.js';
+import { ApiKeysService } from './api-keys.service.js';
 import { ExpiringKeys } from './worker/expiring-keys.js';
 
 @Module({
-  imports: [PartnersModule],
-  providers: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
-  exports: [ApiKeysRepository, KeyIssuer, KeyUsesRepository],
+  providers: [ApiKeysRepository, LastUsedRepository],
+  exports: [ApiKeysRepository, LastUsedRepository],
 })
 export class ApiKeysModule {}
 
@@ -25,7 +20,7 @@ export class ApiKeysWorkerModule {}
 /** Administration of keys, on the admin port. */
 @Module({
   imports: [ApiKeysModule, PartnersModule, AuditModule],
-  providers: [CreateKey, RevokeKey, RotateKey],
+  providers: [ApiKeysService],
   controllers: [ApiKeysController],
 })
 export class ApiKeysAdminModule {}

@@ -1,10 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
+import type { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
-import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { EDGE_POOL, KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import { ApiKeyEntity } from './api-key.entity.js';
 import type { KeyMaterial } from './key-material.js';
 
@@ -20,7 +21,7 @@ export interface KeyTerms {
 /** Neither revoked nor expired, by the database's clock of this statement (D40). */
 const VALID = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
-/** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (KeyUses). */
+/** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (LastUsedThrottle). */
 @Injectable()
 export class ApiKeysRepository {
   constructor(
@@ -46,7 +47,7 @@ export class ApiKeysRepository {
     return tx.manager.findOneByOrFail(ApiKeyEntity, { id });
   }
 
-  /** Valid keys of partner and mode; one that is replaced and in its grace does not count (see KeyIssuer). */
+  /** Valid keys of partner and mode; one that is replaced and in its grace does not count (see ApiKeysService.rotate). */
   async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
     const { rows } = await sql<{ active: number }>(
       tx.manager,
@@ -102,5 +103,26 @@ export class ApiKeysRepository {
       .where('t.partnerId = :partnerId', { partnerId });
     if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
     return this.pages.list(query, options);
+  }
+}
+
+/**
+ * Sorted, so that processes lock in one order (D40). The guard makes the write at most one a minute and key,
+ * however many processes serve the key.
+ */
+const TOUCH = `
+  UPDATE api_keys k SET last_used_at = now()
+  FROM (SELECT id FROM api_keys
+        WHERE id = ANY ($1::text[]) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')
+        ORDER BY id FOR NO KEY UPDATE) AS stale
+  WHERE k.id = stale.id`;
+
+/** When keys were last used, on the edge's pool: it belongs to every call (D38). */
+@Injectable()
+export class LastUsedRepository {
+  constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
+
+  async touch(keyIds: readonly string[]): Promise<void> {
+    await this.pool.query({ name: 'touch-keys', text: TOUCH, values: [keyIds] });
   }
 }

@@ -3,7 +3,7 @@ import { API_DOCUMENT_PATHS, serveApiDocuments } from './api-documents.js';
 import { AlertsAdminModule } from '../alerts/index.js';
 import { ApiKeysAdminModule } from '../api-keys/index.js';
 import { AuditAdminModule } from '../audit/index.js';
-import { AdminAuthModule, AdminGate } from '../auth/index.js';
+import { AdminAuthModule, AdminAuthenticator } from '../auth/index.js';
 import { CallLogAdminModule } from '../call-log/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
@@ -50,7 +50,7 @@ export class AdminModule {
 export async function startAdmin(process: ProcessResources, probe: OpsProbe | null): Promise<RunningHttpApp> {
   return startHttpApp(process, {
     module: AdminModule.of(process),
-    gate: AdminGate,
+    authenticator: AdminAuthenticator,
     listen: process.config.adminApi,
     idempotencyKeyRequired: false,
     anonymousPaths: [...API_DOCUMENT_PATHS, ...(probe ? OPS_PATHS : [])],

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { PartnerAuthModule, PartnerGate } from '../auth/index.js';
+import { PartnerAuthModule, PartnerAuthenticator } from '../auth/index.js';
 import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
 import { EventsApiModule } from '../events/index.js';
@@ -35,7 +35,7 @@ export class ApiModule {
 export async function startApi(process: ProcessResources): Promise<RunningHttpApp> {
   return startHttpApp(process, {
     module: ApiModule.of(process),
-    gate: PartnerGate,
+    authenticator: PartnerAuthenticator,
     listen: process.config.partnerApi,
     idempotencyKeyRequired: true,
   });

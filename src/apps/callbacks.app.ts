@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { clientAddress } from '../infra/http/edge/index.js';
 import type { TakeCallback } from '../lifecycle/index.js';
-import { CallbackDoor } from './callback-door.js';
+import { CallbackAuthenticator } from './callback-authenticator.js';
 import type { RunningApp } from './http-app.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -48,13 +48,13 @@ export async function startCallbacks(
 ): Promise<RunningCallbacks | null> {
   const { host, port, secret, allowedCidrs } = config.callbacks;
   if (secret === null) return null;
-  const door = new CallbackDoor({
+  const authenticator = new CallbackAuthenticator({
     secret,
     allowedCidrs,
     trustProxyHops: config.trustProxyHops,
     knows: (provider) => take.knows(provider),
   });
-  const listener = new CallbackListener(door, take, limit, config.trustProxyHops, logger);
+  const listener = new CallbackListener(authenticator, take, limit, config.trustProxyHops, logger);
   const server = createServer(
     {
       requestTimeout: requestTimeoutMs,
@@ -75,7 +75,7 @@ class CallbackListener {
   private refusalsLoggedAtMs = -Infinity;
 
   constructor(
-    private readonly door: CallbackDoor,
+    private readonly authenticator: CallbackAuthenticator,
     private readonly take: CallbackTaker,
     private readonly limit: CallbackRateLimit,
     private readonly trustProxyHops: number,
@@ -97,7 +97,7 @@ class CallbackListener {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const provider = this.door.admit(request);
+    const provider = this.authenticator.authenticate(request);
     const { method } = request;
     if (provider === null || (method !== 'POST' && method !== 'HEAD')) {
       this.countRefusal(request);

@@ -3,16 +3,16 @@ import type { DynamicModule, Type } from '@nestjs/common';
 import { DiscoveryService, NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
-import { BufferedCallRecorder } from '../call-log/index.js';
+import { AccessLog } from '../call-log/index.js';
 import type { ListenAddress } from '../config/index.js';
 import {
+  type Authenticator,
   createEdgeAdapter,
-  type EdgeCall,
-  type EdgeGate,
-  type FinishedCall,
+  type EdgeServices,
   ProblemFilter,
 } from '../infra/http/edge/index.js';
 import { assertEveryRouteIsGuarded } from '../infra/http/index.js';
+import { assertEveryPostIsIdempotent } from '../infra/idempotency/index.js';
 import { NestLogger } from '../infra/logging/index.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -28,7 +28,7 @@ export interface RunningHttpApp extends RunningApp {
 
 export interface HttpAppOptions {
   readonly module: DynamicModule;
-  readonly gate: Type<EdgeGate>;
+  readonly authenticator: Type<Authenticator>;
   readonly listen: ListenAddress;
   readonly idempotencyKeyRequired: boolean;
   readonly anonymousPaths?: readonly string[];
@@ -36,7 +36,7 @@ export interface HttpAppOptions {
   prepare?(fastify: FastifyInstance): void;
 }
 
-/** Builds a Nest app behind the edge and listens. @throws Error when a route has no guard or the port is taken. */
+/** Builds a Nest app behind the edge and listens. @throws Error for an open route, a POST without idempotency, a taken port. */
 export async function startHttpApp(
   process: ProcessResources,
   options: HttpAppOptions,
@@ -52,7 +52,7 @@ export async function startHttpApp(
     close: async () => {
       await app.close();
       // The last calls are recorded while the server closes.
-      await app.get(BufferedCallRecorder, { strict: false }).close();
+      await app.get(AccessLog, { strict: false }).close();
     },
   };
 }
@@ -65,14 +65,8 @@ async function createHttpApp(
   const onUnexpectedError = (error: unknown, requestId: string): void => {
     logger.error({ event: 'http.unexpected_error', requestId, err: error }, 'unexpected error');
   };
-  // The edge is built before the app, and asks the app's own gate and recorder.
-  const late: { gate: EdgeGate | null; recorder: BufferedCallRecorder | null } = {
-    gate: null,
-    recorder: null,
-  };
   const adapter = createEdgeAdapter({
-    gate: { admit: (call: EdgeCall) => late.gate!.admit(call) },
-    recorder: { record: (call: FinishedCall) => late.recorder!.record(call) },
+    services: () => services,
     trustProxyHops: config.trustProxyHops,
     idempotencyKeyRequired: options.idempotencyKeyRequired,
     onUnexpectedError,
@@ -84,9 +78,14 @@ async function createHttpApp(
     logger: new NestLogger(logger),
   });
   app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
-  late.gate = app.get(options.gate, { strict: false });
-  late.recorder = app.get(BufferedCallRecorder, { strict: false });
-  assertEveryRouteIsGuarded(app.get(DiscoveryService, { strict: false }));
+  // Listening comes later, so no call asks for these before they are here.
+  const services: EdgeServices = {
+    authenticator: app.get(options.authenticator, { strict: false }),
+    recorder: app.get(AccessLog, { strict: false }),
+  };
+  const discovery = app.get(DiscoveryService, { strict: false });
+  assertEveryRouteIsGuarded(discovery);
+  assertEveryPostIsIdempotent(discovery);
   options.prepare?.(adapter.getInstance());
   return app;
 }

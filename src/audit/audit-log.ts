@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { AdminPrincipal } from '../auth/index.js';
 import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
@@ -15,6 +16,15 @@ export interface AuditEntry {
   readonly details?: Readonly<Record<string, string | number | boolean | null | string[]>>;
   readonly requestId?: string;
 }
+
+/** Who makes an administrative change, and in which call: the part of an audit entry that the caller knows. */
+export type ChangeAuthor = Pick<AuditEntry, 'actor' | 'requestId'>;
+
+/** Gives a handler behind the `AdminTokenGuard` the author that it passes to its use case. */
+export const Author = createParamDecorator((_: unknown, context: ExecutionContext): ChangeAuthor => {
+  const request = context.switchToHttp().getRequest<FastifyRequest>();
+  return { actor: request.principal as AdminPrincipal, requestId: request.id };
+});
 
 /** Writes who changed what, in the transaction of the change. */
 @Injectable()

@@ -1,8 +1,12 @@
 import { AuditEntryEntity } from './audit-entry.entity.js';
 
-export { AuditEntryEntity };
-export { type AuditEntry, AuditLog } from './audit-log.js';
+/**
+ * Who changed what in the administration, and when. Owns the table `audit_log`, whose rows are never changed.
+ * Every admin use case calls `AuditLog.record` in the transaction of its change, with the author that its handler took
+ * by `@Author()`; the service itself writes as `system`. The portal team reads the log on the admin port.
+ */
+export { type AuditEntry, AuditLog, Author, type ChangeAuthor } from './audit-log.js';
 export { AuditAdminModule, AuditModule } from './audit.module.js';
-export { Author, type ChangeAuthor } from './change-author.js';
+export { AuditEntryEntity };
 
 export const AUDIT_ENTITIES = [AuditEntryEntity];

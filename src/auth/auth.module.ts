@@ -3,17 +3,16 @@ import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { APP_CONFIG, type AppConfig, type RateLimitConfig } from '../config/index.js';
 import { MeController } from './api/me.controller.js';
-import { AdminGate } from './admin-gate.js';
-import { AdmissionsRepository } from './admissions.repository.js';
+import { ApiKeyAuthRepository } from './api-key-auth.repository.js';
+import { ApiKeyAuthenticator } from './api-key-authenticator.js';
+import { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
-import { KeyAdmissions } from './key-admissions.js';
-import { PartnerGate } from './partner-gate.js';
 import { AdminRateLimitGuard, RateLimitGuard } from './rate-limit.guard.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({
-  providers: [AdmissionsRepository, GcraThrottlerStorage],
-  exports: [AdmissionsRepository, GcraThrottlerStorage],
+  providers: [ApiKeyAuthRepository, GcraThrottlerStorage],
+  exports: [ApiKeyAuthRepository, GcraThrottlerStorage],
 })
 export class RateLimitStorageModule {}
 
@@ -32,15 +31,20 @@ function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicMo
 @Module({
   imports: [RateLimitStorageModule, throttlerFor((config) => config.rateLimit)],
   controllers: [MeController],
-  providers: [KeyAdmissions, RedisBuckets, PartnerGate, { provide: APP_GUARD, useClass: RateLimitGuard }],
-  exports: [PartnerGate],
+  providers: [
+    ApiKeyAuthenticator,
+    RedisBuckets,
+    PartnerAuthenticator,
+    { provide: APP_GUARD, useClass: RateLimitGuard },
+  ],
+  exports: [PartnerAuthenticator],
 })
 export class PartnerAuthModule {}
 
 /** Token check and rate limit of the admin port. */
 @Module({
   imports: [RateLimitStorageModule, throttlerFor((config) => config.adminRateLimit)],
-  providers: [AdminGate, { provide: APP_GUARD, useClass: AdminRateLimitGuard }],
-  exports: [AdminGate],
+  providers: [AdminAuthenticator, { provide: APP_GUARD, useClass: AdminRateLimitGuard }],
+  exports: [AdminAuthenticator],
 })
 export class AdminAuthModule {}

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { AdmissionsRepository } from './admissions.repository.js';
-import { judge, type RateVerdict } from './rate-verdict.js';
+import { ApiKeyAuthRepository } from './api-key-auth.repository.js';
+import { type RateLimitResult, toRateLimitResult } from './rate-limit.js';
 
 type ThrottlerStorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
@@ -12,7 +12,7 @@ type ThrottlerStorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>
  */
 @Injectable()
 export class GcraThrottlerStorage implements ThrottlerStorage {
-  constructor(private readonly repository: AdmissionsRepository) {}
+  constructor(private readonly repository: ApiKeyAuthRepository) {}
 
   /** The throttler's interface over `charge`. */
   async increment(key: string, ttl: number, limit: number): Promise<ThrottlerStorageRecord> {
@@ -27,10 +27,10 @@ export class GcraThrottlerStorage implements ThrottlerStorage {
   }
 
   /** Takes one token of `key`; the headers are those of D21. */
-  async charge(key: string, ttl: number, limit: number): Promise<RateVerdict> {
+  async charge(key: string, ttl: number, limit: number): Promise<RateLimitResult> {
     const shape = { burst: limit, microsecondsPerToken: Math.max(1, Math.round((ttl * 1_000) / limit)) };
     const buckets = await this.repository.charge(new Map([[key, 1]]), shape);
-    return judge(buckets.get(key)!, 0, shape);
+    return toRateLimitResult(buckets.get(key)!, 0, shape);
   }
 }
 

@@ -5,7 +5,7 @@ import { Authenticates } from '../infra/http/index.js';
 import { AdminPrincipal, PartnerPrincipal } from './principal.js';
 
 /**
- * Asserts that the edge admitted a partner's key. The check itself runs before the body is read, where a guard
+ * Asserts that the edge authenticated a partner's key. The check itself runs before the body is read, where a guard
  * cannot be (D7); a request that came past the edge in any other way is refused here.
  */
 @Authenticates()
@@ -17,7 +17,7 @@ export class BearerKeyGuard implements CanActivate {
   }
 }
 
-/** Asserts that the edge admitted an admin token. */
+/** Asserts that the edge authenticated an admin token. */
 @Authenticates()
 @Injectable()
 export class AdminTokenGuard implements CanActivate {

@@ -1,6 +1,11 @@
-export { AdminGate } from './admin-gate.js';
+/**
+ * Who is calling, and how often it may (spec sections 2 and 8, D12 to D15, D21). Owns the table `rate_buckets`; reads
+ * `api_keys` and `partners` in the statement of the key check, so that a revocation or suspension counts at once.
+ * The edge calls `PartnerAuthenticator` or `AdminAuthenticator` before a body is read; controllers name a guard, which
+ * asserts that this has happened, and take the principal by `@Caller()`.
+ */
 export { AdminAuthModule, PartnerAuthModule, RateLimitStorageModule } from './auth.module.js';
+export { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 export { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
 export { AdminTokenGuard, BearerKeyGuard, Caller, SandboxOnlyGuard } from './guards.js';
-export { PartnerGate } from './partner-gate.js';
 export { AdminPrincipal, PartnerPrincipal } from './principal.js';

@@ -1,8 +1,9 @@
 import type { Mode } from '../common/mode.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import type { IdempotencyOwner } from '../infra/idempotency/index.js';
 
 /** Who calls the partner API: a partner in one mode, through one key. */
-export class PartnerPrincipal implements IdempotencyOwner {
+export class PartnerPrincipal implements IdempotencyOwner, TenantScope {
   /** Keys belong to partner and mode, not to the API key: a rotation in mid-retry must still deduplicate (D17). */
   readonly idempotencyScope: string;
 

@@ -35,7 +35,7 @@ abstract class BucketGuard extends ThrottlerGuard {
 @Injectable()
 export class RateLimitGuard extends BucketGuard {
   protected override chargePort(request: FastifyRequest): Promise<void> {
-    if (request.admission?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
+    if (request.authResult?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
     return Promise.resolve();
   }
 }
@@ -58,7 +58,7 @@ export class AdminRateLimitGuard extends BucketGuard {
 
 /** The API key, or the admin token by its name. @throws AppError for a call that came past the edge */
 function keyOf(request: FastifyRequest): string {
-  const key = request.admission?.keyId;
+  const key = request.authResult?.keyId;
   if (!key) throw new AppError('unauthorized');
   return key;
 }

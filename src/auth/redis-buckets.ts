@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { LOGGER } from '../infra/logging/index.js';
-import type { BucketState, RateLimitShape } from './rate-verdict.js';
+import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 const COMMAND_TIMEOUT_MS = 50;
 /** After a failure the buckets of PostgreSQL are used for this long before Redis is asked again. */

@@ -3,17 +3,16 @@ import { ApiKeysModule } from '../api-keys/index.js';
 import { DailyPartitions } from '../infra/partitions/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
-import { BufferedCallRecorder } from './buffered-call-recorder.js';
-import { CallLines } from './call-lines.js';
+import { AccessLog } from './access-log.js';
 import { CallLogRepository } from './call-log.repository.js';
 import { CallRowsRepository } from './call-rows.repository.js';
 import { CallLogMaintenance } from './worker/call-log-maintenance.js';
 
-/** Writing: BufferedCallRecorder for the partner port, CallLines for the others. */
+/** Writing, on both HTTP ports. */
 @Module({
   imports: [ApiKeysModule],
-  providers: [CallLines, CallRowsRepository, BufferedCallRecorder],
-  exports: [CallLines, BufferedCallRecorder],
+  providers: [CallRowsRepository, AccessLog],
+  exports: [AccessLog],
 })
 export class CallLogModule {}
 

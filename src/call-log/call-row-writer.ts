@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
+import { endsWithin } from '../common/ends-within.js';
+import { Batcher } from '../infra/batching/batcher.js';
+import { isDataFault, sqlState } from '../infra/database/index.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 import type { CallRowsRepository } from './call-rows.repository.js';
-import { MinuteTally } from './minute-tally.js';
+import { SuppressedCounter } from './suppressed-counter.js';
 
 /** Rows that wait at most; beyond them the oldest are given up, so that an outage does not fill our memory. */
-export const MAX_WAITING_ROWS = 50_000;
+const MAX_WAITING_ROWS = 50_000;
 /** Rows of one statement at most, when more than one flush has piled up. */
 const MAX_BATCH_ROWS = 2_000;
 const FIRST_PAUSE_MS = 100;
@@ -15,98 +18,62 @@ const LAST_STATEMENT_MS = 500;
 
 /** Writes rows in the background, one statement at a time; failures are retried and keep the rows (D38). */
 export class CallRowWriter {
-  private waiting: FinishedCall[] = [];
-  private running: Promise<void> | null = null;
-  private failures = 0;
+  private readonly batcher: Batcher<FinishedCall>;
+  private readonly dropped: SuppressedCounter;
   private closeByMs = Infinity;
-  private endPause: (() => void) | null = null;
-  private readonly dropped: MinuteTally;
 
   constructor(
-    private readonly rows: Pick<CallRowsRepository, 'insert' | 'insertMissing'>,
+    rows: Pick<CallRowsRepository, 'insert' | 'insertMissing'>,
     private readonly logger: Logger,
   ) {
-    this.dropped = new MinuteTally(logger, 'call_log.dropped', 'call log rows were given up');
+    this.dropped = new SuppressedCounter(logger, 'call_log.dropped', 'call log rows were given up');
+    this.batcher = new Batcher<FinishedCall>({
+      maxItems: MAX_BATCH_ROWS,
+      gather: 'microtask',
+      maxWaiting: MAX_WAITING_ROWS,
+      handle: (calls, failures) => (failures === 0 ? rows.insert(calls) : rows.insertMissing(calls)),
+      isItemFault: isRowFault,
+      retryAfterMs: (failures, error, calls) => this.pauseAfter(failures, error, calls),
+      failed: (call, error) => this.giveUp(call, error),
+      dropped: (count) => this.dropped.add(count),
+    });
   }
 
-  add(calls: readonly FinishedCall[]): void {
-    this.waiting = this.waiting.length === 0 ? [...calls] : this.waiting.concat(calls);
-    this.trim();
-    this.start();
+  add(call: FinishedCall): void {
+    this.batcher.add(call);
   }
 
   /** Writes what waits, for at most 2 s, then gives up the rest and says how much it was. */
   async close(): Promise<void> {
     this.closeByMs = performance.now() + CLOSE_LIMIT_MS;
-    this.endPause?.();
-    this.start();
-    let timer: NodeJS.Timeout | undefined;
     // A statement that hangs must not hang the stop.
-    const limit = new Promise<void>(
-      (resolve) => (timer = setTimeout(resolve, CLOSE_LIMIT_MS + LAST_STATEMENT_MS)),
-    );
-    await Promise.race([this.running, limit]);
-    clearTimeout(timer);
-    this.giveUp();
+    await endsWithin(this.batcher.drain(), CLOSE_LIMIT_MS + LAST_STATEMENT_MS);
+    this.dropped.add(this.batcher.discard());
     this.dropped.report();
   }
 
-  private start(): void {
-    if (this.running || this.waiting.length === 0) return;
-    this.running = this.run();
+  /** Null once a stop has waited long enough. */
+  private pauseAfter(failures: number, error: unknown, calls: readonly FinishedCall[]): number | null {
+    if (performance.now() >= this.closeByMs) return null;
+    this.logger.warn(
+      { event: 'call_log.write_failed', rows: calls.length, failures, err: error },
+      'call log rows are kept and written again',
+    );
+    if (this.closeByMs < Infinity) return FIRST_PAUSE_MS;
+    return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
   }
 
-  private async run(): Promise<void> {
-    while (this.waiting.length > 0) {
-      const batch = this.waiting.splice(0, MAX_BATCH_ROWS);
-      if (await this.write(batch)) continue;
-      this.waiting = batch.concat(this.waiting);
-      this.trim();
-      if (performance.now() >= this.closeByMs) this.giveUp();
-      else await this.pause();
-    }
-    this.running = null;
+  private giveUp(call: FinishedCall, error: unknown): void {
+    this.dropped.add(1);
+    if (performance.now() >= this.closeByMs) return;
+    this.logger.warn(
+      { event: 'call_log.row_refused', requestId: call.requestId, err: error },
+      'PostgreSQL does not take this call; the others of its batch are written',
+    );
   }
+}
 
-  private async write(batch: readonly FinishedCall[]): Promise<boolean> {
-    try {
-      await (this.failures === 0 ? this.rows.insert(batch) : this.rows.insertMissing(batch));
-      this.failures = 0;
-      return true;
-    } catch (error) {
-      this.failures++;
-      const details = {
-        event: 'call_log.write_failed',
-        rows: batch.length,
-        failures: this.failures,
-        err: error,
-      };
-      this.logger.warn(details, 'call log rows are kept and written again');
-      return false;
-    }
-  }
-
-  private pause(): Promise<void> {
-    const closing = this.closeByMs < Infinity;
-    const ms = closing ? FIRST_PAUSE_MS : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.failures - 1));
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-
-  private trim(): void {
-    const excess = this.waiting.length - MAX_WAITING_ROWS;
-    if (excess <= 0) return;
-    this.waiting.splice(0, excess);
-    this.dropped.add(excess);
-  }
-
-  private giveUp(): void {
-    this.dropped.add(this.waiting.length);
-    this.waiting = [];
-  }
+/** Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. */
+function isRowFault(error: unknown): boolean {
+  return isDataFault(error) && sqlState(error) !== '23514';
 }

@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
-import { toArrayLiteral } from './array-literal.js';
-import { toLoggedPath } from './logged-path.js';
+import { toLoggedPath } from './access-log-line.js';
 
 /** `X-Forwarded-For` may hold any text (D15). */
 const MAX_ADDRESS = 64;
@@ -53,4 +52,23 @@ function toColumns(calls: readonly FinishedCall[]): string[] {
     column((call) => call.replayOf),
     column((call) => call.finishedAt.toISOString()),
   ];
+}
+
+/**
+ * An array parameter as PostgreSQL reads it, `{"a",NULL,7}`. Measured: with the driver's own conversion a row of the
+ * call log costs 5.4 microseconds of this process's CPU, with this one 3.1.
+ */
+export function toArrayLiteral(values: readonly (string | number | null)[]): string {
+  let text = '';
+  for (const value of values) {
+    if (text !== '') text += ',';
+    if (value === null) text += 'NULL';
+    else text += typeof value === 'number' ? value : quote(value);
+  }
+  return `{${text}}`;
+}
+
+/** Always quoted: the bare word null would be read as NULL. */
+function quote(value: string): string {
+  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
 }

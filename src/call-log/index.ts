@@ -1,7 +1,11 @@
 import { ApiCallEntity } from './api-call.entity.js';
 
-export { BufferedCallRecorder } from './buffered-call-recorder.js';
-export { CallLines } from './call-lines.js';
+/**
+ * Who called what, and with which result (D38). Owns the table `api_calls`, a partition a day.
+ * The edge of both HTTP ports records every answered call in `AccessLog`, which writes its line and, in batches, its
+ * row and the key's `last_used_at`. Support reads the rows on the admin port; the worker makes and drops partitions.
+ */
+export { AccessLog } from './access-log.js';
 export { CallLogAdminModule, CallLogModule, CallLogWorkerModule } from './call-log.module.js';
 export { CallLogMaintenance } from './worker/call-log-maintenance.js';
 

@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { callerNetwork } from '../infra/network/ip-address.js';
 
 const ROWS_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
@@ -19,7 +19,7 @@ export class UnknownCallerCap {
   /** Whether this call still gets a row. `nowMs` never runs backwards. */
   admits(remoteAddress: string, nowMs: number): boolean {
     this.sweep(nowMs);
-    const allowance = this.allowanceOf(networkOf(remoteAddress), nowMs);
+    const allowance = this.allowanceOf(callerNetwork(remoteAddress), nowMs);
     allowance.rows++;
     return allowance.rows <= ROWS_PER_MINUTE;
   }
@@ -41,19 +41,4 @@ export class UnknownCallerCap {
     for (const [network, { endsAtMs }] of this.allowances)
       if (endsAtMs <= nowMs) this.allowances.delete(network);
   }
-}
-
-/** An IPv6 caller has a whole /64 to choose addresses from. Mapped IPv4 is IPv4. */
-export function networkOf(address: string): string {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  const after = tail === undefined || tail === '' ? [] : tail.split(':');
-  const missing = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length);
-  const all = [...groups, ...Array<string>(missing).fill('0'), ...after];
-  return all
-    .slice(0, 4)
-    .map((group) => parseInt(group, 16).toString(16))
-    .join(':');
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { FindPartner } from '../partners/index.js';
+import { PartnersService } from '../partners/index.js';
 import type { PriceList } from './price-list.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 
@@ -9,7 +9,7 @@ import { PriceListsRepository } from './price-lists.repository.js';
 @Injectable()
 export class SetPriceList {
   constructor(
-    private readonly partners: FindPartner,
+    private readonly partners: PartnersService,
     private readonly lists: PriceListsRepository,
     private readonly audit: AuditLog,
   ) {}

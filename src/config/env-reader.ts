@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { parseNetwork } from '../infra/network/ip-address.js';
 
 /** The process environment is unusable; `problems` has one line per wrong variable. */
 export class ConfigError extends Error {
@@ -74,12 +74,11 @@ export class EnvReader {
 
   /** Addresses or networks, separated by commas: `192.0.2.1,2001:db8::/32`. */
   cidrs(name: string): readonly string[] {
-    const parts = (this.text(name) ?? '').split(',').map((part) => part.trim());
-    const given = parts.filter((part) => part !== '');
-    const wrong = given.filter((part) => !isNetwork(part));
-    if (wrong.length > 0)
-      this.problems.push(`${name} must be addresses or networks (CIDR), separated by commas`);
-    return wrong.length > 0 ? [] : given;
+    const given = (this.text(name) ?? '').split(',').flatMap((part) => part.trim() || []);
+    const networks = given.map(parseNetwork);
+    if (networks.every((network) => network !== null)) return networks;
+    this.problems.push(`${name} must be addresses or networks (CIDR, host bits zero), separated by commas`);
+    return [];
   }
 
   private parseInteger(text: string, range: IntegerRange): number | null {
@@ -87,11 +86,4 @@ export class EnvReader {
     const value = Number(text);
     return value >= range.min && value <= range.max ? value : null;
   }
-}
-
-function isNetwork(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
 }

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
-import { EventsRepository, type FeedOwner } from './events.repository.js';
+import { EventsRepository } from './events.repository.js';
 
 export interface FeedPage {
   readonly bodies: readonly string[];
@@ -29,22 +30,22 @@ export class EventFeed {
   ) {}
 
   /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
-  async list(owner: FeedOwner, request: FeedRequest): Promise<FeedPage> {
+  async list(scope: TenantScope, request: FeedRequest): Promise<FeedPage> {
     await this.givePositions();
-    const scope = ['events', owner.partnerId, owner.mode, request.type ?? null];
-    const start = await this.startOf(owner, request.after, scope);
-    const found = await this.events.listAfter(owner, start, request.type, request.limit + 1);
+    const cursorScope = ['events', scope.partnerId, scope.mode, request.type ?? null];
+    const start = await this.startOf(scope, request.after, cursorScope);
+    const found = await this.events.listAfter(scope, start, request.type, request.limit + 1);
     const items = found.slice(0, request.limit);
     return {
       bodies: items.map((item) => item.body),
       hasMore: found.length > request.limit,
-      nextCursor: this.cursors.encode([items.at(-1)?.position ?? start], scope),
+      nextCursor: this.cursors.encode([items.at(-1)?.position ?? start], cursorScope),
     };
   }
 
   /** @throws NotFound */
-  async getById(owner: FeedOwner, id: string): Promise<EventEntity> {
-    const event = await this.events.findById(owner, id);
+  async getById(scope: TenantScope, id: string): Promise<EventEntity> {
+    const event = await this.events.findById(scope, id);
     if (!event) throw new NotFound();
     return event;
   }
@@ -54,10 +55,14 @@ export class EventFeed {
     if (await this.events.hasUnpositioned()) await this.events.assignPositions();
   }
 
-  private async startOf(owner: FeedOwner, after: string | undefined, scope: unknown): Promise<number> {
+  private async startOf(
+    scope: TenantScope,
+    after: string | undefined,
+    cursorScope: unknown,
+  ): Promise<number> {
     if (after === undefined) return 0;
-    if (!isId('evt', after)) return Number(this.cursors.decode(after, scope)[0]);
-    const event = await this.events.findById(owner, after);
+    if (!isId('evt', after)) return Number(this.cursors.decode(after, cursorScope)[0]);
+    const event = await this.events.findById(scope, after);
     if (event?.position == null) throw new AppError('invalid_cursor');
     return event.position;
   }

@@ -1,10 +1,26 @@
 import { Module } from '@nestjs/common';
+import { PartnersModule } from '../partners/index.js';
+import { PartnerEventsController } from './admin/partner-events.controller.js';
+import { EventsController } from './api/events.controller.js';
 import { EventFeed } from './event-feed.js';
 import { EventRecorder } from './event-recorder.js';
 import { EventsRepository } from './events.repository.js';
+import { EventPositions } from './worker/event-positions.js';
 
 @Module({
   providers: [EventRecorder, EventsRepository, EventFeed],
   exports: [EventRecorder, EventsRepository, EventFeed],
 })
 export class EventsModule {}
+
+/** The partner's feed. */
+@Module({ imports: [EventsModule], controllers: [EventsController] })
+export class EventsApiModule {}
+
+/** Support's view of a partner's events. */
+@Module({ imports: [PartnersModule, EventsModule], controllers: [PartnerEventsController] })
+export class EventsAdminModule {}
+
+/** Positions for new events, in the worker. */
+@Module({ imports: [EventsModule], providers: [EventPositions] })
+export class EventsWorkerModule {}

@@ -1,17 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { KeysetPages, type ListOptions, sql, toSafeInteger } from '../infra/database/index.js';
 import type { EventType } from './event.js';
 import { EventEntity } from './event.entity.js';
-
-/** Whose feed. */
-export interface FeedOwner {
-  readonly partnerId: string;
-  readonly mode: Mode;
-}
 
 /** One line of the feed. */
 export interface FeedItem {
@@ -31,8 +25,8 @@ export class EventsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  async findById(owner: FeedOwner, id: string): Promise<EventEntity | null> {
-    return this.manager.findOneBy(EventEntity, { ...owner, id });
+  async findById(scope: TenantScope, id: string): Promise<EventEntity | null> {
+    return this.manager.findOneBy(EventEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
   }
 
   /** Events of both modes, newest first: support's view. */
@@ -50,7 +44,7 @@ export class EventsRepository {
 
   /** Events after `position`, in feed order, at most `limit`. */
   async listAfter(
-    owner: FeedOwner,
+    scope: TenantScope,
     position: number,
     type: EventType | undefined,
     limit: number,
@@ -60,7 +54,7 @@ export class EventsRepository {
       `SELECT position, body FROM events
        WHERE partner_id = $1 AND mode = $2 AND position > $3 AND ($4::text IS NULL OR type = $4)
        ORDER BY position LIMIT $5`,
-      [owner.partnerId, owner.mode, position, type ?? null, limit],
+      [scope.partnerId, scope.mode, position, type ?? null, limit],
     );
     return rows.map((row) => ({ position: toSafeInteger(row.position), body: row.body }));
   }

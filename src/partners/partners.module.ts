@@ -1,23 +1,16 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
 import { PartnersController } from './admin/partners.controller.js';
-import { ChangePartnerStatus } from './change-partner-status.js';
-import { CreatePartner } from './create-partner.js';
-import { FindPartner } from './find-partner.js';
 import { PartnersRepository } from './partners.repository.js';
-import { UpdatePartner } from './update-partner.js';
+import { PartnersService } from './partners.service.js';
 
 @Module({
   imports: [AuditModule],
-  providers: [PartnersRepository, FindPartner, CreatePartner],
-  exports: [PartnersRepository, FindPartner, CreatePartner],
+  providers: [PartnersRepository, PartnersService],
+  exports: [PartnersRepository, PartnersService],
 })
 export class PartnersModule {}
 
 /** Administration of partners, on the admin port. */
-@Module({
-  imports: [PartnersModule, AuditModule],
-  providers: [UpdatePartner, ChangePartnerStatus],
-  controllers: [PartnersController],
-})
+@Module({ imports: [PartnersModule, AuditModule], controllers: [PartnersController] })
 export class PartnersAdminModule {}

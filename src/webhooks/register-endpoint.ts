@@ -4,7 +4,7 @@ import { AppError } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { FindPartner } from '../partners/index.js';
+import { PartnersService } from '../partners/index.js';
 import { FindEndpoint } from './find-endpoint.js';
 import { newSigningSecret } from './signing-secret.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
@@ -25,7 +25,7 @@ export interface EndpointWithSecret {
 @Injectable()
 export class RegisterEndpoint {
   constructor(
-    private readonly partners: FindPartner,
+    private readonly partners: PartnersService,
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly find: FindEndpoint,
     private readonly secrets: SecretBox,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseCidr } from '../../src/api-keys/allowed-cidr.js';
+import { parseNetwork } from '../../src/infra/network/ip-address.js';
 import { newId } from '../../src/common/ids.js';
 import { eventually, HttpClient } from '../harness/index.js';
 import { expectProblem, KeyOffice, keysOf } from './key-office.js';
@@ -85,7 +85,7 @@ describe('creating a key', () => {
     expect(key.allowed_cidrs).toHaveLength(50);
     const { rows } = await office.service.database.pool.query(
       'SELECT array(SELECT x::cidr::text FROM unnest($1::text[]) WITH ORDINALITY AS u (x, n) ORDER BY n) AS texts',
-      [[...networks, ...odd].map(parseCidr)],
+      [[...networks, ...odd].map(parseNetwork)],
     );
     expect(key.allowed_cidrs).toEqual(rows[0].texts);
   });

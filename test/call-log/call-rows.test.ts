@@ -1,8 +1,9 @@
 import { Pool } from 'pg';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toArrayLiteral } from '../../src/call-log/array-literal.js';
-import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
+import { CallRowsRepository, toArrayLiteral } from '../../src/call-log/call-rows.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
+import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { finishedCall, unknownCall } from './finished-call.js';
 
@@ -93,6 +94,27 @@ describe('rows of the call log', () => {
     await rows.insertMissing(calls);
     await rows.insertMissing(calls);
     for (const call of calls) expect(await stored(call)).toHaveLength(1);
+  });
+});
+
+describe('a row that PostgreSQL does not take', () => {
+  it('does not cost its neighbours theirs, and is told', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const logger = pino(
+      {},
+      { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+    );
+    const writer = new CallRowWriter(rows, logger);
+    const calls = Array.from({ length: 9 }, () => finishedCall());
+    const refused = finishedCall({ status: 99_999 });
+    for (const call of [...calls.slice(0, 4), refused, ...calls.slice(4)]) writer.add(call);
+    await writer.close();
+    for (const call of calls) expect(await stored(call)).toHaveLength(1);
+    expect(await stored(refused)).toHaveLength(0);
+    expect(lines).toMatchObject([
+      { event: 'call_log.row_refused', requestId: refused.requestId, err: { code: '22003' } },
+      { event: 'call_log.dropped', calls: 1 },
+    ]);
   });
 });
 

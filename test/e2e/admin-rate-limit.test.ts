@@ -6,7 +6,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { Test } from '@nestjs/testing';
 import { Throttle, ThrottlerModule } from '@nestjs/throttler';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AdmissionsRepository } from '../../src/auth/admissions.repository.js';
+import { ApiKeyAuthRepository } from '../../src/auth/api-key-auth.repository.js';
 import { GcraThrottlerStorage, toThrottlerLimit } from '../../src/auth/index.js';
 import { AdminRateLimitGuard } from '../../src/auth/rate-limit.guard.js';
 import { ProblemFilter } from '../../src/infra/http/edge/index.js';
@@ -78,7 +78,7 @@ class ThrottledController {
 
 describe('a route with a @Throttle of its own', () => {
   it('has a bucket of its own for every caller, besides the one of the port', async () => {
-    const storage = new GcraThrottlerStorage(new AdmissionsRepository(service.database.pool));
+    const storage = new GcraThrottlerStorage(new ApiKeyAuthRepository(service.database.pool));
     const module = await Test.createTestingModule({
       imports: [
         ThrottlerModule.forRoot({ throttlers: [toThrottlerLimit({ perMinute: 1, burst: 100 })], storage }),
@@ -90,7 +90,7 @@ describe('a route with a @Throttle of its own', () => {
     // What the edge says of a caller.
     adapter.getInstance().addHook('onRequest', (request, _reply, done) => {
       const keyId = String(request.headers['x-caller']);
-      request.admission = {
+      request.authResult = {
         principal: null,
         headers: {},
         refusal: null,

@@ -44,7 +44,7 @@ describe.each(['partner', 'admin'] as const)('the %s document', (port: Port) => 
   });
 
   it('has nothing of OpenAPI 3.0 and nothing of our decorators left', () => {
-    expect(JSON.stringify(documents[port])).not.toMatch(/"nullable"|"x-refusals"|"x-answer-traits"/);
+    expect(JSON.stringify(documents[port])).not.toMatch(/"nullable"|"x-refusals"|"x-response-traits"/);
   });
 });
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { describe, expect, it } from 'vitest';
 import { createDocuments, describeDrift } from '../../src/apps/openapi.js';
+import { renderRoutes } from '../../src/apps/routes.js';
 
 const committed = (port: string): OpenAPIObject =>
   JSON.parse(readFileSync(`docs/openapi/${port}.json`, 'utf8')) as OpenAPIObject;
@@ -34,5 +35,15 @@ describe('npm run openapi -- --check', () => {
     const { openapi, ...rest } = before;
     expect(describeDrift(before, { ...rest, openapi })).toEqual(['changed: the order of things']);
     expect(describeDrift({}, before).length).toBeGreaterThan(20);
+  });
+});
+
+describe('npm run routes -- --check', () => {
+  it('finds the committed page to be that of the code, with every POST idempotent', async () => {
+    const page = readFileSync('docs/routes.md', 'utf8');
+    expect(page).toBe(await renderRoutes());
+    const posts = page.split('\n').filter((line) => /^\| POST \| `\/(v1|internal)\//.test(line));
+    expect(posts.length).toBeGreaterThan(20);
+    expect(posts.filter((line) => !line.includes('| yes |'))).toEqual([]);
   });
 });

@@ -2,8 +2,8 @@ import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { AlertsRepository } from '../alerts.repository.js';
 import { AlertResponse, toAlertResponse } from './alert.response.js';
 import { AlertsQueryDto, toAlertFilters } from './alerts-query.dto.js';
@@ -16,9 +16,9 @@ export class AlertsController {
   constructor(private readonly alerts: AlertsRepository) {}
 
   @Get()
-  @AnswersPage(AlertResponse, { summary: 'List what happened that somebody should look at, oldest first' })
-  async listAlerts(@Query() query: AlertsQueryDto): Promise<ListAnswer<AlertResponse>> {
+  @RespondsPage(AlertResponse, { summary: 'List what happened that somebody should look at, oldest first' })
+  async listAlerts(@Query() query: AlertsQueryDto): Promise<ListResponse<AlertResponse>> {
     const page = await this.alerts.list(toAlertFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toAlertResponse));
+    return new ListResponse(mapPage(page, toAlertResponse));
   }
 }

@@ -2,7 +2,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsInt, Max, Min, ValidateBy } from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
 import { compose, ListQueryDto, Optional, Rfc3339, ShortText } from '../../infra/http/index.js';
-import { parseCidr } from '../allowed-cidr.js';
+import { parseNetwork } from '../../infra/network/ip-address.js';
 import type { KeyTerms } from '../api-keys.repository.js';
 
 const MAX_NAME = 100;
@@ -22,7 +22,7 @@ function AllowedCidrs(): PropertyDecorator {
       name: 'cidrs',
       validator: {
         validate: (list) =>
-          !Array.isArray(list) || list.every((item) => typeof item === 'string' && parseCidr(item)),
+          !Array.isArray(list) || list.every((item) => typeof item === 'string' && parseNetwork(item)),
         defaultMessage: () =>
           'must be IPv4 or IPv6 addresses or networks such as 203.0.113.0/24, host bits zero',
       },
@@ -82,7 +82,7 @@ export class ApiKeysQueryDto extends ListQueryDto {
 }
 
 export function toKeyTerms(partnerId: string, body: CreateApiKeyDto): KeyTerms {
-  const networks = body.allowed_cidrs?.flatMap((text) => parseCidr(text) ?? []);
+  const networks = body.allowed_cidrs?.flatMap((text) => parseNetwork(text) ?? []);
   return {
     partnerId,
     mode: body.mode,

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { type ApiKeyEntity, KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
-import type { IssuedKey } from '../key-issuer.js';
+import type { IssuedKey } from '../api-keys.service.js';
 import { keyPrefix } from '../key-material.js';
 
 export class ApiKeyResponse {

@@ -1,34 +1,21 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  UseGuards,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  type Answer,
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  type IdempotentResponse,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import { FindPartner } from '../../partners/index.js';
+import { PartnersService } from '../../partners/index.js';
 import { ApiKeysRepository } from '../api-keys.repository.js';
-import { CreateKey } from '../create-key.js';
-import type { IssuedKey } from '../key-issuer.js';
-import { RevokeKey } from '../revoke-key.js';
-import { RotateKey } from '../rotate-key.js';
+import { ApiKeysService, type IssuedKey } from '../api-keys.service.js';
 import {
   ApiKeysQueryDto,
   CreateApiKeyDto,
@@ -49,78 +36,76 @@ import {
 @Controller('internal/v1/partners/:pid/api-keys')
 export class ApiKeysController {
   constructor(
-    private readonly create: CreateKey,
-    private readonly revoke: RevokeKey,
-    private readonly rotate: RotateKey,
-    private readonly partners: FindPartner,
-    private readonly keys: ApiKeysRepository,
-    private readonly onceOnly: OnceOnly,
+    private readonly keys: ApiKeysService,
+    private readonly repository: ApiKeysRepository,
+    private readonly partners: PartnersService,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
-  @Post()
-  @Answers(IssuedApiKeyResponse, {
+  @IdempotentPost('/', {
     status: 201,
+    response: IssuedApiKeyResponse,
     summary: 'Create an API key; it is shown in this answer only',
+    refusals: ['limit_reached'],
   })
-  @ApiRefusals('limit_reached')
-  @UseInterceptors(IdempotencyInterceptor)
   async createKey(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Body() body: CreateApiKeyDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const terms = toKeyTerms(partnerId, body);
-    return this.onceOnly.run(call, async (tx) => shownOnce(201, await this.create.execute(tx, by, terms)));
+    return this.idempotent.execute(key, async (tx) => shownOnce(await this.keys.create(tx, by, terms)));
   }
 
   @Get()
-  @AnswersPage(ApiKeyResponse, { summary: "List a partner's keys, newest first" })
+  @RespondsPage(ApiKeyResponse, { summary: "List a partner's keys, newest first" })
   async listKeys(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: ApiKeysQueryDto,
-  ): Promise<ListAnswer<ApiKeyResponse>> {
+  ): Promise<ListResponse<ApiKeyResponse>> {
     await this.partners.getById(partnerId);
-    const page = await this.keys.list(partnerId, query.mode, toListOptions(query));
-    return new ListAnswer(mapPage(page, toApiKeyResponse));
+    const page = await this.repository.list(partnerId, query.mode, toListOptions(query));
+    return new ListResponse(mapPage(page, toApiKeyResponse));
   }
 
-  @Post(':id/revoke')
-  @Answers(ApiKeyResponse, { summary: 'Revoke a key at once; revoking twice is 200' })
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost(':id/revoke', {
+    status: 200,
+    response: ApiKeyResponse,
+    summary: 'Revoke a key at once; revoking twice is 200',
+  })
   async revokeKey(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('key')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ({
-      status: 200,
-      data: toApiKeyResponse(await this.revoke.execute(tx, by, partnerId, id)),
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ({
+      data: toApiKeyResponse(await this.keys.revoke(tx, by, partnerId, id)),
     }));
   }
 
-  @Post(':id/rotate')
-  @Answers(IssuedApiKeyResponse, { summary: 'Replace a key; the old one stays valid for a grace' })
-  @ApiRefusals('conflict')
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost(':id/rotate', {
+    status: 200,
+    response: IssuedApiKeyResponse,
+    summary: 'Replace a key; the old one stays valid for a grace',
+    refusals: ['conflict'],
+  })
   async rotateKey(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('key')) keyId: string,
     @Body() body: RotateApiKeyDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
-    return this.onceOnly.run(call, async (tx) =>
-      shownOnce(200, await this.rotate.execute(tx, by, { partnerId, keyId, graceSeconds })),
+    return this.idempotent.execute(key, async (tx) =>
+      shownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds })),
     );
   }
 }
 
 /** D20: the stored answer, and so every replay of it, has `key: null`. */
-function shownOnce(status: number, issued: IssuedKey): Answer {
-  return { status, data: toIssuedApiKeyResponse(issued), secretFields: ['key'] };
+function shownOnce(issued: IssuedKey): IdempotentResponse {
+  return { data: toIssuedApiKeyResponse(issued), secretFields: ['key'] };
 }

@@ -2,8 +2,8 @@ import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { AuditRepository } from '../audit.repository.js';
 import { AuditEntryResponse, toAuditEntryResponse } from './audit-entry.response.js';
 import { AuditLogQueryDto, toAuditFilters } from './audit-log-query.dto.js';
@@ -16,9 +16,9 @@ export class AuditLogController {
   constructor(private readonly entries: AuditRepository) {}
 
   @Get()
-  @AnswersPage(AuditEntryResponse, { summary: 'List who changed what, newest first' })
-  async listEntries(@Query() query: AuditLogQueryDto): Promise<ListAnswer<AuditEntryResponse>> {
+  @RespondsPage(AuditEntryResponse, { summary: 'List who changed what, newest first' })
+  async listEntries(@Query() query: AuditLogQueryDto): Promise<ListResponse<AuditEntryResponse>> {
     const page = await this.entries.list(toAuditFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toAuditEntryResponse));
+    return new ListResponse(mapPage(page, toAuditEntryResponse));
   }
 }

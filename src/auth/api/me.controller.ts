@@ -2,7 +2,7 @@ import { Controller, Get, Inject, UseGuards } from '@nestjs/common';
 import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Answers } from '../../infra/http/openapi/index.js';
+import { Responds } from '../../infra/http/openapi/index.js';
 import { BearerKeyGuard, Caller } from '../guards.js';
 import { PartnerPrincipal } from '../principal.js';
 
@@ -39,7 +39,7 @@ export class MeController {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'rateLimit'>) {}
 
   @Get()
-  @Answers(MeResponse, { summary: 'Whose key this is, its mode and its limits' })
+  @Responds(MeResponse, { summary: 'Whose key this is, its mode and its limits' })
   getMe(@Caller() caller: PartnerPrincipal): MeResponse {
     const { perMinute, burst } = this.config.rateLimit;
     return {

@@ -3,9 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
-import { FindPartner } from '../../partners/index.js';
+import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { PartnersService } from '../../partners/index.js';
 import { CallLogRepository } from '../call-log.repository.js';
 import { CallResponse, toCallResponse } from './call.response.js';
 import { CallsQueryDto, toCallFilters } from './calls-query.dto.js';
@@ -16,23 +16,23 @@ import { CallsQueryDto, toCallFilters } from './calls-query.dto.js';
 @Controller('internal/v1')
 export class RequestsController {
   constructor(
-    private readonly partners: FindPartner,
+    private readonly partners: PartnersService,
     private readonly calls: CallLogRepository,
   ) {}
 
   @Get('partners/:pid/requests')
-  @AnswersPage(CallResponse, { summary: "List a partner's calls, newest first" })
+  @RespondsPage(CallResponse, { summary: "List a partner's calls, newest first" })
   async listPartnerRequests(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: CallsQueryDto,
-  ): Promise<ListAnswer<CallResponse>> {
+  ): Promise<ListResponse<CallResponse>> {
     await this.partners.getById(partnerId);
     const page = await this.calls.list(partnerId, toCallFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toCallResponse));
+    return new ListResponse(mapPage(page, toCallResponse));
   }
 
   @Get('requests/:request_id')
-  @Answers(CallResponse, { summary: 'Get one call, whoever made it' })
+  @Responds(CallResponse, { summary: 'Get one call, whoever made it' })
   async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<CallResponse> {
     const call = await this.calls.findByRequestId(requestId);
     if (!call) throw new NotFound();

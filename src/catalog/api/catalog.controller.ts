@@ -2,8 +2,8 @@ import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/comm
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
-import { isNotModified, NotModified, SerializedListAnswer, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
+import { isNotModified, NotModified, SerializedListResponse, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
 import { CatalogQueryDto, toCatalogFilters } from './catalog-query.dto.js';
@@ -19,13 +19,13 @@ export class CatalogController {
   ) {}
 
   @Get()
-  @AnswersPage(PackageResponse, { summary: 'List the packages that this key may sell', cached: true })
+  @RespondsPage(PackageResponse, { summary: 'List the packages that this key may sell', cached: true })
   async listPackages(
     @Caller() caller: PartnerPrincipal,
     @Query() query: CatalogQueryDto,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<SerializedListAnswer | NotModified> {
+  ): Promise<SerializedListResponse | NotModified> {
     const page = await this.list.list(
       caller,
       toCatalogFilters(query),
@@ -33,11 +33,11 @@ export class CatalogController {
       toPackageResponse,
     );
     if (isNotModified(request, reply, page.etag)) return new NotModified();
-    return new SerializedListAnswer(page.itemsJson, page.nextCursor);
+    return new SerializedListResponse(page.itemsJson, page.nextCursor);
   }
 
   @Get(':package_id')
-  @Answers(PackageResponse, { summary: 'Get a package', cached: true })
+  @Responds(PackageResponse, { summary: 'Get a package', cached: true })
   async getPackage(
     @Caller() caller: PartnerPrincipal,
     @Param('package_id') id: string,

@@ -3,8 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
-import { ListAnswer, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { EsimsQueryDto } from '../api/esim-requests.dto.js';
 import { EsimResponse, toEsimResponse } from '../api/esim.response.js';
 import { EsimsRepository } from '../esims.repository.js';
@@ -17,13 +17,13 @@ export class PartnerEsimsController {
   constructor(private readonly esims: EsimsRepository) {}
 
   @Get()
-  @AnswersPage(EsimResponse, { summary: "List a partner's eSIMs in both modes, without install data" })
+  @RespondsPage(EsimResponse, { summary: "List a partner's eSIMs in both modes, without install data" })
   async listPartnerEsims(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: EsimsQueryDto,
-  ): Promise<ListAnswer<EsimResponse>> {
+  ): Promise<ListResponse<EsimResponse>> {
     const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
-    return new ListAnswer(
+    return new ListResponse(
       mapPage(await this.esims.list({ partnerId }, filters, toListOptions(query)), toEsimResponse),
     );
   }

@@ -3,8 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import { toActivationCode } from '../esim.js';
 import { renderQrCode } from '../qr-code.js';
 import { ReadEsims } from '../read-esims.js';
@@ -26,19 +26,19 @@ export class EsimsController {
   constructor(private readonly esims: ReadEsims) {}
 
   @Get()
-  @AnswersPage(EsimResponse, { summary: 'List eSIMs, newest first, without install data' })
+  @RespondsPage(EsimResponse, { summary: 'List eSIMs, newest first, without install data' })
   async listEsims(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EsimsQueryDto,
-  ): Promise<ListAnswer<EsimResponse>> {
+  ): Promise<ListResponse<EsimResponse>> {
     const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
-    return new ListAnswer(
+    return new ListResponse(
       mapPage(await this.esims.list(caller, filters, toListOptions(query)), toEsimResponse),
     );
   }
 
   @Get(':id')
-  @Answers(EsimWithInstallResponse, { summary: 'Get an eSIM with its install data' })
+  @Responds(EsimWithInstallResponse, { summary: 'Get an eSIM with its install data' })
   async getEsim(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -48,7 +48,7 @@ export class EsimsController {
   }
 
   @Get(':id/qr')
-  @Answers(QrCodeResponse, { summary: 'Get the QR code that installs an eSIM' })
+  @Responds(QrCodeResponse, { summary: 'Get the QR code that installs an eSIM' })
   async getQrCode(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -60,7 +60,7 @@ export class EsimsController {
   }
 
   @Get(':id/usage')
-  @Answers(UsageResponse, { summary: 'Get the data usage of an eSIM' })
+  @Responds(UsageResponse, { summary: 'Get the data usage of an eSIM' })
   async getUsage(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -69,13 +69,13 @@ export class EsimsController {
   }
 
   @Get(':id/topup-packages')
-  @AnswersPage(PackageResponse, { summary: 'List the top-up packages that fit an eSIM now, cheapest first' })
+  @RespondsPage(PackageResponse, { summary: 'List the top-up packages that fit an eSIM now, cheapest first' })
   async listTopupPackages(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
     @Query() query: ListQueryDto,
-  ): Promise<ListAnswer<PackageResponse>> {
+  ): Promise<ListResponse<PackageResponse>> {
     const page = await this.esims.listTopupPackages(caller, id, toListOptions(query));
-    return new ListAnswer(mapPage(page, toPackageResponse));
+    return new ListResponse(mapPage(page, toPackageResponse));
   }
 }

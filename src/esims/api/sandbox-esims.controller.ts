@@ -1,16 +1,15 @@
-import { Body, Controller, HttpCode, Param, Post, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Body, Controller, Param, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal, SandboxOnlyGuard } from '../../auth/index.js';
 import { type FieldError, ValidationFailed } from '../../common/errors/index.js';
 import { PathId } from '../../infra/http/index.js';
-import { Answers, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
-  type Answer,
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  type IdempotentResponse,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import type { EsimEntity } from '../esim.entity.js';
 import { SimulateEsim, type SimulatedUse } from '../simulate-esim.js';
@@ -19,55 +18,60 @@ import { EsimResponse, toEsimResponse } from './esim.response.js';
 
 @ApiTags('Sandbox')
 @UseGuards(BearerKeyGuard, SandboxOnlyGuard)
-@UseInterceptors(IdempotencyInterceptor)
 @Controller('v1/sandbox/esims/:id')
 export class SandboxEsimsController {
   constructor(
     private readonly simulate: SimulateEsim,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
-  @Post('activate')
-  @Answers(EsimResponse, { summary: 'Play the first use of an eSIM on a device' })
-  @ApiRefusals('sandbox_only', 'esim_not_ready')
-  @HttpCode(200)
+  @IdempotentPost('activate', {
+    status: 200,
+    response: EsimResponse,
+    summary: 'Play the first use of an eSIM on a device',
+    refusals: ['sandbox_only', 'esim_not_ready'],
+  })
   async activateEsim(
     @Caller() caller: PartnerPrincipal,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('esim')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.simulate.activate(tx, caller, id)));
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ok(await this.simulate.activate(tx, caller, id)));
   }
 
-  @Post('consume')
-  @Answers(EsimResponse, { summary: 'Play data usage: exactly one of `bytes` and `percent`' })
-  @ApiRefusals('sandbox_only', 'esim_not_ready')
-  @HttpCode(200)
+  @IdempotentPost('consume', {
+    status: 200,
+    response: EsimResponse,
+    summary: 'Play data usage: exactly one of `bytes` and `percent`',
+    refusals: ['sandbox_only', 'esim_not_ready'],
+  })
   async consumeData(
     @Caller() caller: PartnerPrincipal,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('esim')) id: string,
     @Body() body: ConsumeDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const use = toSimulatedUse(body);
-    return this.onceOnly.run(call, async (tx) => ok(await this.simulate.consume(tx, caller, id, use)));
+    return this.idempotent.execute(key, async (tx) => ok(await this.simulate.consume(tx, caller, id, use)));
   }
 
-  @Post('expire')
-  @Answers(EsimResponse, { summary: 'Play the end of an eSIM' })
-  @ApiRefusals('sandbox_only', 'esim_not_ready')
-  @HttpCode(200)
+  @IdempotentPost('expire', {
+    status: 200,
+    response: EsimResponse,
+    summary: 'Play the end of an eSIM',
+    refusals: ['sandbox_only', 'esim_not_ready'],
+  })
   async expireEsim(
     @Caller() caller: PartnerPrincipal,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('esim')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.simulate.expire(tx, caller, id)));
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ok(await this.simulate.expire(tx, caller, id)));
   }
 }
 
-function ok(esim: EsimEntity): Answer {
-  return { status: 200, data: toEsimResponse(esim) };
+function ok(esim: EsimEntity): IdempotentResponse {
+  return { data: toEsimResponse(esim) };
 }
 
 const EXACTLY_ONE: FieldError = {

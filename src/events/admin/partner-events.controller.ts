@@ -4,8 +4,8 @@ import { IsIn } from 'class-validator';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
-import { ListAnswer, ListQueryDto, Optional, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, Optional, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { EventResponse } from '../api/events.controller.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventsRepository } from '../events.repository.js';
@@ -25,12 +25,12 @@ export class PartnerEventsController {
   constructor(private readonly events: EventsRepository) {}
 
   @Get()
-  @AnswersPage(EventResponse, { summary: "List a partner's events in both modes, newest first" })
+  @RespondsPage(EventResponse, { summary: "List a partner's events in both modes, newest first" })
   async listPartnerEvents(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: PartnerEventsQueryDto,
-  ): Promise<ListAnswer<EventResponse>> {
+  ): Promise<ListResponse<EventResponse>> {
     const page = await this.events.listOfPartner(partnerId, query.type, toListOptions(query));
-    return new ListAnswer(mapPage(page, (event) => JSON.parse(event.body) as EventResponse));
+    return new ListResponse(mapPage(page, (event) => JSON.parse(event.body) as EventResponse));
   }
 }

@@ -3,8 +3,8 @@ import { ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsIn, IsString, MaxLength } from 'class-validator';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { ValidationFailed } from '../../common/errors/index.js';
-import { DEFAULT_LIMIT, ListQueryDto, Optional, PathId, SerializedAnswer } from '../../infra/http/index.js';
-import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
+import { DEFAULT_LIMIT, ListQueryDto, Optional, PathId, SerializedResponse } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventFeed } from '../event-feed.js';
 
@@ -46,37 +46,33 @@ export class EventsController {
   constructor(private readonly feed: EventFeed) {}
 
   @Get()
-  @AnswersPage(EventResponse, {
+  @RespondsPage(EventResponse, {
     summary: 'List events, oldest first, as webhooks deliver them',
     endless: true,
   })
   async listEvents(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EventsQueryDto,
-  ): Promise<SerializedAnswer> {
-    const page = await this.feed.list(ownerOf(caller), {
+  ): Promise<SerializedResponse> {
+    const page = await this.feed.list(caller, {
       type: query.type,
       after: startOf(query),
       limit: query.limit ?? DEFAULT_LIMIT,
     });
-    return new SerializedAnswer(
+    return new SerializedResponse(
       `"data":[${page.bodies.join(',')}],"has_more":${page.hasMore},"next_cursor":"${page.nextCursor}"`,
     );
   }
 
   @Get(':id')
-  @Answers(EventResponse, { summary: 'Get an event' })
+  @Responds(EventResponse, { summary: 'Get an event' })
   async getEvent(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('evt')) id: string,
-  ): Promise<SerializedAnswer> {
-    const event = await this.feed.getById(ownerOf(caller), id);
-    return new SerializedAnswer(`"data":${event.body}`);
+  ): Promise<SerializedResponse> {
+    const event = await this.feed.getById(caller, id);
+    return new SerializedResponse(`"data":${event.body}`);
   }
-}
-
-function ownerOf(caller: PartnerPrincipal): { partnerId: string; mode: PartnerPrincipal['mode'] } {
-  return { partnerId: caller.partnerId, mode: caller.mode };
 }
 
 /** `cursor` works here as on every list; `after` is its name in the feed. */

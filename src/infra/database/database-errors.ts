@@ -19,6 +19,15 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
 }
 
+/**
+ * A value that PostgreSQL does not take, or a violated constraint: one row's fault, not the connection's or the
+ * server's (SQLSTATE classes 22 and 23). The statement has had no effect.
+ */
+export function isDataFault(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== null && state.length === 5 && (state.startsWith('22') || state.startsWith('23'));
+}
+
 const DEADLOCK = '40P01';
 const SERIALIZATION_FAILURE = '40001';
 

@@ -1,5 +1,5 @@
 export { databaseNow } from './database-time.js';
-export { isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
+export { isDataFault, isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
 export { DatabaseModule, EDGE_POOL } from './database.module.js';
 export { createDataSource, openDataSource, surviveLostConnections } from './data-source.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';

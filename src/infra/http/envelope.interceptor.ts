@@ -4,7 +4,7 @@ import { map, type Observable } from 'rxjs';
 import type { Page } from '../../common/page.js';
 
 /** A list answer; the envelope adds `has_more` and `next_cursor` (D5). */
-export class ListAnswer<T> {
+export class ListResponse<T> {
   constructor(readonly page: Page<T>) {}
 }
 
@@ -12,7 +12,7 @@ export class ListAnswer<T> {
  * An answer whose JSON after `"request_id":"...",` was serialized before, e.g. a cached page of the catalog.
  * `fields` has no outer braces: `"data":[...],"has_more":false`.
  */
-export class SerializedAnswer {
+export class SerializedResponse {
   constructor(readonly fields: string) {}
 }
 
@@ -20,7 +20,7 @@ export class SerializedAnswer {
  * A list whose items were serialized before, as bytes: encoding 14 KB of text again for every call of a cached page
  * costs more than all the rest of the answer.
  */
-export class SerializedListAnswer {
+export class SerializedListResponse {
   constructor(
     readonly items: Buffer,
     readonly nextCursor: string | null,
@@ -51,9 +51,10 @@ function wrap(answer: unknown, requestId: string, reply: FastifyReply): unknown 
     return '';
   }
   void reply.header('content-type', JSON_CONTENT_TYPE);
-  if (answer instanceof SerializedAnswer) return `{"request_id":"${requestId}",${answer.fields}}`;
-  if (answer instanceof SerializedListAnswer) return splice(answer, requestId);
-  if (answer instanceof ListAnswer) return JSON.stringify(listBody(answer.page as Page<unknown>, requestId));
+  if (answer instanceof SerializedResponse) return `{"request_id":"${requestId}",${answer.fields}}`;
+  if (answer instanceof SerializedListResponse) return splice(answer, requestId);
+  if (answer instanceof ListResponse)
+    return JSON.stringify(listBody(answer.page as Page<unknown>, requestId));
   return JSON.stringify({ request_id: requestId, data: answer });
 }
 
@@ -66,7 +67,7 @@ function listBody(page: Page<unknown>, requestId: string): unknown {
   };
 }
 
-function splice({ items, nextCursor }: SerializedListAnswer, requestId: string): Buffer {
+function splice({ items, nextCursor }: SerializedListResponse, requestId: string): Buffer {
   const cursor = nextCursor === null ? 'null' : `"${nextCursor}"`;
   // Both are ASCII: an id of ours and base64url.
   const head = `{"request_id":"${requestId}","data":`;

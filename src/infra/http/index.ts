@@ -1,14 +1,19 @@
 export { isNotModified } from './entity-tag.js';
 export {
   EnvelopeInterceptor,
-  ListAnswer,
+  ListResponse,
   NotModified,
-  SerializedAnswer,
-  SerializedListAnswer,
+  SerializedResponse,
+  SerializedListResponse,
 } from './envelope.interceptor.js';
 export { FailureResponse, toFailureResponse } from './failure.response.js';
 export { compose, Metadata, Optional, QueryInteger, Reference, Rfc3339, ShortText } from './fields.js';
-export { assertEveryRouteIsGuarded, Authenticates } from './guarded-routes.js';
+export {
+  assertEveryRouteIsGuarded,
+  Authenticates,
+  type RouteHandler,
+  routeHandlers,
+} from './guarded-routes.js';
 export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, toListOptions } from './list-query.dto.js';
 export { MoneyDto } from './money.dto.js';
 export { MoneyResponse } from './money.response.js';

@@ -1,7 +1,10 @@
 import { Global, Module } from '@nestjs/common';
 import { IdempotencyStore } from './idempotency.store.js';
-import { OnceOnly } from './once-only.js';
+import { IdempotentExecutor } from './idempotent-executor.js';
 
 @Global()
-@Module({ providers: [IdempotencyStore, OnceOnly], exports: [IdempotencyStore, OnceOnly] })
+@Module({
+  providers: [IdempotencyStore, IdempotentExecutor],
+  exports: [IdempotencyStore, IdempotentExecutor],
+})
 export class IdempotencyModule {}

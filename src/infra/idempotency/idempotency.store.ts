@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../database/index.js';
-import type { IdempotentCall, RenderedAnswer } from './idempotent-call.js';
+import type { IdempotencyKey, RenderedResponse } from './idempotency-key.js';
 
 /** A finished call as it is kept for replays. */
-export interface StoredAnswer {
+export interface StoredResponse {
   readonly fingerprint: Buffer;
   readonly status: number;
   readonly contentType: string;
@@ -13,7 +13,7 @@ export interface StoredAnswer {
   readonly requestId: string;
 }
 
-interface StoredAnswerRow {
+interface StoredResponseRow {
   fingerprint: Buffer;
   status: number;
   content_type: string;
@@ -32,7 +32,7 @@ export class IdempotencyStore {
    * Claims the key; false when a finished call holds it. Waits while another transaction holds an uncommitted
    * claim, until `lock_timeout`. A key past its retention is taken over: the purge job is not the rule.
    */
-  async claim(manager: EntityManager, call: IdempotentCall & { key: string }): Promise<boolean> {
+  async claim(manager: EntityManager, key: IdempotencyKey & { key: string }): Promise<boolean> {
     const { affected } = await sql(
       manager,
       `INSERT INTO idempotency_keys AS k (scope, key, fingerprint, request_id, expires_at)
@@ -41,7 +41,7 @@ export class IdempotencyStore {
          SET fingerprint = EXCLUDED.fingerprint, request_id = EXCLUDED.request_id, expires_at = EXCLUDED.expires_at,
              status = NULL, content_type = NULL, location = NULL, body = NULL
        WHERE k.expires_at <= now()`,
-      [call.scope, call.key, call.fingerprint, call.requestId],
+      [key.scope, key.key, key.fingerprint, key.requestId],
     );
     return affected === 1;
   }
@@ -53,23 +53,23 @@ export class IdempotencyStore {
     ]);
   }
 
-  /** Stores the answer in the transaction that claimed the key. */
+  /** Stores the response in the transaction that claimed the key. */
   async complete(
     manager: EntityManager,
-    call: IdempotentCall & { key: string },
-    answer: RenderedAnswer,
+    key: IdempotencyKey & { key: string },
+    response: RenderedResponse,
   ): Promise<void> {
     await sql(
       manager,
       `UPDATE idempotency_keys
        SET status = $3, content_type = $4, location = $5, body = $6, expires_at = clock_timestamp() + ${RETENTION}
        WHERE scope = $1 AND key = $2`,
-      [call.scope, call.key, answer.status, answer.contentType, answer.location, answer.body],
+      [key.scope, key.key, response.status, response.contentType, response.location, response.body],
     );
   }
 
-  async find(manager: EntityManager, scope: string, key: string): Promise<StoredAnswer | null> {
-    const { rows } = await sql<StoredAnswerRow>(
+  async find(manager: EntityManager, scope: string, key: string): Promise<StoredResponse | null> {
+    const { rows } = await sql<StoredResponseRow>(
       manager,
       `SELECT fingerprint, status, content_type, location, body, request_id
        FROM idempotency_keys WHERE scope = $1 AND key = $2 AND status IS NOT NULL AND expires_at > now()`,

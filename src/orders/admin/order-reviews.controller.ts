@@ -1,26 +1,16 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  UseGuards,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { OrderResponse, toOrderResponse } from '../api/order.response.js';
 import { AskUpstream } from '../ask-upstream.js';
@@ -41,19 +31,19 @@ export class OrderReviewsController {
     private readonly upstream: AskUpstream,
     private readonly reconcile: ReconcileOrder,
     private readonly orders: ReadOrders,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Get('needs-review')
-  @AnswersPage(OrderReviewResponse, {
+  @RespondsPage(OrderReviewResponse, {
     summary: 'List orders that have waited too long for the word of their upstream, oldest first',
   })
-  async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListAnswer<OrderReviewResponse>> {
-    return new ListAnswer(mapPage(await this.reviews.list(toListOptions(query)), toOrderReviewResponse));
+  async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<OrderReviewResponse>> {
+    return new ListResponse(mapPage(await this.reviews.list(toListOptions(query)), toOrderReviewResponse));
   }
 
   @Get(':id/upstream')
-  @Answers(OrderUpstreamResponse, {
+  @Responds(OrderUpstreamResponse, {
     summary: 'Ask the upstream what it has of an order that waits for its word',
   })
   @ApiRefusals('conflict')
@@ -61,22 +51,23 @@ export class OrderReviewsController {
     return toOrderUpstreamResponse(await this.upstream.look(orderId));
   }
 
-  @Post(':id/reconcile')
-  @Answers(OrderResponse, { summary: 'Settle an order that does not settle by itself' })
-  @ApiRefusals('conflict')
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost(':id/reconcile', {
+    status: 200,
+    response: OrderResponse,
+    summary: 'Settle an order that does not settle by itself',
+    refusals: ['conflict'],
+  })
   async reconcileOrder(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('ord')) orderId: string,
     @Body() { action, note }: ReconcileOrderDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     // Before the transaction, in which nothing outside the database is called (D16).
     const ask = () => this.upstream.askFor(action, orderId);
-    return this.onceOnly.runAfter(call, ask, async (tx, word) => {
+    return this.idempotent.executeAfter(key, ask, async (tx, word) => {
       const order = await this.reconcile.execute(tx, by, { orderId, action, note, word });
-      return { status: 200, data: toOrderResponse(await this.orders.complete(tx, order)) };
+      return { data: toOrderResponse(await this.orders.complete(tx, order)) };
     });
   }
 }

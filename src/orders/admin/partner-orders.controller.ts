@@ -3,8 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
-import { ListAnswer, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
 import { OrderResponse, toOrderResponse } from '../api/order.response.js';
 import { ReadOrders } from '../read-orders.js';
@@ -17,12 +17,12 @@ export class PartnerOrdersController {
   constructor(private readonly orders: ReadOrders) {}
 
   @Get()
-  @AnswersPage(OrderResponse, { summary: "List a partner's orders in both modes, newest first" })
+  @RespondsPage(OrderResponse, { summary: "List a partner's orders in both modes, newest first" })
   async listPartnerOrders(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: OrdersQueryDto,
-  ): Promise<ListAnswer<OrderResponse>> {
+  ): Promise<ListResponse<OrderResponse>> {
     const page = await this.orders.list({ partnerId }, toOrderFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toOrderResponse));
+    return new ListResponse(mapPage(page, toOrderResponse));
   }
 }

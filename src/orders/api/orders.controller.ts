@@ -1,26 +1,16 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  UseGuards,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  type Answer,
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  type IdempotentResponse,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { CancelOrder } from '../cancel-order.js';
 import { PlaceOrder } from '../place-order.js';
@@ -36,37 +26,45 @@ export class OrdersController {
     private readonly placing: PlaceOrder,
     private readonly canceling: CancelOrder,
     private readonly orders: ReadOrders,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
-  @Post()
-  @Answers(OrderResponse, { status: 202, summary: 'Place an order', location: true })
-  @ApiRefusals('not_found', 'insufficient_balance', 'package_unavailable', 'price_changed', 'reference_taken')
-  @HttpCode(202)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost('/', {
+    status: 202,
+    response: OrderResponse,
+    summary: 'Place an order',
+    location: true,
+    refusals: [
+      'not_found',
+      'insufficient_balance',
+      'package_unavailable',
+      'price_changed',
+      'reference_taken',
+    ],
+  })
   async placeOrder(
     @Caller() caller: PartnerPrincipal,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: PlaceOrderDto,
-  ): Promise<RenderedAnswer> {
-    const command = toPlaceOrder(body, call.requestId);
-    return this.onceOnly.run(call, async (tx) =>
+  ): Promise<RenderedResponse> {
+    const command = toPlaceOrder(body, key.requestId);
+    return this.idempotent.execute(key, async (tx) =>
       accepted({ order: await this.placing.execute(tx, caller, command), esims: [] }),
     );
   }
 
   @Get()
-  @AnswersPage(OrderResponse, { summary: 'List orders, newest first' })
+  @RespondsPage(OrderResponse, { summary: 'List orders, newest first' })
   async listOrders(
     @Caller() caller: PartnerPrincipal,
     @Query() query: OrdersQueryDto,
-  ): Promise<ListAnswer<OrderResponse>> {
+  ): Promise<ListResponse<OrderResponse>> {
     const page = await this.orders.list(caller, toOrderFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toOrderResponse));
+    return new ListResponse(mapPage(page, toOrderResponse));
   }
 
   @Get(':id')
-  @Answers(OrderResponse, { summary: 'Get an order' })
+  @Responds(OrderResponse, { summary: 'Get an order' })
   async getOrder(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('ord')) id: string,
@@ -74,26 +72,24 @@ export class OrdersController {
     return toOrderResponse(await this.orders.getById(caller, id));
   }
 
-  @Post(':id/cancel')
-  @Answers(OrderResponse, {
+  @IdempotentPost(':id/cancel', {
     status: 202,
+    response: OrderResponse,
     summary: 'Cancel an order while no eSIM of it is downloaded, and refund it',
     location: true,
+    refusals: ['order_not_cancelable'],
   })
-  @ApiRefusals('order_not_cancelable')
-  @HttpCode(202)
-  @UseInterceptors(IdempotencyInterceptor)
   async cancelOrder(
     @Caller() caller: PartnerPrincipal,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('ord')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) =>
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) =>
       accepted(await this.orders.complete(tx, await this.canceling.execute(tx, caller, id))),
     );
   }
 }
 
-function accepted(result: OrderWithEsims): Answer {
-  return { status: 202, data: toOrderResponse(result), location: `/v1/orders/${result.order.id}` };
+function accepted(result: OrderWithEsims): IdempotentResponse {
+  return { data: toOrderResponse(result), location: `/v1/orders/${result.order.id}` };
 }

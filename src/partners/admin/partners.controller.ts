@@ -1,36 +1,22 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Patch,
-  Post,
-  Query,
-  UseGuards,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  type Answer,
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  type IdempotentResponse,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import { ChangePartnerStatus } from '../change-partner-status.js';
-import { CreatePartner } from '../create-partner.js';
-import { FindPartner } from '../find-partner.js';
 import type { PartnerEntity } from '../partner.entity.js';
 import { PartnersRepository } from '../partners.repository.js';
-import { UpdatePartner } from '../update-partner.js';
+import { PartnersService } from '../partners.service.js';
 import {
   CreatePartnerDto,
   PartnersQueryDto,
@@ -45,78 +31,76 @@ import { PartnerResponse, toPartnerResponse } from './partner.response.js';
 @Controller('internal/v1/partners')
 export class PartnersController {
   constructor(
-    private readonly create: CreatePartner,
-    private readonly update: UpdatePartner,
-    private readonly status: ChangePartnerStatus,
-    private readonly find: FindPartner,
-    private readonly partners: PartnersRepository,
-    private readonly onceOnly: OnceOnly,
+    private readonly partners: PartnersService,
+    private readonly repository: PartnersRepository,
+    private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
 
-  @Post()
-  @Answers(PartnerResponse, { status: 201, summary: 'Create a partner', location: true })
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost('/', {
+    status: 201,
+    response: PartnerResponse,
+    summary: 'Create a partner',
+    location: true,
+  })
   async createPartner(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() { name, email }: CreatePartnerDto,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => {
-      const partner = await this.create.execute(tx, by, { name, email: email ?? null });
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => {
+      const partner = await this.partners.create(tx, by, { name, email: email ?? null });
       return { ...ok(partner), status: 201, location: `/internal/v1/partners/${partner.id}` };
     });
   }
 
   @Get()
-  @AnswersPage(PartnerResponse, { summary: 'List partners, newest first' })
-  async listPartners(@Query() query: PartnersQueryDto): Promise<ListAnswer<PartnerResponse>> {
-    const page = await this.partners.list({ status: query.status }, toListOptions(query));
-    return new ListAnswer(mapPage(page, toPartnerResponse));
+  @RespondsPage(PartnerResponse, { summary: 'List partners, newest first' })
+  async listPartners(@Query() query: PartnersQueryDto): Promise<ListResponse<PartnerResponse>> {
+    const page = await this.repository.list({ status: query.status }, toListOptions(query));
+    return new ListResponse(mapPage(page, toPartnerResponse));
   }
 
   @Get(':pid')
-  @Answers(PartnerResponse, { summary: 'Get a partner' })
+  @Responds(PartnerResponse, { summary: 'Get a partner' })
   async getPartner(@Param('pid', PathId('ptn')) id: string): Promise<PartnerResponse> {
-    return toPartnerResponse(await this.find.getById(id));
+    return toPartnerResponse(await this.partners.getById(id));
   }
 
   @Patch(':pid')
-  @Answers(PartnerResponse, { summary: 'Change the name or the address of a partner' })
+  @Responds(PartnerResponse, { summary: 'Change the name or the address of a partner' })
   async updatePartner(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) id: string,
     @Body() body: UpdatePartnerDto,
   ): Promise<PartnerResponse> {
     const changes = toPartnerChanges(body);
-    return toPartnerResponse(await this.transactions.run((tx) => this.update.execute(tx, by, id, changes)));
+    return toPartnerResponse(await this.transactions.run((tx) => this.partners.update(tx, by, id, changes)));
   }
 
-  @Post(':pid/suspend')
-  @Answers(PartnerResponse, { summary: 'Suspend a partner: its calls answer 403 from the next one on' })
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost(':pid/suspend', {
+    status: 200,
+    response: PartnerResponse,
+    summary: 'Suspend a partner: its calls answer 403 from the next one on',
+  })
   async suspendPartner(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.status.suspend(tx, by, id)));
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ok(await this.partners.suspend(tx, by, id)));
   }
 
-  @Post(':pid/reinstate')
-  @Answers(PartnerResponse, { summary: 'Undo a suspension' })
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost(':pid/reinstate', { status: 200, response: PartnerResponse, summary: 'Undo a suspension' })
   async reinstatePartner(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.status.reinstate(tx, by, id)));
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ok(await this.partners.reinstate(tx, by, id)));
   }
 }
 
-function ok(partner: PartnerEntity): Answer {
-  return { status: 200, data: toPartnerResponse(partner) };
+function ok(partner: PartnerEntity): IdempotentResponse {
+  return { data: toPartnerResponse(partner) };
 }

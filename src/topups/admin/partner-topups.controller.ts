@@ -3,8 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
-import { ListAnswer, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { toTopupFilters, TopupsQueryDto } from '../api/topup-requests.dto.js';
 import { TopupResponse, toTopupResponse } from '../api/topup.response.js';
 import { ReadTopups } from '../read-topups.js';
@@ -17,12 +17,12 @@ export class PartnerTopupsController {
   constructor(private readonly topups: ReadTopups) {}
 
   @Get()
-  @AnswersPage(TopupResponse, { summary: "List a partner's top-ups in both modes, newest first" })
+  @RespondsPage(TopupResponse, { summary: "List a partner's top-ups in both modes, newest first" })
   async listPartnerTopups(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: TopupsQueryDto,
-  ): Promise<ListAnswer<TopupResponse>> {
+  ): Promise<ListResponse<TopupResponse>> {
     const page = await this.topups.list({ partnerId }, toTopupFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toTopupResponse));
+    return new ListResponse(mapPage(page, toTopupResponse));
   }
 }

@@ -1,26 +1,16 @@
-import {
-  Body,
-  Controller,
-  Get,
-  HttpCode,
-  Param,
-  Post,
-  Query,
-  UseGuards,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { TopupResponse, toTopupResponse } from '../api/topup.response.js';
 import { HearUpstream } from '../hear-upstream.js';
@@ -38,33 +28,34 @@ export class TopupReviewsController {
     private readonly reviews: TopupsNeedingReview,
     private readonly upstream: HearUpstream,
     private readonly reconcile: ReconcileTopup,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Get('needs-review')
-  @AnswersPage(TopupReviewResponse, {
+  @RespondsPage(TopupReviewResponse, {
     summary: 'List top-ups that have waited too long for the word of their upstream, oldest first',
   })
-  async listTopupsNeedingReview(@Query() query: ListQueryDto): Promise<ListAnswer<TopupReviewResponse>> {
-    return new ListAnswer(mapPage(await this.reviews.list(toListOptions(query)), toTopupReviewResponse));
+  async listTopupsNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<TopupReviewResponse>> {
+    return new ListResponse(mapPage(await this.reviews.list(toListOptions(query)), toTopupReviewResponse));
   }
 
-  @Post(':id/reconcile')
-  @Answers(TopupResponse, { summary: 'Settle a top-up that does not settle by itself' })
-  @ApiRefusals('conflict')
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost(':id/reconcile', {
+    status: 200,
+    response: TopupResponse,
+    summary: 'Settle a top-up that does not settle by itself',
+    refusals: ['conflict'],
+  })
   async reconcileTopup(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('top')) topupId: string,
     @Body() { action, note }: ReconcileTopupDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     // Before the transaction, in which nothing outside the database is called (D16).
     const ask = () => this.upstream.hearFor(action, topupId);
-    return this.onceOnly.runAfter(call, ask, async (tx, heard) => {
+    return this.idempotent.executeAfter(key, ask, async (tx, heard) => {
       const topup = await this.reconcile.execute(tx, by, { topupId, action, note, heard });
-      return { status: 200, data: toTopupResponse(topup) };
+      return { data: toTopupResponse(topup) };
     });
   }
 }

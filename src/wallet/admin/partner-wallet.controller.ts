@@ -1,18 +1,18 @@
-import { Body, Controller, Get, Param, Patch, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Body, Controller, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
-import { ListAnswer, ListQueryDto, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  type Answer,
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  type IdempotentResponse,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { ExistingPartner } from '../../partners/index.js';
 import type { LedgerTransactionEntity } from '../ledger-transaction.entity.js';
@@ -34,19 +34,19 @@ export class PartnerWalletController {
   constructor(
     private readonly manage: ManageWallet,
     private readonly wallets: WalletsRepository,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
 
   @Get()
-  @AnswersPage(WalletResponse, { summary: "List a partner's balances, one per currency" })
-  async listWallets(@Param('pid', ExistingPartner) partnerId: string): Promise<ListAnswer<WalletResponse>> {
+  @RespondsPage(WalletResponse, { summary: "List a partner's balances, one per currency" })
+  async listWallets(@Param('pid', ExistingPartner) partnerId: string): Promise<ListResponse<WalletResponse>> {
     const items = (await this.wallets.listByPartner(partnerId)).map(toWalletResponse);
-    return new ListAnswer({ items, hasMore: false, nextCursor: null });
+    return new ListResponse({ items, hasMore: false, nextCursor: null });
   }
 
   @Patch()
-  @Answers(WalletResponse, { summary: 'Set the available amount below which a wallet counts as low' })
+  @Responds(WalletResponse, { summary: 'Set the available amount below which a wallet counts as low' })
   async updateWallet(
     @Author() by: ChangeAuthor,
     @Param('pid', ExistingPartner) partnerId: string,
@@ -57,47 +57,48 @@ export class PartnerWalletController {
   }
 
   @Get('transactions')
-  @AnswersPage(LedgerTransactionResponse, { summary: "List a partner's transactions, newest first" })
+  @RespondsPage(LedgerTransactionResponse, { summary: "List a partner's transactions, newest first" })
   async listWalletTransactions(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: ListQueryDto,
-  ): Promise<ListAnswer<LedgerTransactionResponse>> {
+  ): Promise<ListResponse<LedgerTransactionResponse>> {
     const page = await this.wallets.listTransactions(partnerId, toListOptions(query));
-    return new ListAnswer(mapPage(page, toLedgerTransactionResponse));
+    return new ListResponse(mapPage(page, toLedgerTransactionResponse));
   }
 
-  @Post('deposits')
-  @Answers(LedgerTransactionResponse, { status: 201, summary: 'Book money that a partner paid in' })
-  @ApiRefusals('reference_taken', 'conflict')
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost('deposits', {
+    status: 201,
+    response: LedgerTransactionResponse,
+    summary: 'Book money that a partner paid in',
+    refusals: ['reference_taken', 'conflict'],
+  })
   async depositMoney(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', ExistingPartner) partnerId: string,
     @Body() body: DepositDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const command = toPosting(partnerId, body);
-    return this.onceOnly.run(call, async (tx) => created(await this.manage.deposit(tx, by, command)));
+    return this.idempotent.execute(key, async (tx) => created(await this.manage.deposit(tx, by, command)));
   }
 
-  @Post('adjustments')
-  @Answers(LedgerTransactionResponse, {
+  @IdempotentPost('adjustments', {
     status: 201,
+    response: LedgerTransactionResponse,
     summary: 'Correct a balance, up or down; what is held cannot be taken',
+    refusals: ['reference_taken', 'conflict'],
   })
-  @ApiRefusals('reference_taken', 'conflict')
-  @UseInterceptors(IdempotencyInterceptor)
   async adjustBalance(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', ExistingPartner) partnerId: string,
     @Body() body: AdjustmentDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const command = toPosting(partnerId, body);
-    return this.onceOnly.run(call, async (tx) => created(await this.manage.adjust(tx, by, command)));
+    return this.idempotent.execute(key, async (tx) => created(await this.manage.adjust(tx, by, command)));
   }
 }
 
-function created(transaction: LedgerTransactionEntity): Answer {
-  return { status: 201, data: toLedgerTransactionResponse(transaction) };
+function created(transaction: LedgerTransactionEntity): IdempotentResponse {
+  return { data: toLedgerTransactionResponse(transaction) };
 }

@@ -3,8 +3,8 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { AppError } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, ListQueryDto, toListOptions } from '../../infra/http/index.js';
-import { AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, toListOptions } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import { WalletsRepository } from '../wallets.repository.js';
 import {
   BalanceResponse,
@@ -24,29 +24,29 @@ export class WalletController {
   constructor(private readonly wallets: WalletsRepository) {}
 
   @Get('balance')
-  @AnswersPage(BalanceResponse, { summary: 'Get the balance in every currency' })
-  async getBalance(@Caller() caller: PartnerPrincipal): Promise<ListAnswer<BalanceResponse>> {
+  @RespondsPage(BalanceResponse, { summary: 'Get the balance in every currency' })
+  async getBalance(@Caller() caller: PartnerPrincipal): Promise<ListResponse<BalanceResponse>> {
     const items =
       caller.mode === 'sandbox'
         ? [MOCK_BALANCE]
         : (await this.wallets.listByPartner(caller.partnerId)).map(toBalanceResponse);
-    return new ListAnswer({ items, hasMore: false, nextCursor: null });
+    return new ListResponse({ items, hasMore: false, nextCursor: null });
   }
 
   @Get('transactions')
-  @AnswersPage(TransactionResponse, { summary: 'List the transactions of the wallet, newest first' })
+  @RespondsPage(TransactionResponse, { summary: 'List the transactions of the wallet, newest first' })
   async listTransactions(
     @Caller() caller: PartnerPrincipal,
     @Query() query: ListQueryDto,
-  ): Promise<ListAnswer<TransactionResponse>> {
+  ): Promise<ListResponse<TransactionResponse>> {
     if (caller.mode === 'sandbox') return noTransactions(query);
     const page = await this.wallets.listTransactions(caller.partnerId, toListOptions(query));
-    return new ListAnswer(mapPage(page, toTransactionResponse));
+    return new ListResponse(mapPage(page, toTransactionResponse));
   }
 }
 
-function noTransactions({ cursor }: ListQueryDto): ListAnswer<TransactionResponse> {
+function noTransactions({ cursor }: ListQueryDto): ListResponse<TransactionResponse> {
   // An empty list has issued no cursor.
   if (cursor !== undefined) throw new AppError('invalid_cursor');
-  return new ListAnswer<TransactionResponse>({ items: [], hasMore: false, nextCursor: null });
+  return new ListResponse<TransactionResponse>({ items: [], hasMore: false, nextCursor: null });
 }

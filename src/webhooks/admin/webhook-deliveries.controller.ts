@@ -4,14 +4,14 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListAnswer, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
-  Idempotent,
-  type IdempotentCall,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
   IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotentExecutor,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { SendOnRequest } from '../send-on-request.js';
 import { WebhookDeliveriesRepository } from '../webhook-deliveries.repository.js';
@@ -35,32 +35,32 @@ export class WebhookDeliveriesController {
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly send: SendOnRequest,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Get('webhook-endpoints')
-  @AnswersPage(WebhookEndpointResponse, { summary: 'List the webhook endpoints of all partners' })
+  @RespondsPage(WebhookEndpointResponse, { summary: 'List the webhook endpoints of all partners' })
   async listEndpointsOfAllPartners(
     @Query() query: WebhookEndpointsQueryDto,
-  ): Promise<ListAnswer<WebhookEndpointResponse>> {
+  ): Promise<ListResponse<WebhookEndpointResponse>> {
     const page = await this.endpoints.listAll(query.status, toListOptions(query));
-    return new ListAnswer(mapPage(page, toEndpointResponse));
+    return new ListResponse(mapPage(page, toEndpointResponse));
   }
 
   @Get('partners/:pid/webhook-endpoints/:id/deliveries')
-  @AnswersPage(WebhookDeliveryResponse, { summary: 'List the deliveries of an endpoint, newest first' })
+  @RespondsPage(WebhookDeliveryResponse, { summary: 'List the deliveries of an endpoint, newest first' })
   async listDeliveries(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
     @Query() query: DeliveriesQueryDto,
-  ): Promise<ListAnswer<WebhookDeliveryResponse>> {
+  ): Promise<ListResponse<WebhookDeliveryResponse>> {
     if (!(await this.endpoints.existedOnce({ partnerId, id }))) throw new NotFound();
     const page = await this.deliveries.list(id, toDeliveryFilters(query), toListOptions(query));
-    return new ListAnswer(mapPage(page, toDeliveryResponse));
+    return new ListResponse(mapPage(page, toDeliveryResponse));
   }
 
   @Get('deliveries/:id')
-  @Answers(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
+  @Responds(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
     const found = await this.deliveries.findWithLog(id);
     if (!found) throw new NotFound();
@@ -68,7 +68,7 @@ export class WebhookDeliveriesController {
   }
 
   @Post('deliveries/:id/resend')
-  @Answers(WebhookDeliveryResponse, {
+  @Responds(WebhookDeliveryResponse, {
     status: 202,
     summary: 'Send the event of a delivery once more, as a new delivery',
     location: true,
@@ -78,13 +78,13 @@ export class WebhookDeliveriesController {
   @UseInterceptors(IdempotencyInterceptor)
   async resendDelivery(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('dlv')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => {
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => {
       const delivery = await this.send.resend(tx, by, id);
       const location = `/internal/v1/deliveries/${delivery.id}`;
-      return { status: 202, data: toDeliveryResponse(delivery), location };
+      return { data: toDeliveryResponse(delivery), location };
     });
   }
 }

@@ -3,14 +3,14 @@ import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { PathId } from '../../infra/http/index.js';
-import { Answers, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { Responds, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
-  type Answer,
-  Idempotent,
-  type IdempotentCall,
+  type IdempotentResponse,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
   IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotentExecutor,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { RotateSecret } from '../rotate-secret.js';
 import { SendOnRequest } from '../send-on-request.js';
@@ -39,89 +39,90 @@ export class WebhookEndpointActionsController {
     private readonly switchEndpoint: SwitchEndpoint,
     private readonly rotate: RotateSecret,
     private readonly send: SendOnRequest,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Post('enable')
-  @Answers(WebhookEndpointResponse, {
+  @Responds(WebhookEndpointResponse, {
     summary: 'Switch an endpoint on, and choose what becomes of what it missed',
   })
   @HttpCode(200)
   async enableEndpoint(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
     @Body() body?: EnableWebhookEndpointDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
-    return this.onceOnly.run(call, async (tx) =>
+    return this.idempotent.execute(key, async (tx) =>
       ok(await this.switchEndpoint.enable(tx, by, { partnerId, id }, choice)),
     );
   }
 
   @Post('disable')
-  @Answers(WebhookEndpointResponse, { summary: 'Switch an endpoint off; its deliveries are held' })
+  @Responds(WebhookEndpointResponse, { summary: 'Switch an endpoint off; its deliveries are held' })
   @HttpCode(200)
   async disableEndpoint(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) =>
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) =>
       ok(await this.switchEndpoint.disable(tx, by, { partnerId, id })),
     );
   }
 
   @Post('rotate-secret')
-  @Answers(RotatedWebhookSecretResponse, {
+  @Responds(RotatedWebhookSecretResponse, {
     summary: 'Make a new signing secret; the old one signs too for a grace',
   })
   @HttpCode(200)
   async rotateSecret(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
     @Body() body?: RotateWebhookSecretDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
-    return this.onceOnly.run(call, async (tx) => {
+    return this.idempotent.execute(key, async (tx) => {
       const { endpoint, secret } = await this.rotate.execute(tx, by, { partnerId, id }, graceSeconds);
-      return { status: 200, data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
+      return { data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
     });
   }
 
   @Post('rotate-secret/finish')
-  @Answers(WebhookEndpointResponse, { summary: 'End the grace of the old signing secret now' })
+  @Responds(WebhookEndpointResponse, { summary: 'End the grace of the old signing secret now' })
   @HttpCode(200)
   async finishRotation(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.rotate.finish(tx, by, { partnerId, id })));
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) =>
+      ok(await this.rotate.finish(tx, by, { partnerId, id })),
+    );
   }
 
   @Post('test')
-  @Answers(WebhookDeliveryResponse, { status: 202, summary: 'Send a `webhook.test` once, without retries' })
+  @Responds(WebhookDeliveryResponse, { status: 202, summary: 'Send a `webhook.test` once, without retries' })
   @ApiRefusals('conflict')
   @HttpCode(202)
   async sendTest(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ({
-      status: 202,
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ({
       data: toDeliveryResponse(await this.send.test(tx, by, { partnerId, id })),
     }));
   }
 }
 
-function ok(endpoint: WebhookEndpointEntity): Answer {
-  return { status: 200, data: toEndpointResponse(endpoint) };
+function ok(endpoint: WebhookEndpointEntity): IdempotentResponse {
+  return { data: toEndpointResponse(endpoint) };
 }

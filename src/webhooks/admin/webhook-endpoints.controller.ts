@@ -15,16 +15,16 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
-import { ListAnswer, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Answers, AnswersPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
-  Idempotent,
-  type IdempotentCall,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
   IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotentExecutor,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import { FindPartner } from '../../partners/index.js';
+import { PartnersService } from '../../partners/index.js';
 import { ChangeEndpoint } from '../change-endpoint.js';
 import { FindEndpoint } from '../find-endpoint.js';
 import { RegisterEndpoint } from '../register-endpoint.js';
@@ -54,14 +54,14 @@ export class WebhookEndpointsController {
     private readonly change: ChangeEndpoint,
     private readonly find: FindEndpoint,
     private readonly targets: TargetCheck,
-    private readonly partners: FindPartner,
+    private readonly partners: PartnersService,
     private readonly endpoints: WebhookEndpointsRepository,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
 
   @Post()
-  @Answers(CreatedWebhookEndpointResponse, {
+  @Responds(CreatedWebhookEndpointResponse, {
     status: 201,
     summary: 'Register a webhook endpoint; the signing secret is shown in this answer only',
     location: true,
@@ -70,16 +70,15 @@ export class WebhookEndpointsController {
   @UseInterceptors(IdempotencyInterceptor)
   async createEndpoint(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Body() body: CreateWebhookEndpointDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     this.targets.assertAllowed(body.url);
     const terms = toNewEndpointTerms(partnerId, body);
-    return this.onceOnly.run(call, async (tx) => {
+    return this.idempotent.execute(key, async (tx) => {
       const { endpoint, secret } = await this.register.execute(tx, by, terms);
       return {
-        status: 201,
         data: toCreatedEndpointResponse(endpoint, secret),
         location: `/internal/v1/partners/${partnerId}/webhook-endpoints/${endpoint.id}`,
         secretFields: ['secret'],
@@ -88,18 +87,18 @@ export class WebhookEndpointsController {
   }
 
   @Get()
-  @AnswersPage(WebhookEndpointResponse, { summary: "List a partner's webhook endpoints, newest first" })
+  @RespondsPage(WebhookEndpointResponse, { summary: "List a partner's webhook endpoints, newest first" })
   async listEndpoints(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: ListQueryDto,
-  ): Promise<ListAnswer<WebhookEndpointResponse>> {
+  ): Promise<ListResponse<WebhookEndpointResponse>> {
     await this.partners.getById(partnerId);
     const page = await this.endpoints.listOfPartner(partnerId, toListOptions(query));
-    return new ListAnswer(mapPage(page, toEndpointResponse));
+    return new ListResponse(mapPage(page, toEndpointResponse));
   }
 
   @Get(':id')
-  @Answers(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
+  @Responds(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
   async getEndpoint(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
@@ -108,7 +107,7 @@ export class WebhookEndpointsController {
   }
 
   @Patch(':id')
-  @Answers(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
+  @Responds(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
   async updateEndpoint(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -123,7 +122,7 @@ export class WebhookEndpointsController {
   }
 
   @Delete(':id')
-  @Answers(DeletedWebhookEndpointResponse, {
+  @Responds(DeletedWebhookEndpointResponse, {
     summary: 'Delete a webhook endpoint and discard what it is owed',
   })
   async deleteEndpoint(

@@ -3,13 +3,13 @@ import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { PathId } from '../../infra/http/index.js';
-import { Answers, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { Responds, ApiRefusals } from '../../infra/http/openapi/index.js';
 import {
-  Idempotent,
-  type IdempotentCall,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
   IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotentExecutor,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { ReplayEvents } from '../replay-events.js';
 import { ReplayEventsDto, toReplayCommand } from './webhook-replay-requests.dto.js';
@@ -22,11 +22,11 @@ import { toPreviewResponse, toReplayResponse, WebhookReplayResponse } from './we
 export class WebhookReplaysController {
   constructor(
     private readonly replays: ReplayEvents,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Post('partners/:pid/webhook-endpoints/:id/replay')
-  @Answers(WebhookReplayResponse, {
+  @Responds(WebhookReplayResponse, {
     status: 202,
     summary: 'Send the events of a time again, or count them (`dry_run`)',
     location: true,
@@ -35,41 +35,40 @@ export class WebhookReplaysController {
   @UseInterceptors(IdempotencyInterceptor)
   async startReplay(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() idempotencyKey: IdempotencyKey,
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
     @Body() body: ReplayEventsDto,
-  ): Promise<RenderedAnswer> {
+  ): Promise<RenderedResponse> {
     const key = { partnerId, id };
     const command = toReplayCommand(body);
-    return this.onceOnly.run(call, async (tx) => {
+    return this.idempotent.execute(idempotencyKey, async (tx) => {
       if (body.dry_run === true) {
-        return { status: 202, data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
+        return { data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
       }
       const started = await this.replays.start(tx, by, key, command);
       const location = `/internal/v1/replays/${started.replay.id}`;
-      return { status: 202, data: toReplayResponse(started), location };
+      return { data: toReplayResponse(started), location };
     });
   }
 
   @Get('replays/:id')
-  @Answers(WebhookReplayResponse, { summary: 'Get a replay and how far it is' })
+  @Responds(WebhookReplayResponse, { summary: 'Get a replay and how far it is' })
   async getReplay(@Param('id', PathId('rpl')) id: string): Promise<WebhookReplayResponse> {
     return toReplayResponse(await this.replays.get(id));
   }
 
   @Post('replays/:id/cancel')
-  @Answers(WebhookReplayResponse, { summary: 'Stop a replay; what it has not sent is discarded' })
+  @Responds(WebhookReplayResponse, { summary: 'Stop a replay; what it has not sent is discarded' })
   @ApiRefusals('conflict')
   @HttpCode(200)
   @UseInterceptors(IdempotencyInterceptor)
   async cancelReplay(
     @Author() by: ChangeAuthor,
-    @Idempotent() call: IdempotentCall,
+    @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('rpl')) id: string,
-  ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ({
-      status: 200,
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ({
       data: toReplayResponse(await this.replays.cancel(tx, by, id)),
     }));
   }

@@ -1,15 +1,15 @@
-import { Controller, Get, HttpCode, Post, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AuditLog, Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
-import { ListAnswer } from '../../infra/http/index.js';
-import { Answers, AnswersPage } from '../../infra/http/openapi/index.js';
+import { ListResponse } from '../../infra/http/index.js';
+import { RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  Idempotent,
-  type IdempotentCall,
-  IdempotencyInterceptor,
-  OnceOnly,
-  type RenderedAnswer,
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
 import { CatalogSyncsRepository } from '../catalog-syncs.repository.js';
@@ -30,25 +30,29 @@ export class WholesaleController {
     private readonly health: ProviderHealthRepository,
     private readonly syncs: CatalogSyncsRepository,
     private readonly audit: AuditLog,
-    private readonly onceOnly: OnceOnly,
+    private readonly idempotent: IdempotentExecutor,
   ) {}
 
   @Get('providers')
-  @AnswersPage(ProviderResponse, { summary: 'List the wholesalers that are connected, with their health' })
-  async listProviders(): Promise<ListAnswer<ProviderResponse>> {
+  @RespondsPage(ProviderResponse, { summary: 'List the wholesalers that are connected, with their health' })
+  async listProviders(): Promise<ListResponse<ProviderResponse>> {
     const health = new Map((await this.health.list()).map((each) => [each.provider, each]));
     const names = this.providers.wholesalers.map(({ name }) => name);
     const errors = await this.syncs.lastErrors(names);
     const items = names.map((name) => toProviderResponse(name, health.get(name), errors.get(name) ?? null));
-    return new ListAnswer({ items, hasMore: false, nextCursor: null });
+    return new ListResponse({ items, hasMore: false, nextCursor: null });
   }
 
-  @Post('catalog/sync')
-  @Answers(CatalogSyncResponse, { status: 202, summary: 'Bring the live catalogue up to date now' })
-  @HttpCode(202)
-  @UseInterceptors(IdempotencyInterceptor)
-  async syncCatalog(@Author() by: ChangeAuthor, @Idempotent() call: IdempotentCall): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => {
+  @IdempotentPost('catalog/sync', {
+    status: 202,
+    response: CatalogSyncResponse,
+    summary: 'Bring the live catalogue up to date now',
+  })
+  async syncCatalog(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => {
       const sync = await this.syncs.request(tx);
       await this.audit.record(tx, {
         ...by,
@@ -56,7 +60,7 @@ export class WholesaleController {
         partnerId: null,
         subjectId: sync.id,
       });
-      return { status: 202, data: toCatalogSyncResponse(sync) };
+      return { data: toCatalogSyncResponse(sync) };
     });
   }
 }

@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ADMITTED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { AUTHENTICATED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { expectProblem } from './expect-problem.js';
 import { post, RawClient, request, until } from './raw-client.js';
 
@@ -86,7 +86,7 @@ describe('closing', () => {
 
   it('still serves a call that was with the gate when it began', async () => {
     const decided = Promise.withResolvers<void>();
-    await start({ admit: () => decided.promise.then(() => ADMITTED) });
+    await start({ authenticate: () => decided.promise.then(() => AUTHENTICATED) });
     const client = new RawClient(edge.port).write(request());
     await until(() => edge.seen.length === 1);
     const closing = edge.close();

@@ -7,7 +7,7 @@ import { AppError, NotFound } from '../../../src/common/errors/index.js';
 import {
   createEdgeAdapter,
   ProblemFilter,
-  type Admission,
+  type AuthResult,
   type EdgeCall,
   type EdgeOptions,
   type FinishedCall,
@@ -59,7 +59,7 @@ class ProbeController {
 @Module({ controllers: [ThingsController, ProbeController] })
 class SmallApp {}
 
-export const ADMITTED: Admission = {
+export const AUTHENTICATED: AuthResult = {
   principal: { partnerId: 'ptn_1' },
   headers: { 'x-ratelimit-limit': '120', 'x-ratelimit-remaining': '7' },
   refusal: null,
@@ -68,14 +68,14 @@ export const ADMITTED: Admission = {
   mode: 'live',
 };
 
-export function refused(error: AppError): Admission {
+export function refused(error: AppError): AuthResult {
   return { principal: null, headers: {}, refusal: error, keyId: null, partnerId: null, mode: null };
 }
 
-function admitGoodToken(call: EdgeCall): Promise<Admission> {
+function takeGoodToken(call: EdgeCall): Promise<AuthResult> {
   const lines = call.rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'authorization');
   const isGood = lines.length === 1 && call.headers.authorization === 'Bearer good';
-  if (isGood) return Promise.resolve(ADMITTED);
+  if (isGood) return Promise.resolve(AUTHENTICATED);
   return Promise.resolve(
     refused(new AppError('unauthorized', { headers: { 'www-authenticate': 'Bearer' } })),
   );
@@ -91,16 +91,18 @@ export interface EdgeApp {
 }
 
 export async function startEdgeApp(
-  options: Partial<EdgeOptions> & { admit?: (call: EdgeCall) => Promise<Admission> } = {},
+  options: Partial<EdgeOptions> & { authenticate?: (call: EdgeCall) => Promise<AuthResult> } = {},
 ): Promise<EdgeApp> {
   const records: FinishedCall[] = [];
   const unexpected: unknown[] = [];
   const seen: EdgeCall[] = [];
-  const admit = options.admit ?? admitGoodToken;
+  const authenticate = options.authenticate ?? takeGoodToken;
   const onUnexpectedError = (error: unknown): void => void unexpected.push(error);
   const adapter = createEdgeAdapter({
-    gate: { admit: (call) => (seen.push(call), admit(call)) },
-    recorder: { record: (call) => void records.push(call) },
+    services: () => ({
+      authenticator: { authenticate: (call) => (seen.push(call), authenticate(call)) },
+      recorder: { record: (call) => void records.push(call) },
+    }),
     trustProxyHops: 0,
     idempotencyKeyRequired: true,
     onUnexpectedError,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/common/errors/index.js';
-import { ADMITTED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { AUTHENTICATED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { expectOneProblem } from './expect-problem.js';
 import { exchange, post, RawClient, request, until } from './raw-client.js';
 
@@ -24,7 +24,7 @@ describe('the gate', () => {
       503: 'service_unavailable',
     } as const;
     const refusal = new AppError(code[status], { headers: { 'retry-after': '3' } });
-    await start({ admit: () => Promise.resolve({ ...ADMITTED, refusal }) });
+    await start({ authenticate: () => Promise.resolve({ ...AUTHENTICATED, refusal }) });
     const answer = await exchange(edge.port, post('{'));
     await expectOneProblem(edge, answer, status, code[status]);
     expect(answer.headers).toMatchObject({ 'retry-after': '3', 'x-ratelimit-remaining': '7' });
@@ -33,7 +33,7 @@ describe('the gate', () => {
 
   it('that fails for want of a database answers 503, and is no unexpected error', async () => {
     const down = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
-    await start({ admit: () => Promise.reject(down) });
+    await start({ authenticate: () => Promise.reject(down) });
     for (const bytes of [request(), request({ path: '/%zz' }), 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n']) {
       edge.records.length = 0;
       const answer = await exchange(edge.port, bytes);
@@ -45,7 +45,7 @@ describe('the gate', () => {
 
   it('that breaks answers 500, is reported, and lets nobody in', async () => {
     const broken = new Error('secret detail');
-    await start({ admit: () => Promise.reject(broken) });
+    await start({ authenticate: () => Promise.reject(broken) });
     const answer = await exchange(edge.port, request());
     await expectOneProblem(edge, answer, 500, 'internal_error');
     expect(answer.body).not.toContain('secret');
@@ -76,7 +76,9 @@ describe('the address of a caller', () => {
     [1, '203.0.113.9, ', '127.0.0.1'],
     [1, 'unknown', '127.0.0.1'],
     [1, '::ffff:203.0.113.9', '203.0.113.9'],
-    [1, '2001:db8::1', '2001:db8::1'],
+    [1, '::ffff:7f00:1', '127.0.0.1'],
+    [1, '2001:DB8:0::1', '2001:db8::1'],
+    [1, 'fe80::1%eth0', 'fe80::1'],
   ])('with %d hops and X-Forwarded-For %s is %s', async (trustProxyHops, forwarded, address) => {
     await start({ trustProxyHops });
     await exchange(edge.port, request({ headers: { 'x-forwarded-for': forwarded ?? null } }));
@@ -151,7 +153,7 @@ describe('a caller who hangs up', () => {
 
   it('while the gate decides is recorded once', async () => {
     const decided = Promise.withResolvers<void>();
-    await start({ admit: () => decided.promise.then(() => ADMITTED) });
+    await start({ authenticate: () => decided.promise.then(() => AUTHENTICATED) });
     const client = new RawClient(edge.port).write(request());
     await until(() => edge.seen.length === 1);
     client.destroy();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ADMITTED, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { AUTHENTICATED, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { expectOneProblem, expectProblem } from './expect-problem.js';
 import { exchange, post, RawClient, request, until } from './raw-client.js';
 
@@ -158,10 +158,10 @@ describe('a body that breaks off', () => {
 
 describe('an anonymous call with a broken body', () => {
   it('gets its 401 even if the gate takes its time', async () => {
-    const refusal = { ...ADMITTED, refusal: null };
+    const refusal = { ...AUTHENTICATED, refusal: null };
     const slow = await startEdgeApp({
       requestTimeoutMs: 1000,
-      admit: async (call) => {
+      authenticate: async (call) => {
         await sleep(100);
         if (call.headers.authorization) return refusal;
         return {

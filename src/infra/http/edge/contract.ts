@@ -1,7 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError, ErrorCode } from '../../../common/errors/index.js';
 
-/** What the gate sees of a call: its head only, nothing of the body (D7). */
+/** Bodies, chunked ones too (D9). */
+export const MAX_BODY_BYTES = 65_536;
+export const MAX_URL_LENGTH = 4096;
+/** Request line and header lines together, else 431. */
+export const MAX_HEADER_BYTES = 16_384;
+export const MAX_JSON_DEPTH = 32;
+export const MAX_JSON_KEYS = 1000;
+
+export const DEFAULT_REQUEST_TIMEOUT_MS = 10_000;
+/** Longer than the usual 60 s of a proxy in front, so that the proxy is the one that hangs up. */
+export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** How often Node looks for requests that take too long. */
+export const TIMEOUT_CHECK_INTERVAL_MS = 500;
+
+/** What is still taken from a caller whose request was refused unread, so that it can read why. */
+export const LINGER_MS = 1000;
+export const LINGER_BYTES = 1_048_576;
+
+/** What an authenticator sees of a call: its head only, nothing of the body (D7). */
 export interface EdgeCall {
   readonly requestId: string;
   readonly method: string;
@@ -14,8 +32,8 @@ export interface EdgeCall {
   readonly remoteAddress: string;
 }
 
-/** What the gate decided about one call. */
-export interface Admission {
+/** What an authenticator decided about one call. */
+export interface AuthResult {
   readonly principal: unknown;
   /** Rate-limit headers and the like, set on every answer of this call (D21). */
   readonly headers: Readonly<Record<string, string>>;
@@ -28,8 +46,8 @@ export interface Admission {
 }
 
 /** Authenticates and limits a call before anything else is looked at (D7). */
-export interface EdgeGate {
-  admit(call: EdgeCall): Promise<Admission>;
+export interface Authenticator {
+  authenticate(call: EdgeCall): Promise<AuthResult>;
 }
 
 /** One answered (or abandoned) call, for the log line and the row of D38. */
@@ -60,14 +78,20 @@ export interface CallRecorder {
   record(call: FinishedCall): void;
 }
 
-export interface EdgeOptions {
-  readonly gate: EdgeGate;
+/** What the app behind the edge does for it. */
+export interface EdgeServices {
+  readonly authenticator: Authenticator;
   readonly recorder: CallRecorder;
+}
+
+export interface EdgeOptions {
+  /** Asked at every call and not before: the app that makes them is built on top of the edge. */
+  services(): EdgeServices;
   /** `TRUST_PROXY`: how many proxies in front append to `X-Forwarded-For` (D15). */
   readonly trustProxyHops: number;
   /** Partner port true; admin port false, where a key that is sent must still be valid. */
   readonly idempotencyKeyRequired: boolean;
-  /** Admin port only: exact GET paths that skip the gate and are not recorded (`/livez`). */
+  /** Admin port only: exact GET paths that are not authenticated and are not recorded (`/livez`). */
   readonly anonymousPaths?: readonly string[];
   /** How long a whole request may take to arrive, else 408. Default 10 s. */
   readonly requestTimeoutMs?: number;
@@ -76,13 +100,13 @@ export interface EdgeOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the gate said the caller is; null before admission and on anonymous paths. */
+    /** Who is calling, as the authenticator said; null before that and on anonymous paths. */
     principal: unknown;
     /** `performance.now()` when the head of the call had arrived. */
     startedAtMs: number;
     /** The id of the first call when this one was answered from its stored response (D18). */
     replayOf: string | null;
-    admission: Admission | null;
+    authResult: AuthResult | null;
     /** The code of the answer's error body, for the call log. Whoever writes such a body sets it. */
     errorCode: ErrorCode | null;
   }

@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../../common/errors/index.js';
-import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './limits.js';
-import { checkMediaType } from './media-type.js';
-import { checkRoute, hasEmptyParam } from './route-check.js';
+import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './contract.js';
 
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9_-]{8,128}$/;
 
-/** Everything that the head of an admitted call can be refused for, in the order of D7. */
+/** Everything that the head of an authenticated call can be refused for, in the order of D7. */
 export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boolean): AppError | null {
   const { raw } = request;
   return (
@@ -83,4 +81,55 @@ function checkIdempotencyKey(key: string | string[] | undefined, required: boole
   return new AppError('idempotency_key_required', {
     detail: 'Send exactly one Idempotency-Key header of 8 to 128 characters out of A-Z, a-z, 0-9, _ and -.',
   });
+}
+
+/** 404 for a path that does not exist, 405 with `Allow` for one that exists for other methods. */
+function checkRoute(request: FastifyRequest): AppError | null {
+  if (!request.is404) return null;
+  const allowed = allowedMethods(request);
+  if (allowed.length === 0) return new AppError('not_found');
+  return new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+}
+
+function allowedMethods({ server, raw }: FastifyRequest): string[] {
+  const url = raw.url ?? '';
+  return server.supportedMethods.filter((method) => {
+    const route = server.findRoute({ method, url });
+    return route !== null && !hasEmptyParam(route.params);
+  });
+}
+
+/** The router lets `/v1/orders//cancel` match `/v1/orders/:id/cancel`; Nest would notice after the body. */
+function hasEmptyParam(params: unknown): boolean {
+  const values = params as Readonly<Record<string, string | undefined>>;
+  for (const name in values) {
+    if (values[name] === '' && name !== '*') return true;
+  }
+  return false;
+}
+
+/** Only uncompressed `application/json` in UTF-8 is taken (D9). */
+function checkMediaType(headers: IncomingHttpHeaders): AppError | null {
+  const type = headers['content-type'];
+  const encoding = headers['content-encoding'];
+  if (type !== undefined && isJsonType(type) && (encoding === undefined || isIdentity(encoding))) return null;
+  return new AppError('unsupported_media_type', {
+    detail: 'Send application/json in UTF-8, without a content encoding.',
+  });
+}
+
+function isIdentity(encoding: string): boolean {
+  const name = encoding.trim().toLowerCase();
+  return name === '' || name === 'identity';
+}
+
+function isJsonType(type: string): boolean {
+  if (type === 'application/json') return true;
+  const [mediaType, ...parameters] = type.toLowerCase().split(';');
+  return mediaType?.trim() === 'application/json' && parameters.every(isAcceptable);
+}
+
+function isAcceptable(parameter: string): boolean {
+  const text = parameter.trim();
+  return text === '' || text === 'charset=utf-8' || text === 'charset="utf-8"';
 }

@@ -1,4 +1,19 @@
-export { createEdgeAdapter } from './create-edge-adapter.js';
-export { clientAddress, pathOf } from './edge-call.js';
-export { ProblemFilter } from './problem.filter.js';
-export type { Admission, CallRecorder, EdgeCall, EdgeGate, EdgeOptions, FinishedCall } from './contract.js';
+/**
+ * The HTTP edge of a port, below Nest: everything that a call can be refused for before a handler runs (D5 to D9, D21).
+ * Used by src/apps/http-app.ts, which gives it the port's authenticator and the access log. In the order of a call:
+ * `server` (socket, limits, Fastify), `pipeline` (request id, authentication, `head-checks`), `body`, then Nest's guards
+ * and pipes; `problem` writes every error body and `socket-problems` those that Fastify never sees; `connection` and
+ * `call` see to it that each call is recorded exactly once (D38).
+ */
+export type {
+  Authenticator,
+  AuthResult,
+  CallRecorder,
+  EdgeCall,
+  EdgeOptions,
+  EdgeServices,
+  FinishedCall,
+} from './contract.js';
+export { clientAddress, pathOf } from './call.js';
+export { ProblemFilter } from './problem.js';
+export { createEdgeAdapter } from './server.js';

@@ -1,1 +1,1 @@
-export { Answers, AnswersPage, type AnswerOptions, ApiRefusals, type PageOptions } from './answers.js';
+export { ApiRefusals, type PageOptions, Responds, type RespondsOptions, RespondsPage } from './responds.js';

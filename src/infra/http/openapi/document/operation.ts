@@ -1,6 +1,6 @@
 import type { OpenAPIObject, OperationObject, ParameterObject } from '@nestjs/swagger';
 import type { ErrorCode } from '../../../../common/errors/index.js';
-import { ANSWER_TRAITS, type AnswerTraits, REFUSALS } from '../extensions.js';
+import { RESPONSE_TRAITS, type ResponseTraits, REFUSALS } from '../extensions.js';
 
 export type Port = 'partner' | 'admin';
 
@@ -14,12 +14,12 @@ export interface DescribedOperation {
   readonly method: Method;
   readonly operation: OperationObject;
   readonly refusals: readonly ErrorCode[];
-  readonly traits: AnswerTraits;
+  readonly traits: ResponseTraits;
 }
 
 interface Extensions {
   [REFUSALS]?: readonly ErrorCode[];
-  [ANSWER_TRAITS]?: AnswerTraits;
+  [RESPONSE_TRAITS]?: ResponseTraits;
 }
 
 /** Every operation of a fresh document; the decorators' extensions are taken out of it. */
@@ -28,9 +28,9 @@ export function describeOperations(document: OpenAPIObject, port: Port): Describ
     METHODS.flatMap((method) => {
       const operation = item[method];
       if (!operation) return [];
-      const { [REFUSALS]: refusals = [], [ANSWER_TRAITS]: traits = {} } = operation as Extensions;
+      const { [REFUSALS]: refusals = [], [RESPONSE_TRAITS]: traits = {} } = operation as Extensions;
       delete (operation as Extensions)[REFUSALS];
-      delete (operation as Extensions)[ANSWER_TRAITS];
+      delete (operation as Extensions)[RESPONSE_TRAITS];
       return [{ port, path, method, operation, refusals, traits }];
     }),
   );

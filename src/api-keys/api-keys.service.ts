@@ -1,0 +1,134 @@
+import { Injectable } from '@nestjs/common';
+import { AuditLog, type ChangeAuthor } from '../audit/index.js';
+import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
+import { databaseNow, type Tx } from '../infra/database/index.js';
+import { PartnersService } from '../partners/index.js';
+import type { ApiKeyEntity } from './api-key.entity.js';
+import { ApiKeysRepository, type KeyTerms } from './api-keys.repository.js';
+import { mintKey } from './key-material.js';
+
+/** At most this many active keys per partner and mode (D12). */
+export const MAX_ACTIVE_KEYS = 10;
+
+/** A key at the one moment at which the key itself is known. */
+export interface IssuedKey {
+  readonly entity: ApiKeyEntity;
+  readonly key: string;
+}
+
+export interface Rotation {
+  readonly partnerId: string;
+  readonly keyId: string;
+  /** How long the old key stays valid beside the new one, unless it expires or is revoked before (D15). */
+  readonly graceSeconds: number;
+}
+
+/** A partner's keys: create, revoke, rotate. A revocation counts on every process at once: nothing caches keys (D13). */
+@Injectable()
+export class ApiKeysService {
+  constructor(
+    private readonly keys: ApiKeysRepository,
+    private readonly partners: PartnersService,
+    private readonly audit: AuditLog,
+  ) {}
+
+  /** @throws ValidationFailed for an expiry that is past; NotFound; AppError `limit_reached` */
+  async create(tx: Tx, by: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
+    await refusePastExpiry(tx, terms.expiresAt);
+    const issued = await this.insertWithinLimit(tx, terms);
+    const { id, mode, name, last4, expiresAt, allowedCidrs } = issued.entity;
+    await this.audit.record(tx, {
+      ...by,
+      action: 'api_key.created',
+      partnerId: terms.partnerId,
+      subjectId: id,
+      details: {
+        mode,
+        name,
+        last4,
+        expires_at: expiresAt?.toISOString() ?? null,
+        allowed_cidrs: allowedCidrs,
+      },
+    });
+    return issued;
+  }
+
+  /** Revokes a key, for good. Revoking again changes nothing. @throws NotFound */
+  async revoke(tx: Tx, by: ChangeAuthor, partnerId: string, id: string): Promise<ApiKeyEntity> {
+    if (await this.keys.revoke(tx, partnerId, id)) {
+      await this.audit.record(tx, { ...by, action: 'api_key.revoked', partnerId, subjectId: id });
+    }
+    const key = await this.keys.findById(tx, partnerId, id);
+    if (!key) throw new NotFound();
+    return key;
+  }
+
+  /**
+   * Gives a key a successor with the same name, mode, CIDRs and expiry. A replaced key in its grace does not count
+   * against the limit: a partner at the limit can still rotate.
+   * @throws NotFound; AppError `conflict` for a key that is revoked, expired or replaced already
+   */
+  async rotate(tx: Tx, by: ChangeAuthor, { partnerId, keyId, graceSeconds }: Rotation): Promise<IssuedKey> {
+    const old = await this.keys.findById(tx, partnerId, keyId);
+    if (!old) throw new NotFound();
+    const issued = await this.insert(tx, old);
+    // The guard of the statement decides, not what was read before it: of two rotations at once one wins.
+    if (!(await this.keys.replace(tx, keyId, issued.entity.id, graceSeconds))) throw conflict(old);
+    await this.auditRotation(tx, by, old, issued.entity, graceSeconds);
+    return issued;
+  }
+
+  /** The partner's row is locked for the count, so that the limit holds however many creations run at once. */
+  private async insertWithinLimit(tx: Tx, terms: KeyTerms): Promise<IssuedKey> {
+    await this.partners.getByIdForUpdate(tx, terms.partnerId);
+    const active = await this.keys.countActive(tx, terms.partnerId, terms.mode);
+    if (active >= MAX_ACTIVE_KEYS) {
+      throw new AppError('limit_reached', {
+        detail: `A partner has at most ${MAX_ACTIVE_KEYS} active keys in each mode. Revoke one first.`,
+      });
+    }
+    return this.insert(tx, terms);
+  }
+
+  private async insert(tx: Tx, terms: KeyTerms): Promise<IssuedKey> {
+    const material = mintKey(terms.mode);
+    return { entity: await this.keys.insert(tx, terms, material), key: material.key };
+  }
+
+  private async auditRotation(
+    tx: Tx,
+    by: ChangeAuthor,
+    old: ApiKeyEntity,
+    successor: ApiKeyEntity,
+    graceSeconds: number,
+  ): Promise<void> {
+    const { partnerId } = old;
+    const { mode, name, last4 } = successor;
+    await this.audit.record(tx, {
+      ...by,
+      action: 'api_key.rotated',
+      partnerId,
+      subjectId: old.id,
+      details: { replaced_by: successor.id, grace_seconds: graceSeconds },
+    });
+    await this.audit.record(tx, {
+      ...by,
+      action: 'api_key.created',
+      partnerId,
+      subjectId: successor.id,
+      details: { mode, name, last4, replaces: old.id },
+    });
+  }
+}
+
+async function refusePastExpiry(tx: Tx, expiresAt: Date | null): Promise<void> {
+  if (expiresAt === null || expiresAt > (await databaseNow(tx))) return;
+  throw new ValidationFailed([
+    { pointer: '/expires_at', code: 'in_the_past', message: 'must be in the future' },
+  ]);
+}
+
+function conflict(old: ApiKeyEntity): AppError {
+  const reason = old.replacedBy !== null ? 'replaced already' : 'revoked or expired';
+  return new AppError('conflict', { detail: `The key is ${reason}. Create a new one instead.` });
+}

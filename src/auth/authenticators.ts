@@ -1,0 +1,102 @@
+import { hash as digest, timingSafeEqual } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { AppError } from '../common/errors/index.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import type { Authenticator, AuthResult, EdgeCall } from '../infra/http/edge/index.js';
+import { parseAddress } from '../infra/network/ip-address.js';
+import { ApiKeyAuthenticator, type AuthenticatedKey } from './api-key-authenticator.js';
+import { AdminPrincipal, PartnerPrincipal } from './principal.js';
+
+const KEY_FORM = /^svc_sk_(?:test|live)_[A-Za-z0-9]{32}$/;
+const NO_HEADERS: Readonly<Record<string, string>> = {};
+
+/** Who calls the partner port, and whether it may now: 401, then 403, then 429 (D7, D12, D13, D21). */
+@Injectable()
+export class PartnerAuthenticator implements Authenticator {
+  constructor(private readonly keys: ApiKeyAuthenticator) {}
+
+  async authenticate(call: EdgeCall): Promise<AuthResult> {
+    const token = bearerToken(call.rawHeaders);
+    // The form is checked first: what cannot be a key costs no statement (D12).
+    if (token === null || !KEY_FORM.test(token)) return anonymous();
+    const hash = digest('sha256', token, 'buffer');
+    const found = await this.keys.authenticate(hash, parseAddress(call.remoteAddress));
+    return found ? decide(found) : anonymous();
+  }
+}
+
+/** One identical 401 for missing, malformed, unknown, revoked and expired keys (D12). */
+function anonymous(): AuthResult {
+  const refusal = new AppError('unauthorized', { headers: { 'www-authenticate': 'Bearer' } });
+  return { principal: null, headers: NO_HEADERS, refusal, keyId: null, partnerId: null, mode: null };
+}
+
+function decide({ key, rate }: AuthenticatedKey): AuthResult {
+  return {
+    principal: new PartnerPrincipal(key.partnerId, key.partnerName, key.mode, key.keyId),
+    headers: rate.headers,
+    refusal: partnerRefusal({ key, rate }),
+    keyId: key.keyId,
+    partnerId: key.partnerId,
+    mode: key.mode,
+  };
+}
+
+function partnerRefusal({ key, rate }: AuthenticatedKey): AppError | null {
+  if (!key.partnerActive) return new AppError('partner_suspended');
+  if (!key.addressAllowed) return new AppError('ip_not_allowed');
+  return rate.allowed ? null : new AppError('rate_limited');
+}
+
+const ACTOR_FORM = /^[\x20-\x7e]{1,128}$/;
+
+/** Who calls the admin port: a token of `ADMIN_TOKENS`, compared as digests in constant time (D3). */
+@Injectable()
+export class AdminAuthenticator implements Authenticator {
+  constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'adminTokens'>) {}
+
+  async authenticate(call: EdgeCall): Promise<AuthResult> {
+    const name = this.tokenName(bearerToken(call.rawHeaders));
+    const actor = call.headers['x-actor'];
+    return Promise.resolve({
+      principal: name === null ? null : new AdminPrincipal(name, typeof actor === 'string' ? actor : null),
+      headers: {},
+      refusal: adminRefusal(name, actor),
+      // For the call log: a known caller, whose rows are not capped with those of strangers (D38).
+      keyId: name === null ? null : `admin:${name}`,
+      partnerId: null,
+      mode: null,
+    });
+  }
+
+  private tokenName(token: string | null): string | null {
+    if (token === null) return null;
+    const hash = digest('sha256', token, 'buffer');
+    let found: string | null = null;
+    // Every token is compared, so that the time taken does not tell which one came close.
+    for (const known of this.config.adminTokens) if (timingSafeEqual(known.sha256, hash)) found = known.name;
+    return found;
+  }
+}
+
+function adminRefusal(name: string | null, actor: string | string[] | undefined): AppError | null {
+  if (name === null) return new AppError('unauthorized', { headers: { 'www-authenticate': 'Bearer' } });
+  if (actor === undefined || (typeof actor === 'string' && ACTOR_FORM.test(actor))) return null;
+  return new AppError('bad_request', { detail: 'X-Actor must be 1 to 128 printable ASCII characters.' });
+}
+
+/**
+ * The token of exactly one `Authorization: Bearer <token>` line (scheme in any case, one space), else null (D12).
+ * Read from the raw headers: Node drops a second Authorization line without a word.
+ */
+function bearerToken(rawHeaders: readonly string[]): string | null {
+  let value: string | null = null;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length !== 13 || rawHeaders[i]!.toLowerCase() !== 'authorization') continue;
+    if (value !== null) return null;
+    value = rawHeaders[i + 1]!;
+  }
+  if (value === null || value.slice(0, 7).toLowerCase() !== 'bearer ') return null;
+  const token = value.slice(7);
+  return token === '' || token.includes(' ') ? null : token;
+}

@@ -1,0 +1,126 @@
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance } from 'fastify';
+import secureJson from 'secure-json-parse';
+import { AppError, type FieldError, ValidationFailed } from '../../../common/errors/index.js';
+import { MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_KEYS } from './contract.js';
+
+/** Makes `application/json` the only type that has a parser, and this the parser (D9). */
+export function useJsonParser(fastify: FastifyInstance): void {
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser<Buffer>(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
+    (_request, bytes, done) => {
+      try {
+        done(null, parseJsonBody(bytes));
+      } catch (error) {
+        done(error as AppError);
+      }
+    },
+  );
+}
+
+/**
+ * The value of a JSON body; undefined for an empty one. A byte order mark at the start is skipped, as RFC 8259
+ * allows. Of a repeated name the last one counts.
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  if (!isUtf8(bytes)) {
+    throw new ValidationFailed([{ pointer: '', code: 'invalid_utf8', message: 'must be well-formed UTF-8' }]);
+  }
+  const value = parse(bytes.toString('utf8'));
+  const violation = findViolation(value);
+  if (violation) throw new ValidationFailed([violation]);
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return secureJson.parse(text, { protoAction: 'error', constructorAction: 'error' });
+  } catch {
+    // The parser's message quotes the body.
+    throw new AppError('invalid_json');
+  }
+}
+
+/** A place in the body; a chain to the root, so that only a violation pays for the text of its pointer. */
+interface Place {
+  readonly value: unknown;
+  readonly depth: number;
+  readonly key: string;
+  readonly parent: Place | null;
+}
+
+/** A longer pointer would rather repeat the body than point into it. */
+const MAX_POINTER_LENGTH = 200;
+
+/**
+ * What in a parsed body is against D9: nested deeper than 32, more than 1,000 names in all, a NUL or a lone
+ * surrogate in a text or name, a number beyond what can be represented. A stack of its own instead of
+ * recursion: the body decides how deep this goes.
+ */
+function findViolation(body: unknown): FieldError | null {
+  const pending: Place[] = [{ value: body, depth: 1, key: '', parent: null }];
+  let names = 0;
+  for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
+    const { value } = place;
+    if (typeof value !== 'object' || value === null) {
+      const violation = checkScalar(place);
+      if (violation) return violation;
+      continue;
+    }
+    const keys = Object.keys(value);
+    if (!Array.isArray(value)) names += keys.length;
+    const violation = checkSize(place.depth, names) ?? checkNames(place, keys);
+    if (violation) return violation;
+    for (const key of keys) {
+      pending.push({
+        value: (value as Record<string, unknown>)[key],
+        depth: place.depth + 1,
+        key,
+        parent: place,
+      });
+    }
+  }
+  return null;
+}
+
+function checkSize(depth: number, names: number): FieldError | null {
+  if (depth > MAX_JSON_DEPTH) {
+    return violationAt(null, 'too_deep', `must be nested at most ${MAX_JSON_DEPTH} deep`);
+  }
+  if (names > MAX_JSON_KEYS) {
+    return violationAt(null, 'too_many_keys', `must have at most ${MAX_JSON_KEYS} names`);
+  }
+  return null;
+}
+
+function checkNames(place: Place, names: readonly string[]): FieldError | null {
+  if (names.every(isCleanText)) return null;
+  return violationAt(place, 'invalid_text', 'must have names of well-formed text without U+0000');
+}
+
+function checkScalar(place: Place): FieldError | null {
+  const { value } = place;
+  if (typeof value === 'string' && !isCleanText(value)) {
+    return violationAt(place, 'invalid_text', 'must be well-formed text without U+0000');
+  }
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return violationAt(place, 'out_of_range', 'must be a number nearer to zero');
+  }
+  return null;
+}
+
+/** PostgreSQL stores neither of the two. */
+function isCleanText(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\u0000');
+}
+
+function violationAt(place: Place | null, code: string, message: string): FieldError {
+  let pointer = '';
+  for (let step = place; step?.parent; step = step.parent) {
+    pointer = `/${step.key.replaceAll('~', '~0').replaceAll('/', '~1')}${pointer}`;
+  }
+  return { pointer: pointer.length > MAX_POINTER_LENGTH ? '' : pointer, code, message };
+}

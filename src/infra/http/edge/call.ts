@@ -1,0 +1,125 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import type { ErrorCode } from '../../../common/errors/index.js';
+import { parseAddress } from '../../network/ip-address.js';
+import type { AuthResult, CallRecorder, EdgeCall } from './contract.js';
+
+/** The call as the authenticator and the access log see it. */
+export function toEdgeCall(requestId: string, raw: IncomingMessage, trustProxyHops: number): EdgeCall {
+  return {
+    requestId,
+    method: raw.method ?? '-',
+    // `url` is what is routed, see `toOriginForm`.
+    url: (raw as { originalUrl?: string }).originalUrl ?? raw.url ?? '-',
+    headers: raw.headers,
+    rawHeaders: raw.rawHeaders,
+    remoteAddress: clientAddress(raw, trustProxyHops),
+  };
+}
+
+/**
+ * The caller's address (D15): each trusted proxy has appended the address it saw, so with n hops it is the
+ * n-th entry of `X-Forwarded-For` from the right. Anything further left is the caller's own invention.
+ */
+export function clientAddress({ socket, headers }: IncomingMessage, trustProxyHops: number): string {
+  const peer = parseAddress(socket.remoteAddress ?? '') ?? '';
+  const forwarded = headers['x-forwarded-for'];
+  if (trustProxyHops === 0 || forwarded === undefined) return peer;
+  const seen = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded).split(',');
+  // With fewer entries than hops the call came around a proxy; the leftmost is the best known.
+  return parseAddress(seen[Math.max(0, seen.length - trustProxyHops)]?.trim() ?? '') ?? peer;
+}
+
+/** The path of a request target, without query and fragment. */
+export function pathOf(url: string): string {
+  for (let i = 0; i < url.length; i++) {
+    const char = url.charCodeAt(i);
+    if (char === 63 /* ? */ || char === 35 /* # */) return url.slice(0, i);
+  }
+  return url;
+}
+
+/**
+ * The target to route. A proxy may send the absolute form, `GET http://host/v1/orders`, of which the path
+ * counts. Everything else that does not begin with a slash (`*`, `*v1/orders`, `ftp://host/x`) becomes a
+ * path that no route has: the router would serve `*v1/orders` as `/v1/orders`, and Nest answers such targets
+ * in a hook of its own that runs before ours, so before the authenticator.
+ */
+export function toOriginForm(target: string): string {
+  if (target.charCodeAt(0) === 47 /* / */) return target;
+  const scheme = /^https?:\/\/[^/?#]*/i.exec(target);
+  if (!scheme) return `/${target}`;
+  const rest = target.slice(scheme[0].length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+const CLIENT_REQUEST_ID = /^[\w.-]{1,64}$/;
+
+/** Reports a call that reached Fastify (D38). */
+export function recordCall(
+  recorder: CallRecorder,
+  call: EdgeCall,
+  request: FastifyRequest,
+  status: number,
+): void {
+  const { startedAtMs, authResult, replayOf, errorCode } = request;
+  const route = request.is404 ? null : (request.routeOptions.url ?? null);
+  recordResponse(recorder, call, { status, startedAtMs, authResult, errorCode, route, replayOf });
+}
+
+interface ResponseFacts {
+  readonly status: number;
+  readonly startedAtMs: number;
+  readonly authResult: AuthResult | null;
+  readonly errorCode: ErrorCode | null;
+  readonly route?: string | null;
+  readonly replayOf?: string | null;
+}
+
+/** Reports any call of which at least the head was read. */
+export function recordResponse(recorder: CallRecorder, call: EdgeCall, response: ResponseFacts): void {
+  const clientRequestId = call.headers['x-request-id'];
+  recorder.record({
+    requestId: call.requestId,
+    clientRequestId:
+      typeof clientRequestId === 'string' && CLIENT_REQUEST_ID.test(clientRequestId) ? clientRequestId : null,
+    method: call.method,
+    route: response.route ?? null,
+    path: pathOf(toOriginForm(call.url)),
+    status: response.status,
+    latencyMs: performance.now() - response.startedAtMs,
+    keyId: response.authResult?.keyId ?? null,
+    partnerId: response.authResult?.partnerId ?? null,
+    mode: response.authResult?.mode ?? null,
+    remoteAddress: call.remoteAddress,
+    replayOf: response.replayOf ?? null,
+    finishedAt: new Date(),
+    errorCode: response.errorCode,
+  });
+}
+
+/** Reports what Node's HTTP parser refused: nobody knows who called, or what for. */
+export function recordUnreadable(
+  recorder: CallRecorder,
+  requestId: string,
+  remoteAddress: string,
+  status: number,
+  errorCode: ErrorCode,
+): void {
+  recorder.record({
+    requestId,
+    clientRequestId: null,
+    method: '-',
+    route: null,
+    path: '-',
+    status,
+    latencyMs: 0,
+    keyId: null,
+    partnerId: null,
+    mode: null,
+    remoteAddress,
+    replayOf: null,
+    finishedAt: new Date(),
+    errorCode,
+  });
+}

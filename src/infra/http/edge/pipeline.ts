@@ -1,0 +1,102 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../../common/errors/index.js';
+import { pathOf, toEdgeCall } from './call.js';
+import { type Connection, type Connections, finishCall } from './connection.js';
+import type { AuthResult, EdgeCall, EdgeOptions } from './contract.js';
+import { checkHead, checkUrl } from './head-checks.js';
+import { sendProblem, toFailure, unavailable } from './problem.js';
+
+/** What the parts of one port's edge share. */
+export interface Edge {
+  readonly options: EdgeOptions;
+  readonly connections: Connections;
+  readonly anonymousPaths: ReadonlySet<string>;
+}
+
+/** The request id on the answer (D8), and the call on the list of those that are owed one. */
+export function openCall(
+  edge: Edge,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): { call: EdgeCall | null; connection: Connection } {
+  request.startedAtMs = performance.now();
+  reply.header('x-request-id', request.id);
+  const { raw } = request;
+  const connection = edge.connections.of(raw.socket);
+  const call = isAnonymous(edge, request) ? null : toEdgeCall(request.id, raw, edge.options.trustProxyHops);
+  connection.begin(reply, call);
+  return { call, connection };
+}
+
+function isAnonymous({ anonymousPaths }: Edge, { raw }: FastifyRequest): boolean {
+  return anonymousPaths.size > 0 && raw.method === 'GET' && anonymousPaths.has(pathOf(raw.url ?? ''));
+}
+
+/** Asks who is calling. An authenticator that fails refuses: it never lets a call through. */
+export async function authenticate({ options }: Edge, call: EdgeCall): Promise<AuthResult> {
+  try {
+    return await options.services().authenticator.authenticate(call);
+  } catch (thrown) {
+    const failure = toFailure(thrown);
+    if (failure?.unexpected) options.onUnexpectedError(thrown, call.requestId);
+    const refusal = failure?.error ?? new AppError('internal_error');
+    return { principal: null, headers: {}, refusal, keyId: null, partnerId: null, mode: null };
+  }
+}
+
+/** Makes the authenticator's decision part of the call: known to the handlers, its headers on every answer. */
+export function applyAuthResult(request: FastifyRequest, reply: FastifyReply, result: AuthResult): void {
+  request.authResult = result;
+  request.principal = result.principal;
+  reply.headers(result.headers);
+}
+
+type OnRequest = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/**
+ * The one hook of D7: request id, authenticator, then whatever else the head can be refused for, all before a byte of
+ * the body is read. Nest guards run after the body is parsed, and not at all for unknown paths.
+ */
+export function createOnRequest(edge: Edge): OnRequest {
+  const { idempotencyKeyRequired } = edge.options;
+  return async function onRequest(request, reply) {
+    // A call that was here before the server began to close is still served.
+    const isLate = edge.connections.closing;
+    const { call, connection } = openCall(edge, request, reply);
+    if (call) {
+      const result = await authenticate(edge, call);
+      applyAuthResult(request, reply, result);
+      if (result.refusal) return sendProblem(reply, result.refusal);
+    }
+    const refusal = isLate ? unavailable() : checkHead(request, idempotencyKeyRequired);
+    if (refusal) return sendProblem(reply, refusal);
+    if (request.raw.method === 'GET') return;
+    // Node leaves this to us, see `createHttpServer`: who is refused need not send the body.
+    if (expectsContinue(request.raw)) reply.raw.writeContinue();
+    connection.startReading(reply);
+  };
+}
+
+function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersionMinor !== 0;
+}
+
+/** What the router refuses before any hook has run: bad percent-encoding in the path. */
+export async function answerUnroutable(
+  edge: Edge,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  // Fastify makes these requests without decorations.
+  Object.assign(request, { principal: null, replayOf: null, authResult: null, errorCode: null });
+  const { call } = openCall(edge, request, reply);
+  const result = call && (await authenticate(edge, call));
+  if (result) applyAuthResult(request, reply, result);
+  sendProblem(reply, result?.refusal ?? checkUrl(request.raw) ?? badEncoding());
+  finishCall(reply, reply.statusCode);
+}
+
+function badEncoding(): AppError {
+  return new AppError('bad_request', { detail: 'The percent-encoding of the URL is malformed.' });
+}

@@ -1,0 +1,196 @@
+import type { IncomingMessage } from 'node:http';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { AppError, type ErrorCode, PROBLEM_CONTENT_TYPE, toProblem } from '../../../common/errors/index.js';
+import { finishCall } from './connection.js';
+import { LINGER_BYTES, LINGER_MS, MAX_BODY_BYTES } from './contract.js';
+
+/**
+ * Writes the one error body for everything thrown behind the edge: by guards, pipes, handlers, Nest and
+ * Fastify (D6). The only exception filter of an app; register it as `APP_FILTER` or with `useGlobalFilters`.
+ */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(private readonly onUnexpectedError: (error: unknown, requestId: string) => void) {}
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const failure = toFailure(exception);
+    if (!failure) return;
+    if (failure.unexpected) this.onUnexpectedError(exception, reply.request.id);
+    if (reply.sent) return;
+    if (reply.raw.headersSent) cutOff(reply, failure.error);
+    else sendProblem(reply, failure.error);
+  }
+}
+
+/** Half an answer cannot become an error body; cutting it off tells the caller that it is not whole. */
+function cutOff(reply: FastifyReply, error: AppError): void {
+  reply.request.errorCode = error.code;
+  finishCall(reply, error.status);
+  reply.raw.destroy();
+}
+
+/** How a thrown value is answered. */
+export interface Failure {
+  readonly error: AppError;
+  /** Nobody foresaw it: it must be logged with its stack. */
+  readonly unexpected: boolean;
+}
+
+const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'request_timeout',
+  409: 'conflict',
+  413: 'payload_too_large',
+  414: 'uri_too_long',
+  415: 'unsupported_media_type',
+  417: 'expectation_failed',
+  429: 'rate_limited',
+  431: 'headers_too_large',
+  503: 'service_unavailable',
+};
+
+/** SQLSTATEs of a PostgreSQL that is full, stopping, starting or cut off; class 08 comes on top. */
+const DATABASE_DOWN = new Set([
+  '53300',
+  '55P03',
+  '57P01',
+  '57P02',
+  '57P03',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+/** What pg and its pool say without a code. */
+const DATABASE_DOWN_MESSAGES = [
+  'timeout exceeded when trying to connect',
+  'Connection terminated unexpectedly',
+  'Query read timeout',
+  'Connection terminated due to connection timeout',
+];
+
+/**
+ * The answer to anything thrown behind the edge (D6). The words of an unknown error are never sent.
+ * Null: the caller hung up in the middle of its body, so there is nobody to answer and nothing to log.
+ */
+export function toFailure(exception: unknown): Failure | null {
+  if (exception instanceof AppError) return { error: exception, unexpected: false };
+  if (isClientAbort(exception)) return null;
+  if (isDatabaseDown(exception)) return { error: unavailable(exception), unexpected: false };
+  const status = exception instanceof HttpException ? exception.getStatus() : fastifyStatus(exception);
+  return fromStatus(status, exception);
+}
+
+/** 503 for a call that may succeed in a moment. */
+export function unavailable(cause?: unknown): AppError {
+  return new AppError('service_unavailable', { headers: { 'retry-after': '1' }, cause });
+}
+
+function fromStatus(status: number, cause: unknown): Failure {
+  if (status === 503) return { error: unavailable(cause), unexpected: false };
+  if (status < 400 || status >= 500) {
+    return { error: new AppError('internal_error', { cause }), unexpected: true };
+  }
+  return { error: new AppError(CODE_BY_STATUS[status] ?? 'bad_request', { cause }), unexpected: false };
+}
+
+/** Fastify's own refusals; Nest hands on those of 5xx as they are. */
+function fastifyStatus(exception: unknown): number {
+  const { name, statusCode } = (exception ?? {}) as { name?: unknown; statusCode?: unknown };
+  return name === 'FastifyError' && typeof statusCode === 'number' ? statusCode : 500;
+}
+
+/** Node destroys a body that ends early with exactly this error; one of pg says `read ECONNRESET`. */
+function isClientAbort(exception: unknown): boolean {
+  return exception instanceof Error && exception.message === 'aborted' && codeOf(exception) === 'ECONNRESET';
+}
+
+function isDatabaseDown(exception: unknown): boolean {
+  if (!(exception instanceof Error)) return false;
+  const code = codeOf(exception);
+  if (code !== null && (DATABASE_DOWN.has(code) || (code.length === 5 && code.startsWith('08')))) return true;
+  return DATABASE_DOWN_MESSAGES.some((message) => exception.message.includes(message));
+}
+
+function codeOf(exception: Error): string | null {
+  const { code } = exception as { code?: unknown };
+  return typeof code === 'string' ? code : null;
+}
+
+/**
+ * Answers a call with the one error body (D6). The header repeats the body's request id, whatever an earlier
+ * step put there.
+ */
+export function sendProblem(reply: FastifyReply, error: AppError): void {
+  const { request } = reply;
+  request.errorCode = error.code;
+  // A buffer, because Fastify adds a charset to the type of JSON text.
+  const body = Buffer.from(JSON.stringify(toProblem(error, request.id)));
+  void reply
+    .code(error.status)
+    .headers(error.headers)
+    .header('x-request-id', request.id)
+    .type(PROBLEM_CONTENT_TYPE);
+  if (leavesMuchUnread(request.raw)) sendAndLinger(reply, body);
+  else sendAndKeepAlive(reply, body);
+}
+
+function sendAndKeepAlive(reply: FastifyReply, body: Buffer): void {
+  const { raw: response, request } = reply;
+  // Fastify closes the connection after every body that it could not parse. One that was read to its end is
+  // no reason to, and would take pipelined calls down with it. (Taking the header back would make Node send
+  // none at all.)
+  if (request.raw.complete && reply.hasHeader('connection') && !response.hasHeader('connection')) {
+    reply.header('connection', response.shouldKeepAlive ? 'keep-alive' : 'close');
+  }
+  reply.send(body);
+}
+
+/**
+ * Whether the rest of the body is too much, or of unknown length, to read it for the sake of keeping the
+ * connection. A caller that waits for `100 Continue` may never send it.
+ */
+function leavesMuchUnread(raw: IncomingMessage): boolean {
+  if (raw.complete) return false;
+  const { headers } = raw;
+  if (headers['transfer-encoding'] !== undefined) return true;
+  const length = headers['content-length'];
+  if (length === undefined || length === '0') return false;
+  return headers.expect !== undefined || Number(length) > MAX_BODY_BYTES;
+}
+
+/**
+ * Sends the answer at once and closes, but only after the caller had its chance to read it: closing a socket
+ * with unread bytes in it sends a reset, and a caller that is still writing never sees the answer.
+ */
+function sendAndLinger(reply: FastifyReply, body: Buffer): void {
+  const { raw: response, statusCode } = reply;
+  reply.header('connection', 'close').header('content-length', String(body.length));
+  reply.hijack();
+  response.writeHead(statusCode, reply.getHeaders() as Record<string, string>);
+  response.write(body);
+  finishCall(reply, statusCode);
+  discardBody(reply.request.raw, () => response.end());
+}
+
+function discardBody(raw: IncomingMessage, done: () => void): void {
+  let discarded = 0;
+  const timer = setTimeout(finish, LINGER_MS);
+  raw.on('data', count);
+  raw.once('close', finish);
+
+  function count(chunk: Buffer): void {
+    discarded += chunk.length;
+    if (discarded > LINGER_BYTES) finish();
+  }
+  function finish(): void {
+    clearTimeout(timer);
+    raw.off('data', count).off('close', finish);
+    done();
+  }
+}

@@ -1,0 +1,114 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyHttpOptions, FastifyInstance, FastifyReply } from 'fastify';
+import { newId } from '../../../common/ids.js';
+import { useJsonParser } from './body.js';
+import { toOriginForm } from './call.js';
+import { CLIENT_GONE, Connections, finishCall } from './connection.js';
+import {
+  DEFAULT_REQUEST_TIMEOUT_MS,
+  type EdgeOptions,
+  KEEP_ALIVE_TIMEOUT_MS,
+  MAX_BODY_BYTES,
+  MAX_HEADER_BYTES,
+  TIMEOUT_CHECK_INTERVAL_MS,
+} from './contract.js';
+import { answerUnroutable, createOnRequest, type Edge } from './pipeline.js';
+import { onClientError, onConnect } from './socket-problems.js';
+
+/**
+ * The HTTP edge of a port as a Nest adapter: request id, authentication, limits and the error body of D5 to D9 for
+ * everything that arrives, and one record per answer (D38). Create the app with `{ bodyParser: false }` (Nest
+ * would add parsers of its own) and register `ProblemFilter`.
+ */
+export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
+  const edge: Edge = {
+    options,
+    connections: new Connections(() => options.services().recorder),
+    anonymousPaths: new Set(options.anonymousPaths),
+  };
+  const adapter = new FastifyAdapter(fastifyOptions(edge));
+  const fastify: FastifyInstance = adapter.getInstance();
+  decorateRequests(fastify);
+  useJsonParser(fastify);
+  fastify.addHook('onRequest', createOnRequest(edge));
+  fastify.addHook('onResponse', (_request, reply, done) => {
+    finishCall(reply, reply.raw.writableFinished ? reply.statusCode : CLIENT_GONE);
+    done();
+  });
+  fastify.addHook('preClose', (done) => {
+    edge.connections.close(options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS);
+    done();
+  });
+  return adapter;
+}
+
+function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
+  return {
+    logger: false,
+    bodyLimit: MAX_BODY_BYTES,
+    exposeHeadRoutes: false,
+    requestIdHeader: false,
+    genReqId: () => newId('req'),
+    // The hook answers instead, in the one error body and after authentication.
+    return503OnClosing: false,
+    // A parameter of any length reaches its route, whose answer is 404: the head as a whole is limited.
+    routerOptions: { maxParamLength: MAX_HEADER_BYTES },
+    rewriteUrl: (raw) => toOriginForm(raw.url ?? ''),
+    serverFactory: (listener) => createHttpServer(edge, listener),
+    clientErrorHandler: (error, socket) => onClientError(edge, error, socket),
+    frameworkErrors: (_error, request, reply) => {
+      answerUnroutable(edge, request, reply as unknown as FastifyReply).catch((thrown: unknown) => {
+        reply.raw.destroy();
+        edge.options.onUnexpectedError(thrown, request.id);
+      });
+    },
+  };
+}
+
+/** Declared up front, so that every request has the same shape. */
+function decorateRequests(fastify: FastifyInstance): void {
+  fastify.decorateRequest('principal', null);
+  fastify.decorateRequest('startedAtMs', 0);
+  fastify.decorateRequest('replayOf', null);
+  fastify.decorateRequest('authResult', null);
+  fastify.decorateRequest('errorCode', null);
+}
+
+/**
+ * The server below Fastify. Made here, because Fastify opens a second one for `localhost`, with the limits
+ * but without the listeners.
+ */
+function createHttpServer(edge: Edge, listener: RequestListener): Server {
+  const { requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = edge.options;
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      // Checked by us: Node's own 400 has neither id nor body.
+      requireHostHeader: false,
+      requestTimeout: requestTimeoutMs,
+      // Longer than `requestTimeout`, and a body may trickle for that long.
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      // Spares a request without a body the life of a stream: 2 of 14 us of CPU for a GET. The price: such a
+      // request emits no 'close', so do not use `request.signal` to learn that the caller is gone.
+      optimizeEmptyRequests: true,
+    },
+    listener,
+  );
+  // Node silently drops header lines from the 1001st on; a second Authorization must not hide there.
+  server.maxHeadersCount = 0;
+  server.on('connection', (socket: Socket) => edge.connections.of(socket));
+  // Node would answer the one by itself, and the other before anybody has looked at the head.
+  server.on('checkExpectation', listener);
+  server.on('checkContinue', listener);
+  server.on('connect', (raw, socket) => {
+    onConnect(edge, raw, socket as Socket).catch((error: unknown) => {
+      socket.destroy();
+      edge.options.onUnexpectedError(error, '-');
+    });
+  });
+  return server;
+}

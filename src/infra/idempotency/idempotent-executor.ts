@@ -1,0 +1,161 @@
+import { Injectable } from '@nestjs/common';
+import { AppError, type Problem, PROBLEM_CONTENT_TYPE, toProblem } from '../../common/errors/index.js';
+import { isLockTimeout, Transactions, withSavepoint, type Tx } from '../database/index.js';
+import type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
+import { IdempotencyStore, type StoredResponse } from './idempotency.store.js';
+import { inProgress, KeyedMutex, WAIT_LIMIT_MS } from './keyed-mutex.js';
+
+const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
+const STATUS_NOT_FINAL = new Set([401, 403, 408, 429]);
+
+/** A key that was sent. */
+type PresentKey = IdempotencyKey & { key: string; waitedMs: number };
+
+/**
+ * Runs a POST exactly once per key: claim, business rows, events and the stored response are one transaction, so
+ * there is nothing to recover and nothing to do twice (D16). `work` must not call anything outside the database.
+ */
+@Injectable()
+export class IdempotentExecutor {
+  private readonly mutex = new KeyedMutex();
+
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly store: IdempotencyStore,
+  ) {}
+
+  /**
+   * Executes `work`, or replays the response to the first call with this key.
+   * @throws AppError `idempotency_key_reused`, `idempotency_in_progress`; whatever is not final passes through
+   * and leaves the key free.
+   */
+  async execute(
+    key: IdempotencyKey,
+    work: (tx: Tx) => Promise<IdempotentResponse>,
+  ): Promise<RenderedResponse> {
+    const { key: value } = key;
+    if (value === null) return this.transactions.run(async (tx) => render(await work(tx), key));
+    return this.mutex.runExclusive(`${key.scope} ${value}`, (waitedMs) =>
+      this.transactions.run((tx) => this.claimAndWork(tx, { ...key, key: value, waitedMs }, work)),
+    );
+  }
+
+  /**
+   * As `execute`, for work that needs what somebody outside the database says: `ask` is called before the transaction, and
+   * not at all for a call whose response is stored already.
+   */
+  async executeAfter<T>(
+    key: IdempotencyKey,
+    ask: () => Promise<T>,
+    work: (tx: Tx, said: T) => Promise<IdempotentResponse>,
+  ): Promise<RenderedResponse> {
+    const stored = await this.findStored(key);
+    if (stored) return replayOf(stored, key);
+    const said = await ask();
+    return this.execute(key, (tx) => work(tx, said));
+  }
+
+  private async findStored({ scope, key }: IdempotencyKey): Promise<StoredResponse | null> {
+    if (key === null) return null;
+    return this.transactions.run((tx) => this.store.find(tx.manager, scope, key));
+  }
+
+  private async claimAndWork(
+    tx: Tx,
+    key: PresentKey,
+    work: (tx: Tx) => Promise<IdempotentResponse>,
+  ): Promise<RenderedResponse> {
+    if (!(await this.claim(tx, key))) return this.replay(tx, key);
+    const { fresh, stored } = await this.attempt(tx, key, work);
+    await this.store.complete(tx.manager, key, stored);
+    return fresh;
+  }
+
+  /** Another process may be at the same key: past the lock timeout its caller is told so (D18). */
+  private async claim(tx: Tx, key: PresentKey): Promise<boolean> {
+    try {
+      // A duplicate waits five seconds in all, here and there: its connection is others' meanwhile.
+      if (key.waitedMs === 0) return await this.store.claim(tx.manager, key);
+      await this.store.limitLockWait(tx.manager, WAIT_LIMIT_MS - key.waitedMs);
+      const claimed = await this.store.claim(tx.manager, key);
+      if (claimed) await this.store.limitLockWait(tx.manager, WAIT_LIMIT_MS);
+      return claimed;
+    } catch (error) {
+      if (isLockTimeout(error)) throw inProgress();
+      throw error;
+    }
+  }
+
+  private async attempt(
+    tx: Tx,
+    key: PresentKey,
+    work: (tx: Tx) => Promise<IdempotentResponse>,
+  ): Promise<{ fresh: RenderedResponse; stored: RenderedResponse }> {
+    try {
+      const response = await withSavepoint(tx, work);
+      const fresh = render(response, key);
+      return { fresh, stored: response.secretFields ? render(withoutSecrets(response), key) : fresh };
+    } catch (error) {
+      if (!isFinalRefusal(error)) throw error;
+      const refusal = renderRefusal(error, key.requestId);
+      return { fresh: refusal, stored: refusal };
+    }
+  }
+
+  private async replay(tx: Tx, key: PresentKey): Promise<RenderedResponse> {
+    const stored = await this.store.find(tx.manager, key.scope, key.key);
+    // Gone between the two statements: the purge job took it at the very end of its 24 h.
+    if (!stored) throw inProgress();
+    return replayOf(stored, key);
+  }
+}
+
+function isFinalRefusal(error: unknown): error is AppError {
+  return (
+    error instanceof AppError &&
+    error.status < 500 &&
+    error.code !== 'validation_failed' &&
+    error.code !== 'idempotency_in_progress' &&
+    !STATUS_NOT_FINAL.has(error.status)
+  );
+}
+
+function render(
+  response: IdempotentResponse,
+  { requestId, successStatus }: IdempotencyKey,
+): RenderedResponse {
+  return {
+    status: successStatus,
+    contentType: JSON_CONTENT_TYPE,
+    location: response.location ?? null,
+    body: JSON.stringify({ request_id: requestId, data: response.data }),
+    requestId,
+    replayed: false,
+    errorCode: null,
+  };
+}
+
+function renderRefusal(error: AppError, requestId: string): RenderedResponse {
+  return {
+    status: error.status,
+    contentType: PROBLEM_CONTENT_TYPE,
+    location: null,
+    body: JSON.stringify(toProblem(error, requestId)),
+    requestId,
+    replayed: false,
+    errorCode: error.code,
+  };
+}
+
+function withoutSecrets(response: IdempotentResponse): IdempotentResponse {
+  const data = { ...(response.data as Record<string, unknown>) };
+  for (const field of response.secretFields ?? []) data[field] = null;
+  return { ...response, data };
+}
+
+/** @throws AppError `idempotency_key_reused` (D17) */
+function replayOf(stored: StoredResponse, { fingerprint }: IdempotencyKey): RenderedResponse {
+  if (!stored.fingerprint.equals(fingerprint)) throw new AppError('idempotency_key_reused');
+  const refusal = stored.contentType === PROBLEM_CONTENT_TYPE ? (JSON.parse(stored.body) as Problem) : null;
+  return { ...stored, replayed: true, errorCode: refusal?.code ?? null };
+}

@@ -1,0 +1,52 @@
+import { AppError } from '../../common/errors/index.js';
+
+/** How long a duplicate waits for the first call (D18). */
+export const WAIT_LIMIT_MS = 5_000;
+
+export const inProgress = (): AppError =>
+  new AppError('idempotency_in_progress', { headers: { 'Retry-After': '1' } });
+
+/**
+ * Lets the calls of this process that carry the same key go one at a time. Without it, every duplicate would
+ * wait on the row lock inside PostgreSQL and hold a connection of the pool while it does (D18).
+ */
+export class KeyedMutex {
+  private readonly tails = new Map<string, Promise<void>>();
+
+  constructor(private readonly waitLimitMs: number = WAIT_LIMIT_MS) {}
+
+  /**
+   * Runs `work` when everybody before it with this key has ended, and gives it the milliseconds that it waited.
+   * @throws AppError `idempotency_in_progress` when the key is not free within the wait limit
+   */
+  async runExclusive<T>(key: string, work: (waitedMs: number) => Promise<T>): Promise<T> {
+    const before = this.tails.get(key);
+    let finish!: () => void;
+    const own = new Promise<void>((resolve) => (finish = resolve));
+    // The next in line waits for everybody before it, also when this call gives up first.
+    const tail = before ? before.then(() => own) : own;
+    this.tails.set(key, tail);
+    void tail.then(() => {
+      if (this.tails.get(key) === tail) this.tails.delete(key);
+    });
+    try {
+      const since = performance.now();
+      if (before) await this.waitFor(before);
+      return await work(before ? performance.now() - since : 0);
+    } finally {
+      finish();
+    }
+  }
+
+  private async waitFor(before: Promise<void>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(inProgress()), this.waitLimitMs);
+    });
+    try {
+      await Promise.race([before, limit]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import { AuditLog, type ChangeAuthor } from '../audit/index.js';
+import { NotFound } from '../common/errors/index.js';
+import type { Tx } from '../infra/database/index.js';
+import type { PartnerEntity, PartnerStatus } from './partner.entity.js';
+import { type NewPartner, type PartnerChanges, PartnersRepository } from './partners.repository.js';
+
+interface Transition {
+  readonly from: PartnerStatus;
+  readonly to: PartnerStatus;
+  readonly action: string;
+}
+
+const SUSPEND: Transition = { from: 'active', to: 'suspended', action: 'partner.suspended' };
+const REINSTATE: Transition = { from: 'suspended', to: 'active', action: 'partner.reinstated' };
+
+/** Partners, for the portal team and for features whose paths begin with a partner. */
+@Injectable()
+export class PartnersService {
+  constructor(
+    private readonly partners: PartnersRepository,
+    private readonly audit: AuditLog,
+  ) {}
+
+  /** @throws NotFound */
+  async getById(id: string, tx?: Tx): Promise<PartnerEntity> {
+    return found(await this.partners.findById(id, tx));
+  }
+
+  /** The partner, locked until the end of `tx`: whoever counts what it has counts alone. @throws NotFound */
+  async getByIdForUpdate(tx: Tx, id: string): Promise<PartnerEntity> {
+    return found(await this.partners.findByIdForUpdate(tx, id));
+  }
+
+  async create(tx: Tx, by: ChangeAuthor, fields: NewPartner): Promise<PartnerEntity> {
+    const partner = await this.partners.insert(tx, fields);
+    await this.audit.record(tx, {
+      ...by,
+      action: 'partner.created',
+      partnerId: partner.id,
+      subjectId: partner.id,
+      details: { name: partner.name },
+    });
+    return partner;
+  }
+
+  /**
+   * Changes name and email; a change to the values that are there already changes nothing and is not audited.
+   * @throws NotFound
+   */
+  async update(tx: Tx, by: ChangeAuthor, id: string, wanted: PartnerChanges): Promise<PartnerEntity> {
+    const before = await this.getByIdForUpdate(tx, id);
+    const changes = differences(before, wanted);
+    const fields = Object.keys(changes);
+    if (fields.length === 0) return before;
+    await this.partners.update(tx, id, changes);
+    const details = {
+      fields,
+      ...(changes.name === undefined ? {} : { name: changes.name, previous_name: before.name }),
+    };
+    await this.audit.record(tx, { ...by, action: 'partner.updated', partnerId: id, subjectId: id, details });
+    return this.getById(id, tx);
+  }
+
+  /**
+   * Suspends a partner. Only its calls are refused, from the next one on: the key check reads the status in its own
+   * statement (D13), so there is nothing else to tell. Repeating changes nothing. @throws NotFound
+   */
+  async suspend(tx: Tx, by: ChangeAuthor, id: string): Promise<PartnerEntity> {
+    return this.changeStatus(tx, by, id, SUSPEND);
+  }
+
+  /** Undoes a suspension; repeating changes nothing. @throws NotFound */
+  async reinstate(tx: Tx, by: ChangeAuthor, id: string): Promise<PartnerEntity> {
+    return this.changeStatus(tx, by, id, REINSTATE);
+  }
+
+  private async changeStatus(
+    tx: Tx,
+    by: ChangeAuthor,
+    id: string,
+    { from, to, action }: Transition,
+  ): Promise<PartnerEntity> {
+    if (await this.partners.changeStatus(tx, id, from, to)) {
+      await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });
+    }
+    return this.getById(id, tx);
+  }
+}
+
+function found(partner: PartnerEntity | null): PartnerEntity {
+  if (!partner) throw new NotFound();
+  return partner;
+}
+
+function differences(before: PartnerEntity, { name, email }: PartnerChanges): PartnerChanges {
+  return {
+    ...(name === undefined || name === before.name ? {} : { name }),
+    ...(email === undefined || email === before.email ? {} : { email }),
+  };
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { Pool } from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { ApiKeyAuthRepository } from '../../src/auth/api-key-auth.repository.js';
+import { ApiKeyAuthenticator } from '../../src/auth/api-key-authenticator.js';
+import type { RedisBuckets } from '../../src/auth/redis-buckets.js';
+import { newId } from '../../src/common/ids.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+
+const HERE = '203.0.113.7';
+const ELSEWHERE = '198.51.100.1';
+
+let database: TestDatabase;
+let pool: Pool;
+let repository: ApiKeyAuthRepository;
+let keys: ApiKeyAuthenticator;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = new Pool({ connectionString: database.url, max: 4 });
+  repository = new ApiKeyAuthRepository(pool);
+  const noRedis = { available: false } as RedisBuckets;
+  keys = new ApiKeyAuthenticator(repository, noRedis, { rateLimit: { perMinute: 60, burst: 5 } });
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+/** A key that may be used from `HERE`; answers its hash. */
+async function newKey(): Promise<Buffer> {
+  const partnerId = newId('ptn');
+  const hash = createHash('sha256').update(partnerId).digest();
+  await database.pool.query(`INSERT INTO partners (id, name, status) VALUES ($1, 'Key owner', 'active')`, [
+    partnerId,
+  ]);
+  await database.pool.query(
+    `INSERT INTO api_keys (id, partner_id, mode, hash, last4, allowed_cidrs)
+     VALUES ($1, $2, 'sandbox', $3, 'abcd', '{203.0.113.0/24}')`,
+    [newId('key'), partnerId, hash],
+  );
+  return hash;
+}
+
+describe('key checks of one moment', () => {
+  it('are one statement, whatever the keys', async () => {
+    const statements = vi.spyOn(repository, 'checkAndCharge');
+    const [a, b] = [await newKey(), await newKey()];
+    const found = await Promise.all([
+      keys.authenticate(a, HERE),
+      keys.authenticate(b, HERE),
+      keys.authenticate(a, HERE),
+      keys.authenticate(Buffer.alloc(32), HERE),
+    ]);
+    expect(statements).toHaveBeenCalledTimes(1);
+    expect(found.map((one) => one?.rate.headers['x-ratelimit-remaining'])).toEqual([
+      '4',
+      '4',
+      '3',
+      undefined,
+    ]);
+  });
+
+  it('do not fail for one that PostgreSQL does not take', async () => {
+    const hashes = await Promise.all(Array.from({ length: 9 }, newKey));
+    const checks = hashes.map((hash, nth) => keys.authenticate(hash, nth === 4 ? 'fe80::1%eth0' : HERE));
+    const ends = await Promise.allSettled(checks);
+    expect(ends.map(({ status }) => status)).toEqual([
+      ...Array<string>(4).fill('fulfilled'),
+      'rejected',
+      ...Array<string>(4).fill('fulfilled'),
+    ]);
+    for (const end of ends) {
+      if (end.status === 'fulfilled') expect(end.value?.rate.headers['x-ratelimit-remaining']).toBe('4');
+      else expect(end.reason).toMatchObject({ code: '22P02' });
+    }
+  });
+
+  it('fail together, after one attempt, when the database is away', async () => {
+    const [a, b] = [await newKey(), await newKey()];
+    const down = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const statements = vi.spyOn(repository, 'checkAndCharge').mockRejectedValue(down);
+    const ends = await Promise.allSettled([keys.authenticate(a, HERE), keys.authenticate(b, HERE)]);
+    expect(ends.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(statements).toHaveBeenCalledTimes(1);
+  });
+
+  it('take no token for an address that is not allowed, and none from the calls beside it', async () => {
+    const key = await newKey();
+    const [first, stranger, second] = await Promise.all([
+      keys.authenticate(key, HERE),
+      keys.authenticate(key, ELSEWHERE),
+      keys.authenticate(key, HERE),
+    ]);
+    expect(stranger?.key.addressAllowed).toBe(false);
+    expect([first, second].map((one) => one?.rate.headers['x-ratelimit-remaining'])).toEqual(['4', '3']);
+    const burst = await Promise.all(Array.from({ length: 5 }, () => keys.authenticate(key, HERE)));
+    expect(burst.map((one) => one?.rate.allowed)).toEqual([true, true, true, false, false]);
+  });
+});

@@ -1,0 +1,250 @@
+import { pino, type Logger } from 'pino';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { LastUsedRepository } from '../../src/api-keys/index.js';
+import { AccessLog } from '../../src/call-log/access-log.js';
+import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
+import type { FinishedCall } from '../../src/infra/http/edge/index.js';
+import { finishedCall, unknownCall } from './finished-call.js';
+
+interface Statement {
+  readonly name: string;
+  readonly requestIds: readonly string[];
+}
+
+/** Takes statements as the edge's pool does; `answer` decides how each ends. */
+class FakePool {
+  readonly statements: Statement[] = [];
+  readonly written: string[] = [];
+  answer: () => Promise<void> = () => Promise.resolve();
+
+  async query({ name, values }: { name: string; values: unknown[] }): Promise<void> {
+    // The first column, `{"req_1","req_2"}`.
+    const requestIds = JSON.parse(`[${String(values[0]).slice(1, -1)}]`) as string[];
+    this.statements.push({ name, requestIds });
+    await this.answer();
+    this.written.push(...requestIds);
+  }
+}
+
+function startAccessLog() {
+  const pool = new FakePool();
+  const lines: Record<string, unknown>[] = [];
+  const logger: Logger = pino(
+    { level: 'info' },
+    { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const touched: string[][] = [];
+  const keys = {
+    touch: (ids: readonly string[]) => Promise.resolve(void touched.push([...ids])),
+  } as LastUsedRepository;
+  const rows = new CallRowsRepository(pool as never);
+  const accessLog = new AccessLog(rows, keys, logger);
+  const linesOf = (event: string) => lines.filter((line) => line['event'] === event);
+  const recordMany = (calls: readonly FinishedCall[]) => calls.forEach((call) => accessLog.record(call));
+  return { pool, accessLog, recordMany, linesOf, touched, keys };
+}
+
+const many = (count: number, make: () => FinishedCall = finishedCall) => Array.from({ length: count }, make);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('batches', () => {
+  it('writes nothing while the call is under way, and one statement after 200 ms', async () => {
+    const { pool, recordMany } = startAccessLog();
+    recordMany(many(3));
+    await vi.advanceTimersByTimeAsync(199);
+    expect(pool.statements).toHaveLength(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(pool.statements.map(({ name, requestIds }) => [name, requestIds.length])).toEqual([
+      ['insert-calls', 3],
+    ]);
+  });
+
+  it('does not wait for the 200 ms once 500 calls are there', async () => {
+    const { pool, recordMany } = startAccessLog();
+    recordMany(many(500));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(pool.statements[0]?.requestIds).toHaveLength(500);
+    recordMany(many(1));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(pool.written).toHaveLength(501);
+  });
+
+  it('has one statement under way at a time and takes what piled up in the next one', async () => {
+    const { pool, recordMany } = startAccessLog();
+    let finish = (): void => undefined;
+    pool.answer = () => new Promise((resolve) => (finish = resolve));
+    recordMany(many(500));
+    await vi.advanceTimersByTimeAsync(0);
+    recordMany(many(1_200));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.statements).toHaveLength(1);
+    pool.answer = () => Promise.resolve();
+    finish();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(pool.statements.map(({ requestIds }) => requestIds.length)).toEqual([500, 1_200]);
+  });
+});
+
+describe('failures', () => {
+  it('keeps the rows of a failing statement and writes those that are missing, in order', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    pool.answer = () => Promise.reject(new Error('gone'));
+    const calls = many(5);
+    recordMany(calls);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(pool.written).toHaveLength(0);
+    expect(linesOf('call_log.write_failed').length).toBeGreaterThan(2);
+    pool.answer = () => Promise.resolve();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(pool.written).toEqual(calls.map((call) => call.requestId));
+    expect(pool.statements.at(-1)?.name).toBe('insert-missing-calls');
+    recordMany(many(1));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(pool.statements.at(-1)?.name).toBe('insert-calls');
+  });
+
+  it('backs off to 5 s', async () => {
+    const { pool, recordMany } = startAccessLog();
+    pool.answer = () => Promise.reject(new Error('gone'));
+    recordMany(many(1));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(pool.statements.length).toBeGreaterThan(10);
+    expect(pool.statements.length).toBeLessThan(20);
+  });
+
+  it('keeps the newest 50,000 rows, counts the others and says so once a minute', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    pool.answer = () => Promise.reject(new Error('gone'));
+    const calls = many(53_000);
+    recordMany(calls);
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(linesOf('call_log.dropped')).toMatchObject([{ calls: 3_000 }]);
+    pool.answer = () => Promise.resolve();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(pool.written).toEqual(calls.slice(3_000).map((call) => call.requestId));
+    expect(linesOf('http.call')).toHaveLength(53_000);
+  });
+});
+
+describe('calls without a known key', () => {
+  it('writes 60 rows of an address, a line of every call, and counts the rest once a minute', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    recordMany(many(100, () => unknownCall('198.51.100.1')));
+    recordMany(many(5, () => unknownCall('198.51.100.2')));
+    recordMany(many(5));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(pool.written).toHaveLength(70);
+    expect(linesOf('http.call')).toHaveLength(110);
+    expect(linesOf('call_log.capped')).toHaveLength(0);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(linesOf('call_log.capped')).toMatchObject([{ calls: 40 }]);
+  });
+});
+
+describe('lines', () => {
+  it('name the call and hold no path when the route is known', async () => {
+    const { recordMany, linesOf } = startAccessLog();
+    const call = finishedCall({ replayOf: 'req_01KAEXAMPLE000000000000000', latencyMs: 1.23456 });
+    recordMany([call]);
+    await vi.advanceTimersByTimeAsync(200);
+    const [line] = linesOf('http.call');
+    const { level, time, pid, hostname, ...fields } = line!;
+    expect([level, time, pid, hostname]).not.toContain(undefined);
+    expect(fields).toEqual({
+      event: 'http.call',
+      requestId: call.requestId,
+      keyId: call.keyId,
+      partnerId: call.partnerId,
+      method: 'GET',
+      route: '/v1/catalog',
+      status: 200,
+      latencyMs: 1.235,
+      mode: 'sandbox',
+      replayOf: call.replayOf,
+      finishedAt: call.finishedAt.toISOString(),
+    });
+  });
+
+  it('cut an unknown path to 200 characters and hide a key in it', async () => {
+    const { recordMany, linesOf } = startAccessLog();
+    const key = `svc_${'sk'}_live_${'a'.repeat(32)}`;
+    recordMany([
+      finishedCall({ route: null, path: `/v1/${'x'.repeat(500)}` }),
+      finishedCall({ route: null, path: `/v1/${key}/orders` }),
+    ]);
+    await vi.advanceTimersByTimeAsync(200);
+    const paths = linesOf('http.call').map((line) => line['path'] as string);
+    expect(paths[0]).toHaveLength(200);
+    expect(paths[1]).toBe(`/v1/svc_${'sk'}_live_[redacted]/orders`);
+  });
+});
+
+describe('last use of a key', () => {
+  it('is written once a minute and key', async () => {
+    const { recordMany, touched } = startAccessLog();
+    for (let i = 0; i < 10; i++) {
+      recordMany([
+        finishedCall({ keyId: 'key_a' }),
+        finishedCall({ keyId: 'key_b' }),
+        unknownCall('198.51.100.1'),
+      ]);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(touched).toEqual([['key_a', 'key_b']]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    recordMany([finishedCall({ keyId: 'key_a' })]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(touched).toEqual([['key_a', 'key_b'], ['key_a']]);
+  });
+
+  it('is written with the next call when it failed', async () => {
+    const { recordMany, touched, keys } = startAccessLog();
+    const failing = vi.spyOn(keys, 'touch').mockRejectedValue(new Error('gone'));
+    recordMany([finishedCall({ keyId: 'key_a' })]);
+    await vi.advanceTimersByTimeAsync(200);
+    failing.mockRestore();
+    recordMany([finishedCall({ keyId: 'key_a' })]);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(touched).toEqual([['key_a']]);
+  });
+});
+
+describe('a graceful stop', () => {
+  it('writes what was recorded a moment ago', async () => {
+    const { pool, accessLog, recordMany } = startAccessLog();
+    recordMany(many(10));
+    await accessLog.onApplicationShutdown();
+    expect(pool.written).toHaveLength(10);
+    await accessLog.close();
+    expect(pool.written).toHaveLength(10);
+  });
+
+  it('does not sit out a pause, tries again for 2 s, then says what is lost', async () => {
+    const { pool, accessLog, recordMany, linesOf } = startAccessLog();
+    pool.answer = () => Promise.reject(new Error('gone'));
+    recordMany(many(10));
+    await vi.advanceTimersByTimeAsync(30_000);
+    const before = pool.statements.length;
+    const closed = accessLog.close();
+    await vi.advanceTimersByTimeAsync(3_000);
+    await closed;
+    expect(pool.statements.length - before).toBeGreaterThan(10);
+    expect(linesOf('call_log.dropped')).toMatchObject([{ calls: 10 }]);
+  });
+
+  it('does not hang on a statement that hangs', async () => {
+    const { pool, accessLog, recordMany } = startAccessLog();
+    pool.answer = () => new Promise(() => undefined);
+    recordMany(many(10));
+    const closed = accessLog.close();
+    await vi.advanceTimersByTimeAsync(5_000);
+    await closed;
+  });
+});
