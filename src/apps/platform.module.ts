@@ -8,7 +8,7 @@ import { EnvelopeInterceptor, StrictInputInterceptor, StrictValidationPipe } fro
 import { IdempotencyModule } from '../infra/idempotency/index.js';
 import { LoggerModule } from '../infra/logging/index.js';
 import { MetricsModule } from '../infra/metrics/index.js';
-import { QueueModule } from '../infra/queue/index.js';
+import { JobsModule } from '../infra/jobs/index.js';
 import type { ProcessResources } from './process-resources.js';
 
 /** What every app of a process stands on: settings, connections, logger, queue. */
@@ -22,7 +22,7 @@ export class PlatformModule {
         LoggerModule.of(process.logger),
         MetricsModule.of(process.metrics),
         DatabaseModule.of(process.dataSource, process.edgePool),
-        QueueModule.of(process.queue),
+        JobsModule.of(process.queue),
         CryptoModule,
         IdempotencyModule,
       ],

@@ -3,8 +3,9 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql } from '../infra/database/index.js';
-import { LeasedRows } from '../infra/queue/index.js';
+import { type Claim, InjectNotifier, LeasedJobsRepository, WorkerNotifier } from '../infra/jobs/index.js';
 import { OrderEntity } from './order.entity.js';
+import { ORDER_JOBS } from './order-queue.js';
 
 /** The right to work on an order: void when the lease lapsed and another worker took it with a higher fence. */
 export interface OrderLease {
@@ -30,19 +31,19 @@ export interface PlacementTurn {
 
 /** SQL of the worker's queue in `orders`. Due times and leases are the database's (D40). */
 @Injectable()
-export class OrderQueueRepository extends LeasedRows<OrderLease> {
+export class OrderQueueRepository extends LeasedJobsRepository<OrderLease, ClaimedOrder> {
   constructor(
     @InjectEntityManager() manager: EntityManager,
+    @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    super(manager, { table: 'orders', leaseMs, idOf: (lease) => lease.orderId });
+    super(manager, { table: 'orders', leaseMs, notifier, idOf: (lease) => lease.orderId });
   }
 
-  /** Leases up to `slots` due orders of a partner, oldest due first; pending ones become processing. */
-  async claim(partnerId: string, slots: number): Promise<readonly ClaimedOrder[]> {
+  /** Leases up to `limit` due orders of a partner, oldest due first; pending ones become processing. */
+  async claim(partnerId: string, limit: number): Promise<Claim<ClaimedOrder>> {
     const notedAfter = performance.now();
-    const { rows } = await sql<{ id: string; fence: string; never_placed: boolean }>(
-      this.manager,
+    const { items, ...rest } = await this.claimRows<{ id: string; fence: string; never_placed: boolean }>(
       `UPDATE orders o
        SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
            lease_until = now() + $3 * interval '1 millisecond',
@@ -56,14 +57,15 @@ export class OrderQueueRepository extends LeasedRows<OrderLease> {
              ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
        WHERE o.id = due.id
        RETURNING o.id, o.fence, due.upstream_placed_at IS NULL AS never_placed`,
-      [partnerId, slots, this.leaseMs],
+      [partnerId, limit, this.leaseMs],
     );
-    return rows.map((row) => ({
+    const claimed = items.map((row) => ({
       orderId: row.id,
       fence: Number(row.fence),
       neverPlaced: row.never_placed,
       notedAfter,
     }));
+    return { ...rest, items: claimed };
   }
 
   async getById(id: string): Promise<OrderEntity> {

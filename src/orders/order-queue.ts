@@ -1,6 +1,6 @@
-import { wakeUpsModule } from '../infra/queue/index.js';
+import { notifierModule } from '../infra/jobs/index.js';
 
-/** BullMQ queue of wake-ups for partners' orders; a lane is a partner's id, so that partners take turns (D27). */
-export const ORDER_WAKE_UPS = 'order-wake-ups';
+/** BullMQ queue of notifications for partners' orders; a group is a partner's id, so that partners take turns (D27). */
+export const ORDER_JOBS = 'order-jobs';
 
-export const OrderWakeUpsModule = wakeUpsModule(ORDER_WAKE_UPS);
+export const OrderNotifierModule = notifierModule(ORDER_JOBS);

@@ -3,8 +3,9 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql } from '../infra/database/index.js';
-import { LeasedRows } from '../infra/queue/index.js';
+import { type Claim, InjectNotifier, LeasedJobsRepository, WorkerNotifier } from '../infra/jobs/index.js';
 import { TopupEntity } from './topup.entity.js';
+import { TOPUP_JOBS } from './topup-queue.js';
 
 /** The right to work on a top-up: void when the lease lapsed and another worker took it with a higher fence. */
 export interface TopupLease {
@@ -14,18 +15,18 @@ export interface TopupLease {
 
 /** SQL of the worker's side of `topups`. Due times and leases are the database's (D40). */
 @Injectable()
-export class TopupQueueRepository extends LeasedRows<TopupLease> {
+export class TopupQueueRepository extends LeasedJobsRepository<TopupLease> {
   constructor(
     @InjectEntityManager() manager: EntityManager,
+    @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    super(manager, { table: 'topups', leaseMs, idOf: (lease) => lease.topupId });
+    super(manager, { table: 'topups', leaseMs, notifier, idOf: (lease) => lease.topupId });
   }
 
-  /** Leases up to `slots` due top-ups of a partner, oldest due first; pending ones become processing. */
-  async claim(partnerId: string, slots: number): Promise<readonly TopupLease[]> {
-    const { rows } = await sql<{ id: string; fence: string }>(
-      this.manager,
+  /** Leases up to `limit` due top-ups of a partner, oldest due first; pending ones become processing. */
+  async claim(partnerId: string, limit: number): Promise<Claim<TopupLease>> {
+    const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(
       `UPDATE topups t
        SET status = 'processing',
            lease_until = now() + $3 * interval '1 millisecond',
@@ -37,9 +38,9 @@ export class TopupQueueRepository extends LeasedRows<TopupLease> {
              ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
        WHERE t.id = due.id AND t.status IN ('pending', 'processing')
        RETURNING t.id, t.fence`,
-      [partnerId, slots, this.leaseMs],
+      [partnerId, limit, this.leaseMs],
     );
-    return rows.map((row) => ({ topupId: row.id, fence: Number(row.fence) }));
+    return { ...rest, items: items.map((row) => ({ topupId: row.id, fence: Number(row.fence) })) };
   }
 
   async getById(id: string): Promise<TopupEntity> {

@@ -1,6 +1,6 @@
-import { wakeUpsModule } from '../infra/queue/index.js';
+import { notifierModule } from '../infra/jobs/index.js';
 
-/** BullMQ queue of wake-ups for partners' top-ups; a lane is a partner's id, so that partners take turns (D27). */
-export const TOPUP_WAKE_UPS = 'topup-wake-ups';
+/** BullMQ queue of notifications for partners' top-ups; a group is a partner's id, so that partners take turns (D27). */
+export const TOPUP_JOBS = 'topup-jobs';
 
-export const TopupWakeUpsModule = wakeUpsModule(TOPUP_WAKE_UPS);
+export const TopupNotifierModule = notifierModule(TOPUP_JOBS);

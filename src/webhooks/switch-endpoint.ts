@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { FindEndpoint } from './find-endpoint.js';
-import { WEBHOOK_WAKE_UPS_QUEUE } from './wake-ups.js';
+import { DELIVERY_JOBS } from './delivery-jobs.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 import { type EndpointKey, WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
@@ -22,7 +22,7 @@ export class SwitchEndpoint {
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly audit: AuditLog,
-    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
+    @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /** @throws NotFound */
@@ -43,7 +43,7 @@ export class SwitchEndpoint {
       subjectId: key.id,
       details: { ...choice, ...settled },
     });
-    tx.afterCommit(() => this.wakeUps.request(key.id));
+    tx.afterCommit(() => this.notifier.notify(key.id));
     return this.find.getById(key, tx);
   }
 

@@ -3,14 +3,14 @@ import { Clock, SystemClock } from '../common/clock.js';
 import { EventsModule } from '../events/index.js';
 import { DeliveryFanOut } from './delivery-fan-out.js';
 import { TargetPolicy } from './target-policy.js';
-import { WEBHOOK_WAKE_UPS } from './wake-ups.js';
+import { DeliveryNotifierModule } from './delivery-jobs.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import { WebhookReplaysRepository } from './webhook-replays.repository.js';
 import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
 
 /** What every role needs: whoever records an event also owes its deliveries. */
 @Module({
-  imports: [EventsModule, WEBHOOK_WAKE_UPS],
+  imports: [EventsModule, DeliveryNotifierModule],
   providers: [
     DeliveryFanOut,
     TargetPolicy,
@@ -20,7 +20,7 @@ import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
     { provide: Clock, useClass: SystemClock },
   ],
   exports: [
-    WEBHOOK_WAKE_UPS,
+    DeliveryNotifierModule,
     TargetPolicy,
     WebhookDeliveriesRepository,
     WebhookEndpointsRepository,

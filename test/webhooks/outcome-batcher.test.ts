@@ -1,6 +1,5 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { ClaimTurns } from '../../src/webhooks/worker/claim-turns.js';
 import { verdictsOf } from '../../src/webhooks/worker/endpoint-verdicts.js';
 import type { FinishedAttempt } from '../../src/webhooks/worker/finished-attempt.js';
 import { OutcomeBatcher } from '../../src/webhooks/worker/outcome-batcher.js';
@@ -113,24 +112,5 @@ describe('verdictsOf', () => {
       { ...delivered, outcome: 'interrupted', endpointId: 'a', endedAt: at(1) },
     ] as RecordedAttempt[];
     expect(verdictsOf(recorded)).toEqual({ resetFirst: [], exhausted: [], resetLast: [] });
-  });
-});
-
-describe('ClaimTurns', () => {
-  it('lets so many run at once and no more, first come first served, whatever fails', async () => {
-    const turns = new ClaimTurns(2);
-    const started: number[] = [];
-    let running = 0;
-    let most = 0;
-    const work = async (index: number): Promise<void> => {
-      started.push(index);
-      most = Math.max(most, ++running);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      running--;
-      if (index % 2 === 0) throw new Error('claim failed');
-    };
-    await Promise.allSettled([0, 1, 2, 3, 4, 5].map((index) => turns.take(() => work(index))));
-    expect([most, running, started]).toEqual([2, 0, [0, 1, 2, 3, 4, 5]]);
-    expect(await turns.take(() => Promise.resolve('free'))).toBe('free');
   });
 });

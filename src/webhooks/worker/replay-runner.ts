@@ -8,9 +8,9 @@ import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { InjectWakeUps, WakeUps } from '../../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
 import { Sweeper } from '../../infra/sweeping/index.js';
-import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
+import { DELIVERY_JOBS } from '../delivery-jobs.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import type { WebhookReplayEntity } from '../webhook-replay.entity.js';
 import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
@@ -33,7 +33,7 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     private readonly replays: WebhookReplaysRepository,
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly transactions: Transactions,
-    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
+    @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
     @Inject(APP_CONFIG) config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
@@ -84,6 +84,6 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
     const made = await this.replays.makeDeliveries(tx, replay.id, wanted);
-    if (made > 0) tx.afterCommit(() => this.wakeUps.request(replay.endpointId));
+    if (made > 0) tx.afterCommit(() => this.notifier.notify(replay.endpointId));
   }
 }

@@ -8,21 +8,20 @@ import { WebhooksCoreModule } from '../webhooks-core.module.js';
 import { nameServerResolver, systemResolver } from './address-resolver.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { BacklogRepository } from './backlog.repository.js';
-import { ClaimsRepository } from './claims.repository.js';
-import { DeliveryEngine } from './delivery-engine.js';
+import { DeliveryJobsRepository } from './delivery-jobs.repository.js';
+import { DeliveryWorker } from './delivery-worker.js';
 import { DeliveryCountsRepository } from './delivery-counts.repository.js';
 import { OutcomesRepository } from './outcomes.repository.js';
 import { ReplayRunner } from './replay-runner.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 import { WebhookMaintenance } from './webhook-maintenance.js';
-import { WebhookWakeUpsProcessor } from './wake-ups.processor.js';
 import { WebhookSender } from './webhook-sender.js';
 
 /** Sends what is owed; only the worker role imports it. */
 @Module({
   imports: [WebhooksCoreModule, AuditModule, AlertsModule],
   providers: [
-    ClaimsRepository,
+    DeliveryJobsRepository,
     OutcomesRepository,
     AttemptRecorder,
     {
@@ -35,14 +34,13 @@ import { WebhookSender } from './webhook-sender.js';
           resolve: webhooks.allowPrivateTargets ? systemResolver() : nameServerResolver(),
         }),
     },
-    DeliveryEngine,
+    DeliveryWorker,
     ReplayRunner,
     BacklogRepository,
     DeliveryCountsRepository,
     WebhookMetrics,
     DailyPartitions,
     WebhookMaintenance,
-    WebhookWakeUpsProcessor,
   ],
 })
 export class WebhooksWorkerModule {}

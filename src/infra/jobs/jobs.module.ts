@@ -11,14 +11,14 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { LOGGER } from '../logging/index.js';
 import type { QueueConnection } from './queue-connection.js';
-import { type WakeUpJob, WakeUps } from './wake-ups.js';
+import { type NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
 /** Gives the process's queue connection to a Nest app. Workers start when `BullRegistrar.register()` is called. */
 @Module({})
-export class QueueModule {
+export class JobsModule {
   static of(connection: QueueConnection): DynamicModule {
     return {
-      module: QueueModule,
+      module: JobsModule,
       imports: [
         BullModule.forRootAsync({
           useFactory: () => ({ connection: connection.options }),
@@ -29,38 +29,38 @@ export class QueueModule {
   }
 }
 
-/** Token of the `WakeUps` of one queue. */
-export function wakeUpsToken(queue: string): string {
-  return `WakeUps:${queue}`;
+/** Token of the `WorkerNotifier` of one queue. */
+function notifierToken(queue: string): string {
+  return `WorkerNotifier:${queue}`;
 }
 
-export const InjectWakeUps = (queue: string): ParameterDecorator => Inject(wakeUpsToken(queue));
+export const InjectNotifier = (queue: string): ParameterDecorator => Inject(notifierToken(queue));
 
-/** A dynamic module with the `WakeUps` of `queueName`; create it once and import that constant. */
-export function wakeUpsModule(queueName: string): DynamicModule {
+/** A dynamic module with the `WorkerNotifier` of `queueName`; create it once and import that constant. */
+export function notifierModule(queueName: string): DynamicModule {
   @Injectable()
-  class WakeUpsOwner implements OnModuleDestroy {
-    constructor(@InjectWakeUps(queueName) private readonly wakeUps: WakeUps) {}
+  class NotifierOwner implements OnModuleDestroy {
+    constructor(@InjectNotifier(queueName) private readonly notifier: WorkerNotifier) {}
     async onModuleDestroy(): Promise<void> {
-      await this.wakeUps.settle();
+      await this.notifier.settle();
     }
   }
-  const wakeUps: FactoryProvider<WakeUps> = {
-    provide: wakeUpsToken(queueName),
+  const notifier: FactoryProvider<WorkerNotifier> = {
+    provide: notifierToken(queueName),
     inject: [getQueueToken(queueName), LOGGER],
-    useFactory: (queue: Queue<WakeUpJob>, logger: Logger) => {
+    useFactory: (queue: Queue<NotifyJob>, logger: Logger) => {
       queue.on('error', (error) =>
         logger.warn({ event: 'queue.error', queue: queueName, err: error }, 'queue error'),
       );
-      return new WakeUps(queue, logger);
+      return new WorkerNotifier(queue, logger);
     },
   };
   @Module({})
-  class WakeUpsModule {}
+  class NotifierModule {}
   return {
-    module: WakeUpsModule,
+    module: NotifierModule,
     imports: [BullModule.registerQueue({ name: queueName })],
-    providers: [wakeUps, WakeUpsOwner],
-    exports: [wakeUps],
+    providers: [notifier, NotifierOwner],
+    exports: [notifier],
   };
 }

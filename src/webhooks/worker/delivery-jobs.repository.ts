@@ -1,33 +1,41 @@
+import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { sql } from '../../infra/database/index.js';
+import type { Claim, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
-import type { ClaimedDelivery } from './claimed-delivery.js';
 
-/** Who holds a lease, and for how long. */
-export interface LeaseTerms {
-  readonly owner: string;
-  readonly leaseMs: number;
+/** A delivery under this process's lease, with all that one attempt needs. */
+export interface ClaimedDelivery {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly eventType: DeliveryEventType;
+  /** Grows with every claim: a worker that lost the lease can no longer write. A bigint, kept as text. */
+  readonly fence: string;
+  /** Attempts before this one that count among the six (D30). */
+  readonly countedAttempts: number;
+  readonly url: string;
+  /** Sealed signing secrets, newest first (D29). */
+  readonly sealedSecrets: readonly string[];
+  /** The stored bytes (D28). */
+  readonly body: string;
+  /** Set when the lease before this one lapsed: its attempt was interrupted and must be logged first (D30). */
+  readonly lapse: LapsedLease | null;
+}
+
+export interface LapsedLease {
+  /** How long ago the lease lapsed, and how long the attempt had been under way then; milliseconds. */
+  readonly agoMs: number;
+  readonly ranMs: number;
 }
 
 /** Names one lease. */
-export interface LeaseKey {
-  readonly id: string;
-  readonly fence: string;
-}
+type LeaseKey = Pick<ClaimedDelivery, 'id' | 'fence'>;
 
-/** What one look at an endpoint came to. */
-export interface Claim {
-  readonly deliveries: readonly ClaimedDelivery[];
-  /** Milliseconds until the next look is worth it, 0 or less for now; null: somebody else asks, or nothing is owed. */
-  readonly nextLookMs: number | null;
-  /** Nothing is due that was not claimed, and the window has room: no end of an attempt needs to look again. */
-  readonly isDrained: boolean;
-}
-
-interface LookRow {
+/** The last row of a claim: it is no delivery, and says when to claim again. */
+interface NextRow {
   id: null;
   next_look_ms: number | null;
   room: number | null;
@@ -52,41 +60,46 @@ const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
 
 /** SQL that leases due deliveries; every time is the database's (D40). */
 @Injectable()
-export class ClaimsRepository {
+export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
+  /** Of the leases of this process. */
+  readonly owner = `worker-${process.pid}-${randomUUID()}`;
+  private readonly leaseMs: number;
   private readonly mostInFlight: number;
 
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
-    @Inject(APP_CONFIG) config: AppConfig,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'webhooks' | 'leaseMs'>,
   ) {
+    this.leaseMs = config.leaseMs;
     this.mostInFlight = config.webhooks.concurrencyPerEndpoint;
   }
 
   /**
-   * Leases up to `slots` due deliveries of the endpoint, oldest first, and never more than its window leaves over all
-   * workers (D34). What is due at a disabled, blocked or deleted endpoint stays where it is (D31, D32).
+   * Leases up to `limit` due deliveries of the endpoint, oldest first, and never more than its window leaves over all
+   * workers (D34). What is due at a disabled, blocked or deleted endpoint stays where it is (D31, D32): see
+   * `isClaimable` in delivery-rules.ts. There is no more when nothing due is left and the window has room.
    */
-  async claim(terms: LeaseTerms, endpointId: string, slots: number): Promise<Claim> {
-    const { rows } = await sql<ClaimRow | LookRow>(
+  async claim(endpointId: string, limit: number): Promise<Claim<ClaimedDelivery>> {
+    const { rows } = await sql<ClaimRow | NextRow>(
       this.manager,
       'SELECT *, due_at::text AS due_text FROM claim_webhook_deliveries($1, $2, $3, $4, $5)',
-      [endpointId, slots, this.mostInFlight, terms.owner, terms.leaseMs],
+      [endpointId, limit, this.mostInFlight, this.owner, this.leaseMs],
     );
-    const look = rows.find((row): row is LookRow => row.id === null);
+    const next = rows.find((row): row is NextRow => row.id === null);
     const claimed = rows.filter((row): row is ClaimRow => row.id !== null).sort(byDueTime);
     return {
-      deliveries: claimed.map((row) => toClaimedDelivery(endpointId, row)),
-      nextLookMs: look?.next_look_ms ?? null,
-      isDrained: claimed.length < slots && (look?.room ?? 0) > 0,
+      items: claimed.map((row) => toClaimedDelivery(endpointId, row)),
+      nextDueInMs: next?.next_look_ms ?? null,
+      more: claimed.length === limit || (next?.room ?? 0) === 0,
     };
   }
 
   /**
-   * Prolongs the leases that are still this process's; answers those. A row that somebody has locked is skipped: it
-   * must cost no other its lease, and its own outlives two beats.
+   * Extends the leases that are still this process's. A row that another transaction has locked is skipped: it must
+   * cost no other its lease, and its own outlives two beats.
    */
-  async renew(terms: LeaseTerms, leases: readonly LeaseKey[]): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
+  async renew(leases: readonly LeaseKey[]): Promise<void> {
+    await sql(
       this.manager,
       `WITH mine AS (
          SELECT d.id FROM webhook_deliveries d
@@ -95,14 +108,13 @@ export class ClaimsRepository {
          ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
        )
        UPDATE webhook_deliveries d SET lease_until = ${NOW} + $4::int * interval '1 millisecond'
-       FROM mine WHERE d.id = mine.id RETURNING d.id`,
-      [leases.map((lease) => lease.id), leases.map((lease) => lease.fence), terms.owner, terms.leaseMs],
+       FROM mine WHERE d.id = mine.id`,
+      [leases.map((lease) => lease.id), leases.map((lease) => lease.fence), this.owner, this.leaseMs],
     );
-    return rows.map((row) => row.id);
   }
 
   /** Gives a lease back without an attempt; the delivery is due again after `delayMs`. */
-  async release(terms: LeaseTerms, lease: LeaseKey, delayMs: number): Promise<void> {
+  async release(lease: LeaseKey, delayMs: number): Promise<void> {
     await sql(
       this.manager,
       `UPDATE webhook_deliveries
@@ -110,7 +122,7 @@ export class ClaimsRepository {
            next_attempt_at = CASE WHEN status = 'pending' AND $4::int > 0
              THEN ${NOW} + $4::int * interval '1 millisecond' ELSE next_attempt_at END
        WHERE id = $1 AND fence = $2 AND lease_owner = $3`,
-      [lease.id, lease.fence, terms.owner, delayMs],
+      [lease.id, lease.fence, this.owner, delayMs],
     );
   }
 
@@ -118,7 +130,7 @@ export class ClaimsRepository {
    * Endpoints after `after`, in id order, that have something to claim. Jumps from endpoint to endpoint through the
    * index, so that a disabled endpoint's backlog of a million costs one step.
    */
-  async endpointsWithDueDeliveries(after: string, limit: number): Promise<readonly string[]> {
+  async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
       this.manager,
       `WITH RECURSIVE owed AS (

@@ -3,33 +3,35 @@ import type { Logger } from 'pino';
 
 const SETTLE_LIMIT_MS = 1_000;
 const GATHER_MS = 20;
+const REMOVE_AT_END = { removeOnComplete: true, removeOnFail: true } as const;
 
-/** A wake-up's data: which lanes to look at. Ids only, never rows (architecture.md). */
-export interface WakeUpJob {
-  readonly lanes: readonly string[];
+/** A notification's data: the groups to claim from. Ids only, never rows (architecture.md). */
+export interface NotifyJob {
+  readonly groups: readonly string[];
 }
 
 /**
- * Asks a worker to look at a lane (an endpoint, a partner's orders). Best effort by design: a wake-up that is lost
- * delays work until the next sweep and loses nothing (D1), so callers do not wait for the queue.
+ * Tells the workers that a group (an endpoint, a partner's orders) has something due, now or at a later time. Best
+ * effort by design: a lost notification delays work until the next sweep and loses nothing (D1), so callers do not
+ * wait for the queue.
  */
-export class WakeUps {
+export class WorkerNotifier {
   private readonly pending = new Set<string>();
   private armed = false;
   private lastLeftAt = -Infinity;
   private flushing: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly queue: Queue<WakeUpJob>,
+    private readonly queue: Queue<NotifyJob>,
     private readonly logger: Logger,
   ) {}
 
   /**
-   * Wakes the lane now. The first request leaves at once, those of the next few milliseconds as one job: adding and
-   * ending jobs is what wake-ups cost PostgreSQL.
+   * Notifies now. The first notification leaves at once, those of the next few milliseconds as one job: adding and
+   * ending jobs is what notifications cost PostgreSQL.
    */
-  request(lane: string): void {
-    this.pending.add(lane);
+  notify(group: string): void {
+    this.pending.add(group);
     if (this.armed) return;
     this.armed = true;
     const waitMs = Math.max(0, this.lastLeftAt + GATHER_MS - performance.now());
@@ -39,18 +41,18 @@ export class WakeUps {
     }, waitMs);
   }
 
-  /** Wakes the lane at `dueAt`. Repeating the same request makes no second job. */
-  requestAt(lane: string, dueAt: Date): void {
+  /** Notifies at `dueAt`. Repeating the same call makes no second job. */
+  notifyAt(group: string, dueAt: Date): void {
     const delay = Math.max(0, dueAt.getTime() - Date.now());
-    if (delay === 0) return this.request(lane);
+    if (delay === 0) return this.notify(group);
     // Job ids take no colon, and `add` with an id that still exists is ignored in silence: wanted here.
-    const jobId = `${lane.replaceAll(':', '-')}_${dueAt.getTime()}`;
+    const jobId = `${group.replaceAll(':', '-')}_${dueAt.getTime()}`;
     this.queue
-      .add('wake', { lanes: [lane] }, { delay, jobId, ...FORGET })
+      .add('notify', { groups: [group] }, { delay, jobId, ...REMOVE_AT_END })
       .catch((error: unknown) => this.report(error));
   }
 
-  /** Waits until what was requested has left, or a second has passed; called by a graceful stop. */
+  /** Waits until all notifications have left, or a second has passed; called by a graceful stop. */
   async settle(): Promise<void> {
     if (this.armed) await new Promise((resolve) => setTimeout(resolve, GATHER_MS * 2));
     let timer: NodeJS.Timeout | undefined;
@@ -62,10 +64,10 @@ export class WakeUps {
 
   private async flush(): Promise<void> {
     this.armed = false;
-    const lanes = [...this.pending];
+    const groups = [...this.pending];
     this.pending.clear();
     try {
-      await this.queue.add('wake', { lanes }, FORGET);
+      await this.queue.add('notify', { groups }, REMOVE_AT_END);
     } catch (error) {
       this.report(error);
     }
@@ -73,10 +75,8 @@ export class WakeUps {
 
   private report(error: unknown): void {
     this.logger.warn(
-      { event: 'queue.wake_up_lost', queue: this.queue.name, err: error },
-      'wake-up lost; the sweep will find the work',
+      { event: 'queue.notification_lost', queue: this.queue.name, err: error },
+      'notification lost; the sweep will find the work',
     );
   }
 }
-
-const FORGET = { removeOnComplete: true, removeOnFail: true } as const;
