@@ -9,9 +9,10 @@ import { IdempotencyModule } from '../infra/idempotency/index.js';
 import { LoggerModule } from '../infra/logging/index.js';
 import { MetricsModule } from '../infra/metrics/index.js';
 import { JobsModule } from '../infra/jobs/index.js';
+import { SweepsModule } from '../infra/sweeping/index.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** What every app of a process stands on: settings, connections, logger, queue. */
+/** What every app of a process stands on: settings, connections, logger, queue, sweeps. */
 @Module({})
 export class PlatformModule {
   static of(process: ProcessResources): DynamicModule {
@@ -23,6 +24,7 @@ export class PlatformModule {
         MetricsModule.of(process.metrics),
         DatabaseModule.of(process.dataSource, process.edgePool),
         JobsModule.of(process.queue),
+        SweepsModule,
         CryptoModule,
         IdempotencyModule,
       ],

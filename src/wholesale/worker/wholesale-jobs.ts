@@ -1,13 +1,8 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
 import { SyncCatalog } from './sync-catalog.js';
 
@@ -15,40 +10,29 @@ const BALANCES_EVERY_MS = 300_000;
 
 /** Keeps the live catalogue and the wholesalers' balances fresh. Idle when no wholesaler is connected. */
 @Injectable()
-export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweepers: readonly Sweeper[];
-
+export class WholesaleJobs implements OnApplicationBootstrap {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly providers: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
-    sync: SyncCatalog,
-  ) {
-    this.sweepers = [
-      new Sweeper({
-        name: 'catalog.sync',
-        intervalMs: config.sweepIntervalMs,
-        logger,
-        run: () => sync.runIfDue(),
-      }),
-      new Sweeper({
-        name: 'providers.balances',
-        intervalMs: BALANCES_EVERY_MS,
-        logger,
-        run: () => this.readBalances(),
-      }),
-    ];
-  }
+    private readonly sync: SyncCatalog,
+    private readonly sweeps: Sweeps,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.warnOfIdleRules();
     if (this.providers.wholesalers.length === 0) return;
-    for (const sweeper of this.sweepers) sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    this.sweeps.register({
+      name: 'catalog.sync',
+      intervalMs: this.config.sweepIntervalMs,
+      run: () => this.sync.runIfDue(),
+    });
+    this.sweeps.register({
+      name: 'providers.balances',
+      intervalMs: BALANCES_EVERY_MS,
+      run: () => this.readBalances(),
+    });
   }
 
   /** What such a rule gives to its wholesaler, nobody sells: that may be meant, or be a credential that is missing. */
