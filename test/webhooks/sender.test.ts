@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { ResolveAddresses } from '../../src/webhooks/worker/address-resolver.js';
+import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
 import { JobInterrupted } from '../../src/infra/jobs/index.js';
 import { MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
 import { drip, http, raw } from './sending/receivers.js';

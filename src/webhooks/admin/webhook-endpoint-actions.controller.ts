@@ -12,10 +12,9 @@ import {
   OnceOnly,
   type RenderedAnswer,
 } from '../../infra/idempotency/index.js';
-import { RotateSecret } from '../rotate-secret.js';
 import { SendOnRequest } from '../send-on-request.js';
-import { SwitchEndpoint } from '../switch-endpoint.js';
 import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
+import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import {
   DEFAULT_GRACE_SECONDS,
   EnableWebhookEndpointDto,
@@ -36,8 +35,7 @@ import {
 @Controller('internal/v1/partners/:pid/webhook-endpoints/:id')
 export class WebhookEndpointActionsController {
   constructor(
-    private readonly switchEndpoint: SwitchEndpoint,
-    private readonly rotate: RotateSecret,
+    private readonly endpoints: WebhookEndpointsService,
     private readonly send: SendOnRequest,
     private readonly onceOnly: OnceOnly,
   ) {}
@@ -56,7 +54,7 @@ export class WebhookEndpointActionsController {
   ): Promise<RenderedAnswer> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
     return this.onceOnly.run(call, async (tx) =>
-      ok(await this.switchEndpoint.enable(tx, by, { partnerId, id }, choice)),
+      ok(await this.endpoints.enable(tx, by, { partnerId, id }, choice)),
     );
   }
 
@@ -69,9 +67,7 @@ export class WebhookEndpointActionsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) =>
-      ok(await this.switchEndpoint.disable(tx, by, { partnerId, id })),
-    );
+    return this.onceOnly.run(call, async (tx) => ok(await this.endpoints.disable(tx, by, { partnerId, id })));
   }
 
   @Post('rotate-secret')
@@ -88,7 +84,7 @@ export class WebhookEndpointActionsController {
   ): Promise<RenderedAnswer> {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     return this.onceOnly.run(call, async (tx) => {
-      const { endpoint, secret } = await this.rotate.execute(tx, by, { partnerId, id }, graceSeconds);
+      const { endpoint, secret } = await this.endpoints.rotateSecret(tx, by, { partnerId, id }, graceSeconds);
       return { status: 200, data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
     });
   }
@@ -102,7 +98,9 @@ export class WebhookEndpointActionsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedAnswer> {
-    return this.onceOnly.run(call, async (tx) => ok(await this.rotate.finish(tx, by, { partnerId, id })));
+    return this.onceOnly.run(call, async (tx) =>
+      ok(await this.endpoints.finishRotation(tx, by, { partnerId, id })),
+    );
   }
 
   @Post('test')

@@ -25,11 +25,9 @@ import {
   type RenderedAnswer,
 } from '../../infra/idempotency/index.js';
 import { FindPartner } from '../../partners/index.js';
-import { ChangeEndpoint } from '../change-endpoint.js';
-import { FindEndpoint } from '../find-endpoint.js';
-import { RegisterEndpoint } from '../register-endpoint.js';
-import { TargetCheck } from '../target-check.js';
+import { TargetPolicy } from '../target-policy.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
+import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import {
   CreateWebhookEndpointDto,
   toEndpointChange,
@@ -50,12 +48,10 @@ import {
 @Controller('internal/v1/partners/:pid/webhook-endpoints')
 export class WebhookEndpointsController {
   constructor(
-    private readonly register: RegisterEndpoint,
-    private readonly change: ChangeEndpoint,
-    private readonly find: FindEndpoint,
-    private readonly targets: TargetCheck,
+    private readonly endpoints: WebhookEndpointsService,
+    private readonly lists: WebhookEndpointsRepository,
+    private readonly targets: TargetPolicy,
     private readonly partners: FindPartner,
-    private readonly endpoints: WebhookEndpointsRepository,
     private readonly onceOnly: OnceOnly,
     private readonly transactions: Transactions,
   ) {}
@@ -77,7 +73,7 @@ export class WebhookEndpointsController {
     this.targets.assertAllowed(body.url);
     const terms = toNewEndpointTerms(partnerId, body);
     return this.onceOnly.run(call, async (tx) => {
-      const { endpoint, secret } = await this.register.execute(tx, by, terms);
+      const { endpoint, secret } = await this.endpoints.register(tx, by, terms);
       return {
         status: 201,
         data: toCreatedEndpointResponse(endpoint, secret),
@@ -94,7 +90,7 @@ export class WebhookEndpointsController {
     @Query() query: ListQueryDto,
   ): Promise<ListAnswer<WebhookEndpointResponse>> {
     await this.partners.getById(partnerId);
-    const page = await this.endpoints.listOfPartner(partnerId, toListOptions(query));
+    const page = await this.lists.listOfPartner(partnerId, toListOptions(query));
     return new ListAnswer(mapPage(page, toEndpointResponse));
   }
 
@@ -104,7 +100,7 @@ export class WebhookEndpointsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<WebhookEndpointResponse> {
-    return toEndpointResponse(await this.find.getById({ partnerId, id }));
+    return toEndpointResponse(await this.endpoints.getById({ partnerId, id }));
   }
 
   @Patch(':id')
@@ -118,7 +114,7 @@ export class WebhookEndpointsController {
     if (body.url !== undefined) this.targets.assertAllowed(body.url);
     const wanted = toEndpointChange(body);
     return toEndpointResponse(
-      await this.transactions.run((tx) => this.change.update(tx, by, { partnerId, id }, wanted)),
+      await this.transactions.run((tx) => this.endpoints.update(tx, by, { partnerId, id }, wanted)),
     );
   }
 
@@ -131,7 +127,7 @@ export class WebhookEndpointsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<DeletedWebhookEndpointResponse> {
-    await this.transactions.run((tx) => this.change.delete(tx, by, { partnerId, id }));
+    await this.transactions.run((tx) => this.endpoints.delete(tx, by, { partnerId, id }));
     return { id, deleted: true };
   }
 }

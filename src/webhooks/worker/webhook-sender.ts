@@ -1,14 +1,12 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { JobInterrupted } from '../../infra/jobs/index.js';
-import { toSafeText } from '../safe-text.js';
 import type { TargetPolicy } from '../target-policy.js';
-import type { ResolveAddresses } from './address-resolver.js';
 import { describeFailure } from './failure-class.js';
 import type { AttemptResult } from './finished-attempt.js';
 import { PhaseClock } from './phase-clock.js';
-import { keptHeaders } from './response-headers.js';
-import { TargetRefused, vettedLookup } from './vetted-lookup.js';
+import { keptHeaders, toSafeText } from './kept-response.js';
+import { type ResolveAddresses, TargetRefused, vettedLookup } from './vetted-lookup.js';
 
 /** One signed POST, ready to leave. */
 export interface OutgoingWebhook {

@@ -1,5 +1,3 @@
-import { toSafeText } from '../safe-text.js';
-
 export const MAX_KEPT_HEADERS = 50;
 export const MAX_HEADER_VALUE_BYTES = 1_024;
 export const MAX_KEPT_HEADERS_BYTES = 8 * 1_024;
@@ -46,4 +44,13 @@ function withinTotal(headers: ReadonlyMap<string, string>): [string, string][] {
     size += cost;
     return true;
   });
+}
+
+/**
+ * Foreign bytes as text that PostgreSQL takes: invalid UTF-8 becomes U+FFFD, NUL is removed. A character that the
+ * cap has cut in two is dropped.
+ */
+export function toSafeText(bytes: Buffer, wasCut: boolean): string {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: wasCut });
+  return text.replaceAll('\0', '');
 }
