@@ -24,6 +24,7 @@ import { BacklogRepository } from './worker/backlog.repository.js';
 import { DeliveryCountsRepository } from './worker/delivery-counts.repository.js';
 import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
+import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
 import { OutcomesRepository } from './worker/outcomes.repository.js';
 import { ReplayRunner } from './worker/replay-runner.js';
 import { nameServerResolver, systemResolver } from './worker/vetted-lookup.js';
@@ -72,6 +73,7 @@ export class WebhooksAdminModule {}
   providers: [
     DeliveryJobsRepository,
     OutcomesRepository,
+    EndpointTransitionsRepository,
     AttemptRecorder,
     {
       provide: WebhookSender,
