@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Transactions } from '../infra/database/index.js';
-import { OrderQueueRepository } from '../orders/index.js';
+import { OrderJobsRepository } from '../orders/index.js';
 import { ProviderRegistry, type UpstreamHint } from '../providers/index.js';
-import { TopupQueueRepository } from '../topups/index.js';
+import { TopupJobsRepository } from '../topups/index.js';
 import { EsimPollsRepository } from './esim-polls.repository.js';
 import { PollBell } from './poll-bell.js';
 
@@ -17,8 +17,8 @@ export class TakeCallback {
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly polls: EsimPollsRepository,
-    private readonly orders: OrderQueueRepository,
-    private readonly topups: TopupQueueRepository,
+    private readonly orders: OrderJobsRepository,
+    private readonly topups: TopupJobsRepository,
     private readonly transactions: Transactions,
     private readonly bell: PollBell,
   ) {}

@@ -5,7 +5,7 @@ import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { uncanceled } from './order-esims.js';
-import { ORDER_JOBS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 import { statusesBefore } from './order-state.js';
 import { OrdersRepository } from './orders.repository.js';
 import type { Buyer } from './place-order.js';

@@ -10,15 +10,15 @@ import { CancelOrder } from './cancel-order.js';
 import { EndCancellation } from './end-cancellation.js';
 import { EndOrder } from './end-order.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
-import { OrderQueueRepository } from './order-queue.repository.js';
-import { OrderNotifierModule } from './order-queue.js';
+import { OrderJobsRepository } from './order-jobs.repository.js';
+import { OrderNotifierModule } from './order-jobs.js';
 import { OrdersRepository } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { ReadOrders } from './read-orders.js';
 
 const PROVIDERS = [
   OrdersRepository,
-  OrderQueueRepository,
+  OrderJobsRepository,
   OrderEndingsRepository,
   PlaceOrder,
   CancelOrder,

@@ -8,7 +8,7 @@ import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.entity.js';
-import { ORDER_JOBS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 import { OrdersRepository } from './orders.repository.js';
 
 export interface PlaceOrderCommand {

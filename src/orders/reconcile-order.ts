@@ -6,7 +6,7 @@ import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { refusalOf } from './allowed-endings.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
-import { ORDER_JOBS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 import { OrdersRepository } from './orders.repository.js';
 import { ReconcileCancellation } from './reconcile-cancellation.js';
 import { ReconcileProvisioning } from './reconcile-provisioning.js';

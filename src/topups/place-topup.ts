@@ -10,7 +10,7 @@ import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.entity.js';
-import { TOPUP_JOBS } from './topup-queue.js';
+import { TOPUP_JOBS } from './topup-jobs.js';
 import { TopupsRepository } from './topups.repository.js';
 
 export interface PlaceTopupCommand {

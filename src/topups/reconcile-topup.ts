@@ -9,8 +9,8 @@ import type { HeardUpstream, UpstreamWord } from './hear-upstream.js';
 import type { ReconcileAction } from './reconcile-action.js';
 import type { TopupEntity } from './topup.entity.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
-import { TOPUP_JOBS } from './topup-queue.js';
-import type { TopupLease } from './topup-queue.repository.js';
+import { TOPUP_JOBS } from './topup-jobs.js';
+import type { TopupLease } from './topup-jobs.repository.js';
 import { TopupsRepository } from './topups.repository.js';
 
 export interface ReconcileCommand {

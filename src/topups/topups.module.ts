@@ -9,13 +9,13 @@ import { EndTopup } from './end-topup.js';
 import { PlaceTopup } from './place-topup.js';
 import { ReadTopups } from './read-topups.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
-import { TopupQueueRepository } from './topup-queue.repository.js';
-import { TopupNotifierModule } from './topup-queue.js';
+import { TopupJobsRepository } from './topup-jobs.repository.js';
+import { TopupNotifierModule } from './topup-jobs.js';
 import { TopupsRepository } from './topups.repository.js';
 
 const PROVIDERS = [
   TopupsRepository,
-  TopupQueueRepository,
+  TopupJobsRepository,
   TopupEndingsRepository,
   PlaceTopup,
   EndTopup,

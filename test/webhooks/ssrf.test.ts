@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { ValidationFailed } from '../../src/common/errors/index.js';
-import { TargetPolicy } from '../../src/webhooks/target-policy.js';
 import { nameServerResolver } from '../../src/webhooks/worker/vetted-lookup.js';
 import { startCanary, watchDials } from './sending/canary.js';
 import { NameServer, type Zone } from './sending/name-server.js';

@@ -5,8 +5,8 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
-import { ORDER_JOBS } from '../order-queue.js';
-import { type ClaimedOrder, OrderQueueRepository } from '../order-queue.repository.js';
+import { ORDER_JOBS } from '../order-jobs.js';
+import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
 import { FulfilOrder } from './fulfil-order.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
@@ -22,7 +22,7 @@ const DRAIN_SHARE = 0.75;
 @Processor(ORDER_JOBS, { concurrency: 20 })
 export class OrderWorker extends JobWorker<ClaimedOrder> {
   constructor(
-    private readonly jobs: OrderQueueRepository,
+    private readonly jobs: OrderJobsRepository,
     private readonly fulfil: FulfilOrder,
     private readonly cancellation: SettleCancellation,
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,

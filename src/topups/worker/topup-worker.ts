@@ -5,8 +5,8 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
-import { TOPUP_JOBS } from '../topup-queue.js';
-import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
+import { TOPUP_JOBS } from '../topup-jobs.js';
+import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
 import { FulfilTopup } from './fulfil-topup.js';
 
 /** Top-ups under way at once in one worker process, over all partners. */
@@ -21,7 +21,7 @@ const DRAIN_SHARE = 0.75;
 @Processor(TOPUP_JOBS, { concurrency: 20 })
 export class TopupWorker extends JobWorker<TopupLease> {
   constructor(
-    private readonly jobs: TopupQueueRepository,
+    private readonly jobs: TopupJobsRepository,
     private readonly fulfil: FulfilTopup,
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG)

@@ -9,7 +9,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
-import { HoldingReceiver } from './lanes-receiver.js';
+import { HoldingReceiver } from './holding-receiver.js';
 import { arrivedAt } from './rotation-signatures.js';
 import { recordEvents, registerEndpoint, type RegisteredEndpoint } from './support.js';
 
@@ -63,7 +63,7 @@ async function countOf(status: string): Promise<number> {
   return rows[0]!.n;
 }
 
-const fullLane = () => eventually('a full lane', () => holding.open.length === CAP);
+const fullEndpoint = () => eventually('a full endpoint', () => holding.open.length === CAP);
 
 async function expectNoMore(): Promise<void> {
   await sleep(LOOK_MS);
@@ -74,7 +74,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
   it('never has more in flight in total, while it hangs and while it answers, and uses all of them', async () => {
     await startTwoWorkers();
     await record(60);
-    await fullLane();
+    await fullEndpoint();
     await expectNoMore();
     holding.answerAll(200, 20);
     await eventually('all delivered', async () => (await countOf('delivered')) === 60, 30_000);
@@ -92,7 +92,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     );
     await startTwoWorkers();
     await record(CAP);
-    await fullLane();
+    await fullEndpoint();
     await office.admin.post(`${endpoint.path}/disable`);
     const enabled = await office.admin.post(`${endpoint.path}/enable`, { failed: 'resend' });
     expect(enabled.body.data.status).toBe('enabled');
@@ -106,7 +106,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
   it('has no more when what hangs is given up: its attempts are still under way (D32)', async () => {
     await startTwoWorkers();
     await record(CAP);
-    await fullLane();
+    await fullEndpoint();
     await office.admin.post(`${endpoint.path}/disable`);
     await office.admin.post(`${endpoint.path}/enable`, { held: 'discard' });
     await record(CAP * 3);
@@ -127,13 +127,13 @@ describe('a healthy endpoint beside one that hangs', () => {
     await latencies(receiver, healthy.id, 20);
     const before = await latencies(receiver, healthy.id, 100);
     await record(300);
-    await fullLane();
+    await fullEndpoint();
     const during = await latencies(receiver, healthy.id, 100);
     console.log(
       `p95 before ${p95(before).toFixed(0)} ms, beside a hanging endpoint ${p95(during).toFixed(0)} ms`,
     );
     expect(holding.open).toHaveLength(CAP);
-    // A lane that waited for the other would wait for the 60 s timeout; the bound is for a busy machine.
+    // A group that waited for the other would wait for the 60 s timeout; the bound is for a busy machine.
     expect(p95(during)).toBeLessThan(p95(before) * 3 + 500);
   }, 60_000);
 });

@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql } from '../infra/database/index.js';
 import { type Claim, InjectNotifier, LeasedJobsRepository, WorkerNotifier } from '../infra/jobs/index.js';
 import { TopupEntity } from './topup.entity.js';
-import { TOPUP_JOBS } from './topup-queue.js';
+import { TOPUP_JOBS } from './topup-jobs.js';
 
 /** The right to work on a top-up: void when the lease lapsed and another worker took it with a higher fence. */
 export interface TopupLease {
@@ -15,7 +15,7 @@ export interface TopupLease {
 
 /** SQL of the worker's side of `topups`. Due times and leases are the database's (D40). */
 @Injectable()
-export class TopupQueueRepository extends LeasedJobsRepository<TopupLease> {
+export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
   constructor(
     @InjectEntityManager() manager: EntityManager,
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,

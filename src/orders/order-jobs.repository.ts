@@ -5,7 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { sql } from '../infra/database/index.js';
 import { type Claim, InjectNotifier, LeasedJobsRepository, WorkerNotifier } from '../infra/jobs/index.js';
 import { OrderEntity } from './order.entity.js';
-import { ORDER_JOBS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 
 /** The right to work on an order: void when the lease lapsed and another worker took it with a higher fence. */
 export interface OrderLease {
@@ -31,7 +31,7 @@ export interface PlacementTurn {
 
 /** SQL of the worker's queue in `orders`. Due times and leases are the database's (D40). */
 @Injectable()
-export class OrderQueueRepository extends LeasedJobsRepository<OrderLease, ClaimedOrder> {
+export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, ClaimedOrder> {
   constructor(
     @InjectEntityManager() manager: EntityManager,
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
-import { HoldingReceiver } from './lanes-receiver.js';
+import { HoldingReceiver } from './holding-receiver.js';
 import { recordEvents, registerEndpoint } from './support.js';
 
 const CAP = 4;
@@ -11,7 +11,7 @@ const ENV = {
   WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP),
   WEBHOOK_TIMEOUT_MS: '60000',
   LEASE_MS: '60000',
-  // Longer than the test: a sweep would hide that nobody looks.
+  // Longer than the test: a sweep would hide that nobody claims.
   SWEEP_INTERVAL_MS: '60000',
 };
 
@@ -47,8 +47,8 @@ async function recordFor(worker: RoleChild, count: number): Promise<void> {
   );
   const claimed = Math.min(count, CAP - holding.open.length);
   await eventually('they are under way', () => holding.received.length === before + claimed);
-  // A worker that is frozen with a wake-up in its hands would keep it.
-  await wakeUpsDone();
+  // A worker that is frozen with a notification in its hands would keep it.
+  await notificationsDone();
 }
 
 /** Answers the oldest `count` requests; the milliseconds until `next` others have come. */
@@ -62,8 +62,8 @@ async function untilNext(count: number, next: number): Promise<number> {
   return performance.now() - startedAt;
 }
 
-async function wakeUpsDone(): Promise<void> {
-  await eventually('no wake-up is left', async () => {
+async function notificationsDone(): Promise<void> {
+  await eventually('no notification is left', async () => {
     const { rows } = await office.database.pool.query(
       `SELECT 1 FROM bullmq.job WHERE state IN ('waiting', 'active')`,
     );
@@ -72,14 +72,14 @@ async function wakeUpsDone(): Promise<void> {
 }
 
 describe('what waits for a slot, with two workers on one endpoint', () => {
-  it('goes when the other worker has a free one, after a look that found none', async () => {
+  it('goes when the other worker has a free one, after a claim that found none', async () => {
     await recordFor(answering, CAP - 1);
     await recordFor(hanging, 1);
     await recordFor(hanging, 2);
     expect(await untilNext(CAP - 1, 2)).toBeLessThan(SOON_MS);
   });
 
-  it('goes when the other worker has a free one, after a look that took the last', async () => {
+  it('goes when the other worker has a free one, after a claim that took the last', async () => {
     await recordFor(answering, 2);
     await recordFor(hanging, 4);
     expect(await untilNext(2, 2)).toBeLessThan(SOON_MS);

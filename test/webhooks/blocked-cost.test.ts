@@ -77,7 +77,7 @@ describe('a blocked endpoint with a backlog (D31, A11)', () => {
     await recordEvents(office, events.slice(0, 1));
     await eventually('blocked', async () => (await endpointState(office, endpoint)).status === 'blocked');
     await recordEvents(office, events);
-    // The wake-ups of these events, and the statistics of the work before the block.
+    // The notifications of these events, and the statistics of the work before the block.
     await sleep(2_000);
     const [sent, blocked] = [receiver.received.length, await churn()];
     console.log('quiet', quiet, 'blocked', blocked);

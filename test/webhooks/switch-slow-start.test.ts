@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
-import { HoldingReceiver } from './lanes-receiver.js';
+import { HoldingReceiver } from './holding-receiver.js';
 import { EndpointClock } from './schedule-clock.js';
 import { endpointState, recordEvents, registerEndpoint, type RegisteredEndpoint } from './support.js';
 
@@ -75,7 +75,7 @@ describe('slow start, over two worker processes', () => {
     receiver.answerAll(200, ANSWER_TAKES_MS);
     const arrivals = watchArrivals();
     await office.admin.post(`${endpoint.path}/enable`);
-    await eventually('the whole lane', () => receiver.most === CAP);
+    await eventually('the whole concurrency', () => receiver.most === CAP);
     expectSlowStart(arrivals);
   });
 
@@ -91,7 +91,7 @@ describe('slow start, over two worker processes', () => {
     receiver.answerAll(200, ANSWER_TAKES_MS);
     const arrivals = watchArrivals();
     await clock.advanceTo(blocked.blocked_until);
-    await eventually('the whole lane', () => receiver.most === CAP);
+    await eventually('the whole concurrency', () => receiver.most === CAP);
     expectSlowStart(arrivals);
   });
 
