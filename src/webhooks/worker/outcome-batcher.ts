@@ -85,8 +85,12 @@ export class OutcomeBatcher {
   private async giveUp(batch: readonly Waiting[], error: unknown): Promise<void> {
     const [first, ...others] = batch;
     if (others.length === 0) return first?.reject(error);
-    for (const { attempt, resolve, reject } of batch)
-      await this.options.record([attempt]).then(resolve, reject);
+    for (const item of batch) {
+      await this.options.record([item.attempt]).then(
+        () => item.resolve(),
+        (cause: unknown) => item.reject(cause),
+      );
+    }
   }
 }
 
