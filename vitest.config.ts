@@ -9,7 +9,7 @@ const SHARING = [
   'test/{alerts,api-keys,catalog,config,openapi,orders-live,partners,topups,wallet}/**/*.test.ts',
   'test/e2e/!(embedded-*|redis).test.ts',
   'test/providers/!(upstream-pace).test.ts',
-  'test/infra/{crypto,http,idempotency,queue}/*.test.ts',
+  'test/infra/{crypto,http,idempotency,jobs}/*.test.ts',
   'test/call-log/{call-log,call-rows,daily-partitions,unknown-caller-cap}.test.ts',
   'test/lifecycle/{esim-polls,poll-plan,reading-reducer}.test.ts',
   'test/webhooks/{admin,blocking,delivery,delivery-log,feed-late-commits,hostile-service,outcome-batcher,replay-selection}.test.ts',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/common/ids.js';
 import { SecretBox } from '../../src/infra/crypto/index.js';
-import { newSigningSecret } from '../../src/webhooks/signing-secret.js';
+import { newSigningSecret } from '../../src/webhooks/signature.js';
 import type { Cleanups } from '../cleanups.js';
 import type { DatabaseServer } from '../service/database-server.js';
 import { createPartners } from '../service/partners.js';

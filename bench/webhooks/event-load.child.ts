@@ -22,7 +22,7 @@ import { numberedEvent } from './numbered-events.js';
 const TICK_MS = 2;
 const BULK_BATCH = 500;
 
-/** What the API and the worker import to record events: the recorder, the fan-out, the wake-ups. */
+/** What the API and the worker import to record events: the recorder, the fan-out, the notifier. */
 @Module({})
 class RecordingModule {
   static of(resources: ProcessResources): DynamicModule {

@@ -1,10 +1,8 @@
-import { type BeforeApplicationShutdown, Inject, Injectable } from '@nestjs/common';
-import type { Logger } from 'pino';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { type ListOptions, Transactions } from '../infra/database/index.js';
-import { LOGGER } from '../infra/logging/index.js';
-import { Sweeper } from '../infra/sweeping/index.js';
+import { Sweeps } from '../infra/sweeping/index.js';
 import { Alerts } from './alerts.js';
 import type { NewAlert } from './alerts.repository.js';
 
@@ -14,15 +12,14 @@ const SWEEPS_BETWEEN = 15;
 
 /** Tells support of what waits for its review: goes through whole lists, again and again (D22). */
 @Injectable()
-export class ReviewSweeps implements BeforeApplicationShutdown {
+export class ReviewSweeps {
   private readonly intervalMs: number;
-  private readonly sweepers: Sweeper[] = [];
 
   constructor(
     private readonly alerts: Alerts,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
-    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly sweeps: Sweeps,
   ) {
     this.intervalMs = sweepIntervalMs * SWEEPS_BETWEEN;
   }
@@ -32,14 +29,7 @@ export class ReviewSweeps implements BeforeApplicationShutdown {
    * that of the sweep in the log.
    */
   start(name: string, list: (options: ListOptions) => Promise<Page<NewAlert & { onceKey: string }>>): void {
-    const { intervalMs, logger } = this;
-    const sweeper = new Sweeper({ name, intervalMs, logger, run: () => this.raiseAll(list) });
-    this.sweepers.push(sweeper);
-    sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    this.sweeps.register({ name, intervalMs: this.intervalMs, run: () => this.raiseAll(list) });
   }
 
   private async raiseAll(list: (options: ListOptions) => Promise<Page<NewAlert>>): Promise<void> {

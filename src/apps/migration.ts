@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
 import { createDataSource, openDataSource, Transactions } from '../infra/database/index.js';
-import { QUEUE_SCHEMA } from '../infra/queue/index.js';
+import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
 import { ENTITIES } from './entities.js';
 
 /** Any number; it names this lock among the advisory locks of the database. */

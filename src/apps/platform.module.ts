@@ -8,10 +8,11 @@ import { EnvelopeInterceptor, StrictInputInterceptor, StrictValidationPipe } fro
 import { IdempotencyModule } from '../infra/idempotency/index.js';
 import { LoggerModule } from '../infra/logging/index.js';
 import { MetricsModule } from '../infra/metrics/index.js';
-import { QueueModule } from '../infra/queue/index.js';
+import { JobsModule } from '../infra/jobs/index.js';
+import { SweepsModule } from '../infra/sweeping/index.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** What every app of a process stands on: settings, connections, logger, queue. */
+/** What every app of a process stands on: settings, connections, logger, queue, sweeps. */
 @Module({})
 export class PlatformModule {
   static of(process: ProcessResources): DynamicModule {
@@ -22,7 +23,8 @@ export class PlatformModule {
         LoggerModule.of(process.logger),
         MetricsModule.of(process.metrics),
         DatabaseModule.of(process.dataSource, process.edgePool),
-        QueueModule.of(process.queue),
+        JobsModule.of(process.queue),
+        SweepsModule,
         CryptoModule,
         IdempotencyModule,
       ],

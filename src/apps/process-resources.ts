@@ -6,7 +6,7 @@ import { MIGRATIONS } from '../../migrations/index.js';
 import type { AppConfig } from '../config/index.js';
 import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
 import { createLogger } from '../infra/logging/index.js';
-import { openQueueConnection, type QueueConnection } from '../infra/queue/index.js';
+import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { ENTITIES } from './entities.js';
 
 export type Role = 'api' | 'admin' | 'worker' | 'all';

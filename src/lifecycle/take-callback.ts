@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Transactions } from '../infra/database/index.js';
-import { HurryOrders } from '../orders/index.js';
+import { OrderJobsRepository } from '../orders/index.js';
 import { ProviderRegistry, type UpstreamHint } from '../providers/index.js';
-import { HurryTopups } from '../topups/index.js';
+import { TopupJobsRepository } from '../topups/index.js';
 import { EsimPollsRepository } from './esim-polls.repository.js';
 import { PollBell } from './poll-bell.js';
 
@@ -17,8 +17,8 @@ export class TakeCallback {
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly polls: EsimPollsRepository,
-    private readonly orders: HurryOrders,
-    private readonly topups: HurryTopups,
+    private readonly orders: OrderJobsRepository,
+    private readonly topups: TopupJobsRepository,
     private readonly transactions: Transactions,
     private readonly bell: PollBell,
   ) {}
@@ -40,8 +40,8 @@ export class TakeCallback {
       // Locked in the order of D40: orders, top-ups, eSIMs by id.
       await this.transactions.run(async (tx) => {
         if (references.length > 0) {
-          await this.orders.execute(tx, { provider, references, restMs: REST_MS });
-          await this.topups.execute(tx, { provider, references, restMs: REST_MS });
+          await this.orders.makeDue(tx, { provider, references, restMs: REST_MS });
+          await this.topups.makeDue(tx, { provider, references, restMs: REST_MS });
         }
         const owed = esims.length > 0 ? await this.polls.hint(tx, provider, esims, REST_MS) : 0;
         if (owed > 0) tx.afterCommit(() => this.bell.ring(provider));

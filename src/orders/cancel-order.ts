@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { uncanceled } from './order-esims.js';
-import { ORDER_WAKE_UPS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 import { statusesBefore } from './order-state.js';
 import { OrdersRepository } from './orders.repository.js';
 import type { Buyer } from './place-order.js';
@@ -16,7 +16,7 @@ export class CancelOrder {
   constructor(
     private readonly orders: OrdersRepository,
     private readonly esims: EsimsRepository,
-    @InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps,
+    @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /** @throws NotFound, AppError `order_not_cancelable` unless it is issued, nothing was downloaded and nothing topped up */
@@ -40,7 +40,7 @@ export class CancelOrder {
       updatedAt: now,
     } as const;
     await this.orders.update(tx, order.id, changes);
-    tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
+    tx.afterCommit(() => this.notifier.notify(buyer.partnerId));
     return Object.assign(order, changes);
   }
 }

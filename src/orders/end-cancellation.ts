@@ -7,7 +7,7 @@ import { priceOf } from './end-order.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
 import { uncanceled } from './order-esims.js';
-import type { OrderLease } from './order-queue.repository.js';
+import type { OrderLease } from './order-jobs.repository.js';
 
 /** The upstream's word, or support's, in one shape: which eSIMs were taken back, and why not the others. */
 export interface CancelOutcome {

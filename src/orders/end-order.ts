@@ -10,7 +10,7 @@ import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportDearSale } from '../wholesale/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
-import type { OrderLease } from './order-queue.repository.js';
+import type { OrderLease } from './order-jobs.repository.js';
 
 export type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
 

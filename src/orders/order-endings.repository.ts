@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure } from '../providers/index.js';
-import type { OrderLease } from './order-queue.repository.js';
+import type { OrderLease } from './order-jobs.repository.js';
 import { type OrderStatus, statusesBefore } from './order-state.js';
 
 type OpenStatus = 'processing' | 'canceling';

@@ -9,23 +9,21 @@ import { WholesaleModule } from '../wholesale/index.js';
 import { CancelOrder } from './cancel-order.js';
 import { EndCancellation } from './end-cancellation.js';
 import { EndOrder } from './end-order.js';
-import { HurryOrders } from './hurry-orders.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
-import { OrderQueueRepository } from './order-queue.repository.js';
-import { OrderWakeUpsModule } from './order-queue.js';
+import { OrderJobsRepository } from './order-jobs.repository.js';
+import { OrderNotifierModule } from './order-jobs.js';
 import { OrdersRepository } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { ReadOrders } from './read-orders.js';
 
 const PROVIDERS = [
   OrdersRepository,
-  OrderQueueRepository,
+  OrderJobsRepository,
   OrderEndingsRepository,
   PlaceOrder,
   CancelOrder,
   EndOrder,
   EndCancellation,
-  HurryOrders,
   ReadOrders,
 ];
 
@@ -38,9 +36,9 @@ const PROVIDERS = [
     ProvidersModule,
     WalletModule,
     WholesaleModule,
-    OrderWakeUpsModule,
+    OrderNotifierModule,
   ],
   providers: PROVIDERS,
-  exports: [...PROVIDERS, OrderWakeUpsModule],
+  exports: [...PROVIDERS, OrderNotifierModule],
 })
 export class OrdersModule {}

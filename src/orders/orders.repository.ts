@@ -75,7 +75,7 @@ const UNTOUCHED = {
   failedAt: null,
 } as const;
 
-/** SQL of `orders` for the APIs; `OrderQueueRepository` has the worker's. */
+/** SQL of `orders` for the APIs; `OrderJobsRepository` has the worker's. */
 @Injectable()
 export class OrdersRepository {
   constructor(

@@ -4,11 +4,11 @@ import { newId, ulid } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.entity.js';
-import { ORDER_WAKE_UPS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 import { OrdersRepository } from './orders.repository.js';
 
 export interface PlaceOrderCommand {
@@ -36,7 +36,7 @@ export class PlaceOrder {
     private readonly providers: ProviderRegistry,
     private readonly orders: OrdersRepository,
     private readonly wallet: Wallet,
-    @InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps,
+    @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /**
@@ -69,7 +69,7 @@ export class PlaceOrder {
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
     const money = multiplyMoney(price, quantity);
     await this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: order.id }, reference });
-    tx.afterCommit(() => this.wakeUps.request(partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerId));
     return order;
   }
 }

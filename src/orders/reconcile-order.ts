@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { refusalOf } from './allowed-endings.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
-import { ORDER_WAKE_UPS } from './order-queue.js';
+import { ORDER_JOBS } from './order-jobs.js';
 import { OrdersRepository } from './orders.repository.js';
 import { ReconcileCancellation } from './reconcile-cancellation.js';
 import { ReconcileProvisioning } from './reconcile-provisioning.js';
@@ -32,7 +32,7 @@ export class ReconcileOrder {
     private readonly provisioning: ReconcileProvisioning,
     private readonly cancellation: ReconcileCancellation,
     private readonly audit: AuditLog,
-    @InjectWakeUps(ORDER_WAKE_UPS) private readonly wakeUps: WakeUps,
+    @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /** @throws NotFound, AppError `conflict` when the order's state, or what the upstream said, does not allow it */
@@ -66,6 +66,6 @@ export class ReconcileOrder {
 
   private async requery(tx: Tx, order: OrderEntity): Promise<void> {
     if (!(await this.endings.makeDue(tx, order.id))) throw notWaiting();
-    tx.afterCommit(() => this.wakeUps.request(order.partnerId));
+    tx.afterCommit(() => this.notifier.notify(order.partnerId));
   }
 }

@@ -7,7 +7,7 @@ import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportDearSale } from '../wholesale/index.js';
 import type { TopupEntity } from './topup.entity.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
-import type { TopupLease } from './topup-queue.repository.js';
+import type { TopupLease } from './topup-jobs.repository.js';
 
 /** What an upstream that has applied a top-up says of the eSIM; null where it does not say. */
 export type AppliedUpstream = Pick<

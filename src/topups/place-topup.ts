@@ -6,11 +6,11 @@ import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
 import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.entity.js';
-import { TOPUP_WAKE_UPS } from './topup-queue.js';
+import { TOPUP_JOBS } from './topup-jobs.js';
 import { TopupsRepository } from './topups.repository.js';
 
 export interface PlaceTopupCommand {
@@ -39,7 +39,7 @@ export class PlaceTopup {
     private readonly providers: ProviderRegistry,
     private readonly topups: TopupsRepository,
     private readonly wallet: Wallet,
-    @InjectWakeUps(TOPUP_WAKE_UPS) private readonly wakeUps: WakeUps,
+    @InjectNotifier(TOPUP_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /**
@@ -91,7 +91,7 @@ export class PlaceTopup {
       subject: { topupId: topup.id },
       reference: command.reference,
     });
-    tx.afterCommit(() => this.wakeUps.request(buyer.partnerId));
+    tx.afterCommit(() => this.notifier.notify(buyer.partnerId));
     return topup;
   }
 

@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { type AppliedUpstream, EndTopup } from './end-topup.js';
 import type { HeardUpstream, UpstreamWord } from './hear-upstream.js';
 import type { ReconcileAction } from './reconcile-action.js';
 import type { TopupEntity } from './topup.entity.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
-import { TOPUP_WAKE_UPS } from './topup-queue.js';
-import type { TopupLease } from './topup-queue.repository.js';
+import { TOPUP_JOBS } from './topup-jobs.js';
+import type { TopupLease } from './topup-jobs.repository.js';
 import { TopupsRepository } from './topups.repository.js';
 
 export interface ReconcileCommand {
@@ -59,7 +59,7 @@ export class ReconcileTopup {
     private readonly endings: TopupEndingsRepository,
     private readonly end: EndTopup,
     private readonly audit: AuditLog,
-    @InjectWakeUps(TOPUP_WAKE_UPS) private readonly wakeUps: WakeUps,
+    @InjectNotifier(TOPUP_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /** @throws NotFound, AppError `conflict` when the top-up's state, or what the upstream said, does not allow it */
@@ -90,7 +90,7 @@ export class ReconcileTopup {
 
   private async requery(tx: Tx, topup: TopupEntity): Promise<void> {
     if (!(await this.endings.makeDue(tx, topup.id))) throw hasEnded();
-    tx.afterCommit(() => this.wakeUps.request(topup.partnerId));
+    tx.afterCommit(() => this.notifier.notify(topup.partnerId));
   }
 
   private async takeOver(tx: Tx, topup: TopupEntity, { seen }: HeardUpstream): Promise<TopupLease> {

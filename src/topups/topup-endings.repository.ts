@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure } from '../providers/index.js';
-import type { TopupLease } from './topup-queue.repository.js';
+import type { TopupLease } from './topup-jobs.repository.js';
 import { statusesBefore, type TopupStatus } from './topup-state.js';
 
 /** The last placement of a top-up as it was at one time. */

@@ -6,21 +6,19 @@ import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { WholesaleModule } from '../wholesale/index.js';
 import { EndTopup } from './end-topup.js';
-import { HurryTopups } from './hurry-topups.js';
 import { PlaceTopup } from './place-topup.js';
 import { ReadTopups } from './read-topups.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
-import { TopupQueueRepository } from './topup-queue.repository.js';
-import { TopupWakeUpsModule } from './topup-queue.js';
+import { TopupJobsRepository } from './topup-jobs.repository.js';
+import { TopupNotifierModule } from './topup-jobs.js';
 import { TopupsRepository } from './topups.repository.js';
 
 const PROVIDERS = [
   TopupsRepository,
-  TopupQueueRepository,
+  TopupJobsRepository,
   TopupEndingsRepository,
   PlaceTopup,
   EndTopup,
-  HurryTopups,
   ReadTopups,
 ];
 
@@ -32,9 +30,9 @@ const PROVIDERS = [
     ProvidersModule,
     WalletModule,
     WholesaleModule,
-    TopupWakeUpsModule,
+    TopupNotifierModule,
   ],
   providers: PROVIDERS,
-  exports: [...PROVIDERS, TopupWakeUpsModule],
+  exports: [...PROVIDERS, TopupNotifierModule],
 })
 export class TopupsModule {}

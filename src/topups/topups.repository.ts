@@ -70,7 +70,7 @@ const UNTOUCHED = {
   failedAt: null,
 } as const;
 
-/** SQL of `topups` for the APIs; `TopupQueueRepository` has the worker's. */
+/** SQL of `topups` for the APIs; `TopupJobsRepository` has the worker's. */
 @Injectable()
 export class TopupsRepository {
   constructor(

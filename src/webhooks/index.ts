@@ -1,8 +1,14 @@
+/**
+ * Webhooks: every recorded event is sent, signed, to the partner's endpoints of its mode (spec section 6).
+ * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_replays, webhook_replay_items.
+ * Callers: `EventRecorder` through `DeliveryFanOut`, in the event's transaction; the portal team on the admin port.
+ * Flow: DeliveryFanOut -> DeliveryWorker (claim) -> AttemptPerformer -> WebhookSender -> AttemptRecorder (outcome).
+ * Retry, block, disable, slow start: `delivery-rules.ts` has the table of the spec and every transition.
+ */
 import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
-export { WebhooksAdminModule } from './admin/webhooks-admin.module.js';
 export {
   WebhookAttemptResponse,
   WebhookDeliveryResponse,
@@ -20,8 +26,7 @@ export {
   type VerificationInput,
   verifyWebhookSignature,
 } from './signature.js';
-export { WebhooksCoreModule } from './webhooks-core.module.js';
-export { WebhooksWorkerModule } from './worker/webhooks-worker.module.js';
+export { WebhooksAdminModule, WebhooksCoreModule, WebhooksWorkerModule } from './webhooks.module.js';
 
 /** For the DataSource: entities are listed by hand. */
 export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity, WebhookReplayEntity];

@@ -3,8 +3,8 @@ import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
-import { FindEndpoint } from './find-endpoint.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
+import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 import type { WebhookReplayEntity } from './webhook-replay.entity.js';
 import {
   type ReplayProgress,
@@ -35,21 +35,21 @@ export interface ReplayPreview extends ReplaySelection {
 @Injectable()
 export class ReplayEvents {
   constructor(
-    private readonly find: FindEndpoint,
+    private readonly endpoints: WebhookEndpointsService,
     private readonly replays: WebhookReplaysRepository,
     private readonly audit: AuditLog,
   ) {}
 
   /** @throws NotFound */
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
-    await this.find.getById(key, tx);
+    await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
     return { ...selection, total: await this.replays.count(tx, selection) };
   }
 
   /** @throws NotFound */
   async start(tx: Tx, by: ChangeAuthor, key: EndpointKey, command: ReplayCommand): Promise<TrackedReplay> {
-    await this.find.getById(key, tx);
+    await this.endpoints.getById(key, tx);
     const id = newId('rpl');
     const { partnerId } = key;
     await this.replays.insert(tx, { ...(await this.select(tx, key.id, command)), id, partnerId });

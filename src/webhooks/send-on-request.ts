@@ -4,29 +4,29 @@ import { Clock } from '../common/clock.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectWakeUps, WakeUps } from '../infra/queue/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { TEST_EVENT_TYPE } from './delivery.js';
-import { FindEndpoint } from './find-endpoint.js';
-import { WEBHOOK_WAKE_UPS_QUEUE } from './wake-ups.js';
+import { DELIVERY_JOBS } from './delivery-jobs.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { endpointStatus } from './webhook-endpoint.entity.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
+import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
 /** Deliveries that a person asks for: tests and resends, counted apart (D33; decisions, `webhook.test`). */
 @Injectable()
 export class SendOnRequest {
   constructor(
-    private readonly find: FindEndpoint,
+    private readonly endpoints: WebhookEndpointsService,
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly audit: AuditLog,
     private readonly clock: Clock,
-    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
+    @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /** One attempt, no retry, not in the feed. @throws NotFound; AppError `conflict` while blocked or disabled */
   async test(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookDeliveryEntity> {
-    const endpoint = await this.find.getForChange(tx, key);
+    const endpoint = await this.endpoints.getForChange(tx, key);
     const status = endpointStatus(endpoint);
     if (status !== 'enabled') throw new AppError('conflict', { detail: `The endpoint is ${status}.` });
     const id = newId('dlv');
@@ -55,7 +55,7 @@ export class SendOnRequest {
   }
 
   private async send(tx: Tx, id: string, endpointId: string): Promise<WebhookDeliveryEntity> {
-    tx.afterCommit(() => this.wakeUps.request(endpointId));
+    tx.afterCommit(() => this.notifier.notify(endpointId));
     const delivery = await this.deliveries.find(id, tx);
     if (!delivery) throw new NotFound();
     return delivery;

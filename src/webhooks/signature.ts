@@ -1,4 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { randomBase62 } from '../common/base62.js';
+
+const SECRET_LENGTH = 40;
+
+/** A new signing secret: `whsec_` and 40 base62 characters of a CSPRNG (238 bits), used as shown (D29). */
+export function newSigningSecret(): string {
+  return `whsec_${randomBase62(SECRET_LENGTH)}`;
+}
 
 export interface SignatureInput {
   /** Unix seconds of this attempt: receivers refuse what is older than 300 s, so a retry needs its own (D29). */

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
+import { ValidationFailed } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { isPublicAddress } from './address-policy.js';
 
@@ -31,6 +32,12 @@ export class TargetPolicy {
   /** What is wrong with `text` as a target, without asking the network; null when nothing is. */
   refuseUrl(text: string): TargetRefusal | null {
     return refuseForm(text) ?? (this.allowPrivate ? null : refusePrivate(new URL(text)));
+  }
+
+  /** The check at registration. @throws ValidationFailed with the pointer `/url` */
+  assertAllowed(url: string): void {
+    const refused = this.refuseUrl(url);
+    if (refused) throw new ValidationFailed([{ pointer: '/url', ...refused }]);
   }
 
   /** Whether a resolved address must not be connected to. */

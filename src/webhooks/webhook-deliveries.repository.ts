@@ -12,9 +12,12 @@ import {
   type LoggedPhases,
   TEST_EVENT_TYPE,
 } from './delivery.js';
-import { STATUS_CONDITIONS } from './delivery-conditions.js';
-import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
-import { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+import {
+  deliveryIdSql,
+  deliveryIdStem,
+  STATUS_CONDITIONS,
+  WebhookDeliveryEntity,
+} from './webhook-delivery.entity.js';
 
 export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;

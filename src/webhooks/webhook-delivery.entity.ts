@@ -1,4 +1,5 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, VirtualColumn } from 'typeorm';
+import { newId } from '../common/ids.js';
 import type { DeliveryEventType, DeliveryKind, DeliveryStatus, StoredDeliveryStatus } from './delivery.js';
 
 /** One body owed to one endpoint, with one id for all its attempts (D30). */
@@ -57,4 +58,30 @@ export function deliveryStatus(delivery: WebhookDeliveryEntity): DeliveryStatus 
   if (delivery.status !== 'pending') return delivery.status;
   if (delivery.givenUp) return 'discarded';
   return delivery.endpointEnabled ? 'pending' : 'held';
+}
+
+const ofEndpoint = (condition: string): string =>
+  `EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = t.endpoint_id AND ${condition})`;
+const GIVEN_UP = ofEndpoint('t.created_at < w.discard_before');
+
+/** The rules of `deliveryStatus` as SQL over a delivery `t`. */
+export const STATUS_CONDITIONS: Readonly<Record<DeliveryStatus, string>> = {
+  pending: `(t.status = 'pending' AND ${ofEndpoint('w.enabled')} AND NOT ${GIVEN_UP})`,
+  held: `(t.status = 'pending' AND ${ofEndpoint('NOT w.enabled')} AND NOT ${GIVEN_UP})`,
+  discarded: `(t.status = 'discarded' OR t.status = 'pending' AND ${GIVEN_UP})`,
+  delivered: `t.status = 'delivered'`,
+  failed: `t.status = 'failed'`,
+};
+
+/** The part of delivery ids that one statement's rows share: prefix, time and one random character. */
+export function deliveryIdStem(): string {
+  return newId('dlv').slice(0, 15);
+}
+
+/**
+ * SQL that completes a stem, different for every row: hexadecimal digits are Crockford digits too, so the result
+ * is a well-formed ULID (D10). The first half of a UUID holds fixed bits; the last 15 digits are all random.
+ */
+export function deliveryIdSql(stem: string): string {
+  return `${stem} || upper(right(replace(gen_random_uuid()::text, '-', ''), 15))`;
 }

@@ -52,10 +52,10 @@ export class WebhookEndpointEntity {
 
   /** Attempts in flight that a receiver which comes back may get; null: as many as the setting says (D31, D32). */
   @Column({ name: 'ramp_window', type: 'int', nullable: true })
-  rampWindow!: number | null;
+  slowStartWindow!: number | null;
 
   @Column({ name: 'ramp_widened_at', type: 'timestamptz', nullable: true })
-  rampWidenedAt!: Date | null;
+  slowStartWidenedAt!: Date | null;
 
   /** Pending deliveries created before this are discarded. */
   @Column({ name: 'discard_before', type: 'timestamptz', nullable: true, select: false })

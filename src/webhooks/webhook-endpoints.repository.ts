@@ -93,8 +93,8 @@ export class WebhookEndpointsRepository {
       consecutiveBlocks: 0,
       blockedUntil: null,
       disabledReason: null,
-      rampWindow: 1,
-      rampWidenedAt: null,
+      slowStartWindow: 1,
+      slowStartWidenedAt: null,
     });
   }
 

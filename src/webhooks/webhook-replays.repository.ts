@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
-import { STATUS_CONDITIONS } from './delivery-conditions.js';
-import { deliveryIdSql, deliveryIdStem } from './delivery-id.js';
+import { deliveryIdSql, deliveryIdStem, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** Which deliveries a replay repeats: those of events, made in [since, until), that have ended (D33). */

@@ -9,6 +9,7 @@ import { newId } from '../../src/common/ids.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import { IdempotencyStore } from '../../src/infra/idempotency/index.js';
 import { DailyPartitions } from '../../src/infra/partitions/index.js';
+import { Sweeps } from '../../src/infra/sweeping/index.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { finishedCall } from './finished-call.js';
 
@@ -162,19 +163,22 @@ describe('daily partitions', () => {
 });
 
 describe('call log maintenance', () => {
-  const start = (manager = dataSource.manager) =>
+  const logger = pino({ level: 'silent' });
+  const start = (sweeps = new Sweeps(logger)) =>
     new CallLogMaintenance(
-      manager,
+      dataSource.manager,
       { callLogRetentionDays: RETENTION_DAYS },
-      pino({ level: 'silent' }),
+      logger,
       partitions,
       new IdempotencyStore(),
+      sweeps,
     );
 
   it('makes the partitions at start and ends when asked', async () => {
-    const maintenance = start();
-    maintenance.onApplicationBootstrap();
-    await maintenance.beforeApplicationShutdown();
+    const sweeps = new Sweeps(logger);
+    start(sweeps);
+    sweeps.onApplicationBootstrap();
+    await sweeps.beforeApplicationShutdown();
     expect(await existing()).toEqual(EXPECTED);
   });
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { newSigningSecret } from '../../src/webhooks/signing-secret.js';
+import { newSigningSecret } from '../../src/webhooks/signature.js';
 import { signWebhook } from '../../src/webhooks/index.js';
 
 /** One request as a receiver sees it, and what its verifier must say. */

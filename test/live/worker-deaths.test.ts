@@ -15,12 +15,12 @@ import { ZenditUpstream } from './zendit-upstream.js';
  * Real processes, killed with SIGKILL at each boundary between two steps of the work. At each one there are six jobs,
  * all of them brought to that boundary before the kill: an order, a cancellation and a top-up at each wholesaler.
  *
- *   1  accepted and committed; no wake-up has left, nobody has claimed it        API and worker die
+ *   1  accepted and committed; no notification has left, nobody has claimed it        API and worker die
  *   2  claimed, the placement noted; the call has not left                       the worker dies
  *   3  the call is on its way and never arrives                                  the worker dies
  *   4  the upstream has committed; its answer is not processed                   the worker dies
  *   5  the answer is processed; our transaction is open                          the worker dies
- *   6  our transaction is committed; no wake-up has left                         the worker dies
+ *   6  our transaction is committed; no notification has left                         the worker dies
  *
  * After each one, everything settles once, by itself, in new processes.
  */
@@ -145,7 +145,7 @@ const NOTHING = [0, 0, 0, 0, 0, 0];
 const isClaimed = (row: Json): boolean => row['lease_until'] !== null && Number(row['fence']) > 0;
 
 describe('SIGKILL', () => {
-  it('1: after acceptance was committed, before any wake-up or claim', async () => {
+  it('1: after acceptance was committed, before any notification or claim', async () => {
     await house.worker.kill();
     await hold('bullmq.job');
     const wishes = nextWishes();
@@ -205,7 +205,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('6: after our transaction was committed, before any wake-up leaves', async () => {
+  it('6: after our transaction was committed, before any notification leaves', async () => {
     await hold('bullmq.job');
     const jobs = await Promise.all(nextWishes().map(wish));
     await eventually('every job is ended', async () =>

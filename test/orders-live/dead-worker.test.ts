@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { OrderQueueRepository } from '../../src/orders/order-queue.repository.js';
+import { OrderJobsRepository } from '../../src/orders/order-jobs.repository.js';
 import { expectBooksToAddUp } from '../wallet/books.js';
 import { LiveShop, place, PRICE } from './live-shop.js';
 
@@ -22,7 +22,7 @@ async function leaveBehind(orderId: string): Promise<string> {
 }
 
 it('places nothing again under a lease that has lapsed, though nobody has taken the order yet', async () => {
-  const queue = shop.api.process.api!.nest.get(OrderQueueRepository, { strict: false });
+  const queue = shop.api.process.api!.nest.get(OrderJobsRepository, { strict: false });
   const { id } = await place(await shop.buyer(PRICE));
   await leaveBehind(id as string);
   const lease = { orderId: id as string, fence: 1 };

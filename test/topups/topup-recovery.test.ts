@@ -100,12 +100,12 @@ describe('a worker that is killed between the upstream call and the commit', () 
   });
 });
 
-describe('a wake-up that is lost', () => {
+describe('a notification that is lost', () => {
   it('is made up for by the sweep', async () => {
     const esimId = await device.activeEsim();
     await worker.kill();
     const accepted = await placeTopup(api, { esim_id: esimId, package_id: TOPUP_FAIL });
-    await eventually('the wake-up is in the queue', async () => {
+    await eventually('the notification is in the queue', async () => {
       const { rowCount } = await database.pool.query(
         `SELECT 1 FROM bullmq.job WHERE data::text LIKE '%ptn_%'`,
       );

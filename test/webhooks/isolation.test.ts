@@ -43,7 +43,7 @@ describe('an endpoint that hangs', () => {
       service,
       Array.from({ length: 40 }, () => ({ partnerId: slow.id, iccid: 'hang' })),
     );
-    await eventually('five full lanes', () => shared.received.length === 5 * 16);
+    await eventually('five full endpoints', () => shared.received.length === 5 * 16);
 
     const before = shared.received.length;
     const startedAt = performance.now();

@@ -202,7 +202,7 @@ describe('a stop', () => {
 });
 
 describe('the sweep', () => {
-  it('delivers what has no wake-up at all', async () => {
+  it('delivers what has no notification at all', async () => {
     const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     await recordEvent(admin, { partnerId: partner.id });
     await admin.database.pool.query('TRUNCATE bullmq.job CASCADE').catch(() => undefined);

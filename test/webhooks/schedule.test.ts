@@ -192,7 +192,7 @@ describe('a block', () => {
     answerWith(200);
     for (const iccid of ['a', 'b', 'c']) await recordEvent(service, { partnerId: partner.id, iccid });
     await clock.advance(3_600_000);
-    // A second is four sweeps and every wake-up: enough for a fault to be seen.
+    // A second is four sweeps and every notification: enough for a fault to be seen.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(receiver.received).toHaveLength(30);
     expect(await listDeliveries(service, endpoint, '&status=held')).toHaveLength(3);

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { TargetPolicy } from '../../src/webhooks/target-policy.js';
-import { nameServerResolver } from '../../src/webhooks/worker/address-resolver.js';
+import { nameServerResolver } from '../../src/webhooks/worker/vetted-lookup.js';
 import { watchDials } from './sending/canary.js';
 import { NameServer } from './sending/name-server.js';
 import { connections } from './sending/receivers.js';

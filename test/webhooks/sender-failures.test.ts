@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ResolveAddresses } from '../../src/webhooks/worker/address-resolver.js';
+import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
 import { describeFailure, type FailureClass } from '../../src/webhooks/worker/failure-class.js';
 import type { AttemptResult } from '../../src/webhooks/worker/finished-attempt.js';
 import { http, raw } from './sending/receivers.js';

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { ResolveAddresses } from '../../src/webhooks/worker/address-resolver.js';
-import { AttemptInterrupted } from '../../src/webhooks/worker/leases.js';
+import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
+import { JobInterrupted } from '../../src/infra/jobs/index.js';
 import { MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
 import { drip, http, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
@@ -209,7 +209,7 @@ describe('an interruption', () => {
   it('cuts the attempt and is its outcome, unless the verdict is there', async () => {
     const hanging = await raw(() => undefined);
     const control = new AbortController();
-    setTimeout(() => control.abort(new AttemptInterrupted()), 50);
+    setTimeout(() => control.abort(new JobInterrupted()), 50);
     expect(await send(senderWith(), hanging, control)).toMatchObject({
       outcome: 'interrupted',
       error: 'interrupted',
@@ -219,7 +219,7 @@ describe('an interruption', () => {
       drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c'),
     );
     const late = new AbortController();
-    setTimeout(() => late.abort(new AttemptInterrupted()), 100);
+    setTimeout(() => late.abort(new JobInterrupted()), 100);
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { signWebhook, verifyWebhookSignature } from '../../src/webhooks/index.js';
-import { newSigningSecret } from '../../src/webhooks/signing-secret.js';
+import { newSigningSecret } from '../../src/webhooks/signature.js';
 
 const secret = `whsec_${'0123456789abcdefghijABCDEFGHIJ0123456789'}`;
 const body = '{"id":"evt_1", "type":"esim.activated","data":{"n":9007199254740993,"name":"Zoë 🦊"}}\n';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ValidationFailed } from '../../src/common/errors/index.js';
-import { TargetCheck } from '../../src/webhooks/target-check.js';
-import { nameServerResolver } from '../../src/webhooks/worker/address-resolver.js';
+import { nameServerResolver } from '../../src/webhooks/worker/vetted-lookup.js';
 import { startCanary, watchDials } from './sending/canary.js';
 import { NameServer, type Zone } from './sending/name-server.js';
 import { http } from './sending/receivers.js';
@@ -35,9 +34,9 @@ describe('a URL that is no public target', () => {
   });
 
   it('is refused at registration with a pointer, and its words do not repeat it', () => {
-    const check = new TargetCheck(policyWith(false));
+    const policy = policyWith(false);
     for (const url of HOSTILE_URLS.map((text) => text.replaceAll('PORT', '8443'))) {
-      const refusal = refusalOf(() => check.assertAllowed(url));
+      const refusal = refusalOf(() => policy.assertAllowed(url));
       expect([url, refusal]).toEqual([url, expect.any(ValidationFailed)]);
       expect(JSON.stringify(refusal)).toContain('"/url"');
       expect(JSON.stringify(refusal)).not.toContain(url);

@@ -48,7 +48,7 @@ async function passTest(): Promise<void> {
   );
 }
 
-async function rampWindow(): Promise<number | null> {
+async function slowStartWindow(): Promise<number | null> {
   const { rows } = await service.database.pool.query<{ ramp_window: number | null }>(
     'SELECT ramp_window FROM webhook_endpoints WHERE id = $1',
     [endpoint.id],
@@ -82,10 +82,10 @@ describe('a test webhook that got a 2xx', () => {
   it('does not widen the window of slow start; one of an event does', async () => {
     await post('disable');
     await post('enable');
-    expect(await rampWindow()).toBe(1);
+    expect(await slowStartWindow()).toBe(1);
     await passTest();
-    expect(await rampWindow()).toBe(1);
+    expect(await slowStartWindow()).toBe(1);
     await recordEvent(service, { partnerId: partner.id });
-    await eventually('an event widens it', async () => (await rampWindow()) === 2);
+    await eventually('an event widens it', async () => (await slowStartWindow()) === 2);
   });
 });

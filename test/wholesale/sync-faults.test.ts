@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
+import { Sweeps } from '../../src/infra/sweeping/index.js';
 import { ProviderRegistry, type ProviderHealthRepository } from '../../src/providers/index.js';
 import type { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
 import type { AskTopups } from '../../src/wholesale/worker/ask-topups.js';
@@ -181,7 +182,16 @@ describe('a wholesaler that is not connected', () => {
     registry.register(new ScriptedWholesaler('esim_access').asProvider());
     const logger = { warn: vi.fn() };
     const unused = {} as SyncCatalog & ProviderHealthRepository & AskTopups;
-    const jobs = new WholesaleJobs(config, logger as unknown as Logger, registry, unused, unused, unused);
+    const sweeps = new Sweeps(logger as unknown as Logger);
+    const jobs = new WholesaleJobs(
+      config,
+      logger as unknown as Logger,
+      registry,
+      unused,
+      unused,
+      unused,
+      sweeps,
+    );
     jobs.onApplicationBootstrap();
     expect(logger.warn.mock.calls).toEqual([
       [{ event: 'catalog.rule_names_unconnected', providers: ['zendit'] }],

@@ -1,15 +1,8 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
-import type { Logger } from 'pino';
+import { Inject, Injectable } from '@nestjs/common';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import { ApiKeysRepository } from '../api-keys.repository.js';
 
 const WARN_BEFORE_DAYS = 7;
@@ -19,8 +12,7 @@ const SWEEPS_BETWEEN = 30;
 
 /** Raises `key.expiring` once for each key a week before it stops working (D15, `GET /alerts`). */
 @Injectable()
-export class ExpiringKeys implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweeper: Sweeper;
+export class ExpiringKeys {
   private after = '';
 
   constructor(
@@ -28,22 +20,13 @@ export class ExpiringKeys implements OnApplicationBootstrap, BeforeApplicationSh
     private readonly alerts: Alerts,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) { sweepIntervalMs }: AppConfig,
-    @Inject(LOGGER) logger: Logger,
+    sweeps: Sweeps,
   ) {
-    this.sweeper = new Sweeper({
+    sweeps.register({
       name: 'api_keys.expiring',
       intervalMs: sweepIntervalMs * SWEEPS_BETWEEN,
-      logger,
       run: () => this.warn(),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.sweeper.stop();
   }
 
   /** Goes round the keys in id order; what was raised before is raised again without effect. */

@@ -1,9 +1,4 @@
-import {
-  Inject,
-  Injectable,
-  type BeforeApplicationShutdown,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
@@ -11,7 +6,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { IdempotencyStore } from '../../infra/idempotency/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { DailyPartitions } from '../../infra/partitions/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 
 const PARTITIONS_EVERY_MS = 600_000;
 const PURGE_EVERY_MS = 60_000;
@@ -20,38 +15,21 @@ const MAX_PURGE_BATCHES = 100;
 
 /** Keeps the call log to its retention (D38) and the idempotency keys to theirs (D20), once at start and from then on. */
 @Injectable()
-export class CallLogMaintenance implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweepers: readonly Sweeper[];
-
+export class CallLogMaintenance {
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'callLogRetentionDays'>,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly partitions: DailyPartitions,
     private readonly idempotency: IdempotencyStore,
+    sweeps: Sweeps,
   ) {
-    this.sweepers = [
-      new Sweeper({
-        name: 'call_log.partitions',
-        intervalMs: PARTITIONS_EVERY_MS,
-        logger,
-        run: () => this.maintainPartitions(),
-      }),
-      new Sweeper({
-        name: 'idempotency.purge',
-        intervalMs: PURGE_EVERY_MS,
-        logger,
-        run: () => this.purgeKeys(),
-      }),
-    ];
-  }
-
-  onApplicationBootstrap(): void {
-    for (const sweeper of this.sweepers) sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    sweeps.register({
+      name: 'call_log.partitions',
+      intervalMs: PARTITIONS_EVERY_MS,
+      run: () => this.maintainPartitions(),
+    });
+    sweeps.register({ name: 'idempotency.purge', intervalMs: PURGE_EVERY_MS, run: () => this.purgeKeys() });
   }
 
   /** Makes and drops the partitions of `api_calls`. */

@@ -1,14 +1,7 @@
-import {
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-  type BeforeApplicationShutdown,
-} from '@nestjs/common';
-import type { Logger } from 'pino';
+import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import { EsimObserver } from '../esim-observer.js';
 import { EsimsRepository } from '../esims.repository.js';
 
@@ -16,30 +9,19 @@ const BATCH = 200;
 
 /** Expires eSIMs whose validity has ended, from our own state, whatever the upstream reports (D24). */
 @Injectable()
-export class EsimExpiry implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweeper: Sweeper;
-
+export class EsimExpiry {
   constructor(
     private readonly esims: EsimsRepository,
     private readonly observer: EsimObserver,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'sweepIntervalMs'>,
-    @Inject(LOGGER) logger: Logger,
+    sweeps: Sweeps,
   ) {
-    this.sweeper = new Sweeper({
+    sweeps.register({
       name: 'esims.expiry',
       intervalMs: config.sweepIntervalMs,
-      logger,
       run: () => this.expireEnded(),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.sweeper.stop();
   }
 
   private async expireEnded(): Promise<void> {

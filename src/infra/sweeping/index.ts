@@ -1,1 +1,2 @@
 export { Sweeper } from './sweeper.js';
+export { Sweeps, SweepsModule } from './sweeps.js';

@@ -7,8 +7,7 @@ import {
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { LaneRunner } from '../../infra/queue/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { JobRunner } from '../../infra/jobs/index.js';
 import { ProviderOutcomeUnknown, ProviderRegistry, ProviderUnavailable } from '../../providers/index.js';
 import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
 import { PollBell } from '../poll-bell.js';
@@ -22,7 +21,7 @@ const SHORTEST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** After an answer that did not come or that nobody understood. */
 const PAUSE_MS = 5_000;
-const MAX_LANES = 64;
+const MAX_PROVIDERS = 64;
 
 type Source = PollBatch['source'];
 
@@ -32,8 +31,7 @@ type Source = PollBatch['source'];
  */
 @Injectable()
 export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly runner: LaneRunner<PollBatch>;
-  private readonly sweepers: readonly Sweeper[];
+  private readonly runners: Readonly<Record<Source, JobRunner<PollBatch>>>;
   private readonly stopping = new AbortController();
   /** By `performance.now()`. */
   private readonly pausedUntilMs = new Map<string, number>();
@@ -44,51 +42,56 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
     private readonly batches: ReadEsimBatch,
     private readonly providers: ProviderRegistry,
     private readonly bell: PollBell,
-    @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
+    @Inject(APP_CONFIG)
+    private readonly config: Pick<AppConfig, 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
-    this.runner = new LaneRunner(
-      {
-        claim: (lane) => this.claim(lane),
-        nextDueAt: () => Promise.resolve(null),
-        perform: (batch) => this.perform(batch),
-      },
-      // The sweeps are the only clock.
-      { slotsPerLane: 1, totalSlots: MAX_LANES, logger, wakeAt: () => undefined },
-    );
-    this.sweepers = [
-      this.sweeper('esims.hints', 'callback', sweepIntervalMs),
-      this.sweeper('esims.polls', 'poll', sweepIntervalMs * SWEEPS_PER_POLL),
-    ];
+    this.runners = {
+      callback: this.runnerOf('callback', 'esims.hints', config.sweepIntervalMs),
+      poll: this.runnerOf('poll', 'esims.polls', config.sweepIntervalMs * SWEEPS_PER_POLL),
+    };
   }
 
   onApplicationBootstrap(): void {
-    this.bell.onRing((provider) => this.runner.wake(laneOf('callback', provider)));
-    for (const sweeper of this.sweepers) sweeper.start();
+    this.bell.onRing((provider) => this.runners.callback.notify(provider));
+    for (const runner of Object.values(this.runners)) runner.start();
   }
 
   /** What is being asked is left: it is due again at once. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort();
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
-    await this.runner.stop();
+    await Promise.all(Object.values(this.runners).map((runner) => runner.stop()));
   }
 
-  private sweeper(name: string, source: Source, intervalMs: number): Sweeper {
-    return new Sweeper({
-      name,
-      intervalMs,
-      logger: this.logger,
-      run: () => {
-        for (const { name: provider } of this.providers.wholesalers)
-          this.runner.wake(laneOf(source, provider));
-        return Promise.resolve();
+  /** A group is a provider. The sweep is the only clock, and a batch outlives no lease: it has its time-out. */
+  private runnerOf(source: Source, name: string, sweepIntervalMs: number): JobRunner<PollBatch> {
+    const { leaseMs, shutdownTimeoutMs } = this.config;
+    return new JobRunner(
+      {
+        claim: async (provider) => ({
+          items: await this.claim(source, provider),
+          nextDueInMs: null,
+          more: true,
+        }),
+        listGroupsDue: () => Promise.resolve(this.providers.wholesalers.map((wholesaler) => wholesaler.name)),
+        renew: () => Promise.resolve(),
       },
-    });
+      (batch) => this.run(batch),
+      {
+        name,
+        concurrencyPerGroup: 1,
+        concurrency: MAX_PROVIDERS,
+        sweepIntervalMs,
+        leaseMs,
+        drainMs: shutdownTimeoutMs,
+        recordMs: 0,
+        logger: this.logger,
+        notifyAt: () => undefined,
+      },
+    );
   }
 
-  private async claim(lane: string): Promise<readonly PollBatch[]> {
-    const [source, provider] = lane.split(' ') as [Source, string];
+  private async claim(source: Source, provider: string): Promise<readonly PollBatch[]> {
     if (this.stopping.signal.aborted || performance.now() < (this.pausedUntilMs.get(provider) ?? 0))
       return [];
     const { timeoutMs } = this.providers.getWholesaler(provider);
@@ -100,13 +103,14 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
     return batch ? [batch] : [];
   }
 
-  private async perform(batch: PollBatch): Promise<void> {
+  private async run(batch: PollBatch): Promise<boolean> {
     try {
       await this.batches.execute(batch, this.stopping.signal);
       this.batchSizes.set(batch.provider, this.sizeOf('poll', batch.provider) * 2);
     } catch (error) {
       await this.giveBack(batch, error);
     }
+    return true;
   }
 
   private async giveBack(batch: PollBatch, error: unknown): Promise<void> {
@@ -131,10 +135,6 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
     const size = Math.min(readBatchSize, this.batchSizes.get(provider) ?? readBatchSize);
     return source === 'callback' ? Math.min(HINTED_BATCH_SIZE, size) : size;
   }
-}
-
-function laneOf(source: Source, provider: string): string {
-  return `${source} ${provider}`;
 }
 
 function pauseAfter(error: unknown): number {

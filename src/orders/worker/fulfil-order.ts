@@ -12,7 +12,7 @@ import {
 } from '../../providers/index.js';
 import { EndOrder, type Provisioned } from '../end-order.js';
 import type { OrderEntity } from '../order.entity.js';
-import { type ClaimedOrder, OrderQueueRepository } from '../order-queue.repository.js';
+import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
 import { toProviderRequest } from '../provider-order-request.js';
 
 interface NotedPlacement {
@@ -30,7 +30,7 @@ interface NotedPlacement {
 export class FulfilOrder {
   constructor(
     private readonly providers: ProviderRegistry,
-    private readonly queue: OrderQueueRepository,
+    private readonly queue: OrderJobsRepository,
     private readonly end: EndOrder,
     private readonly transactions: Transactions,
   ) {}

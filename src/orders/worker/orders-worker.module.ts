@@ -5,21 +5,13 @@ import { ProvidersModule } from '../../providers/index.js';
 import { WalletModule } from '../../wallet/index.js';
 import { OrdersModule } from '../orders.module.js';
 import { FulfilOrder } from './fulfil-order.js';
-import { OrderLanes } from './order-lanes.js';
-import { OrderWakeUpsProcessor } from './order-wake-ups.processor.js';
+import { OrderWorker } from './order-worker.js';
 import { OrdersNeedingReview } from '../orders-needing-review.js';
 import { ReviewAlerts } from './review-alerts.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 @Module({
   imports: [OrdersModule, EsimsModule, ProvidersModule, WalletModule, AlertsModule],
-  providers: [
-    FulfilOrder,
-    SettleCancellation,
-    OrderLanes,
-    OrderWakeUpsProcessor,
-    OrdersNeedingReview,
-    ReviewAlerts,
-  ],
+  providers: [FulfilOrder, SettleCancellation, OrderWorker, OrdersNeedingReview, ReviewAlerts],
 })
 export class OrdersWorkerModule {}

@@ -7,7 +7,7 @@ import { callProvider, type ProviderFailure, ProviderRegistry } from '../../prov
 import { type CancelOutcome, EndCancellation } from '../end-cancellation.js';
 import type { OrderEntity } from '../order.entity.js';
 import { uncanceled } from '../order-esims.js';
-import type { ClaimedOrder } from '../order-queue.repository.js';
+import type { ClaimedOrder } from '../order-jobs.repository.js';
 import { toCancelRequest } from '../provider-order-request.js';
 
 /** Puts a cancellation to the upstream and has its word recorded (D22). */

@@ -12,7 +12,7 @@ import {
 } from '../../providers/index.js';
 import { toProviderRequest } from '../provider-topup-request.js';
 import type { TopupEntity } from '../topup.entity.js';
-import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
+import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
 
 /**
  * Gets the upstream's word on a top-up without ever buying it twice. Not every upstream takes a repeated reference
@@ -23,7 +23,7 @@ import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository
 export class AskUpstream {
   constructor(
     private readonly providers: ProviderRegistry,
-    private readonly queue: TopupQueueRepository,
+    private readonly queue: TopupJobsRepository,
     private readonly purchases: EsimPurchasesRepository,
   ) {}
 

@@ -4,7 +4,7 @@ import { Transactions } from '../../infra/database/index.js';
 import type { ProviderFailure } from '../../providers/index.js';
 import { EndTopup } from '../end-topup.js';
 import type { TopupEntity } from '../topup.entity.js';
-import { type TopupLease, TopupQueueRepository } from '../topup-queue.repository.js';
+import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
 import { AskUpstream } from './ask-upstream.js';
 
 /**
@@ -19,7 +19,7 @@ import { AskUpstream } from './ask-upstream.js';
 export class FulfilTopup {
   constructor(
     private readonly upstream: AskUpstream,
-    private readonly queue: TopupQueueRepository,
+    private readonly queue: TopupJobsRepository,
     private readonly esims: EsimsRepository,
     private readonly end: EndTopup,
     private readonly transactions: Transactions,

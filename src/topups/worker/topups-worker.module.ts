@@ -7,11 +7,10 @@ import { TopupsNeedingReview } from '../topups-needing-review.js';
 import { AskUpstream } from './ask-upstream.js';
 import { FulfilTopup } from './fulfil-topup.js';
 import { ReviewAlerts } from './review-alerts.js';
-import { TopupLanes } from './topup-lanes.js';
-import { TopupWakeUpsProcessor } from './topup-wake-ups.processor.js';
+import { TopupWorker } from './topup-worker.js';
 
 @Module({
   imports: [TopupsModule, EsimsModule, ProvidersModule, AlertsModule],
-  providers: [AskUpstream, FulfilTopup, TopupLanes, TopupWakeUpsProcessor, TopupsNeedingReview, ReviewAlerts],
+  providers: [AskUpstream, FulfilTopup, TopupWorker, TopupsNeedingReview, ReviewAlerts],
 })
 export class TopupsWorkerModule {}

@@ -1,15 +1,8 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
-import type { Logger } from 'pino';
+import { Inject, Injectable } from '@nestjs/common';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import { WalletsRepository } from '../wallets.repository.js';
 
 const SIGNALS_PER_SWEEP = 200;
@@ -19,30 +12,19 @@ const SIGNALS_PER_SWEEP = 200;
  * statement; the alert takes it over, so that placing an order costs nothing more.
  */
 @Injectable()
-export class LowBalanceAlerts implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweeper: Sweeper;
-
+export class LowBalanceAlerts {
   constructor(
     private readonly wallets: WalletsRepository,
     private readonly alerts: Alerts,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
-    @Inject(LOGGER) logger: Logger,
+    sweeps: Sweeps,
   ) {
-    this.sweeper = new Sweeper({
+    sweeps.register({
       name: 'wallets.low',
       intervalMs: sweepIntervalMs,
-      logger,
       run: () => this.raise(),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.sweeper.stop();
   }
 
   private async raise(): Promise<void> {

@@ -12,10 +12,9 @@ import {
   IdempotentExecutor,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import { RotateSecret } from '../rotate-secret.js';
 import { SendOnRequest } from '../send-on-request.js';
-import { SwitchEndpoint } from '../switch-endpoint.js';
 import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
+import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import {
   DEFAULT_GRACE_SECONDS,
   EnableWebhookEndpointDto,
@@ -36,8 +35,7 @@ import {
 @Controller('internal/v1/partners/:pid/webhook-endpoints/:id')
 export class WebhookEndpointActionsController {
   constructor(
-    private readonly switchEndpoint: SwitchEndpoint,
-    private readonly rotate: RotateSecret,
+    private readonly endpoints: WebhookEndpointsService,
     private readonly send: SendOnRequest,
     private readonly idempotent: IdempotentExecutor,
   ) {}
@@ -56,7 +54,7 @@ export class WebhookEndpointActionsController {
   ): Promise<RenderedResponse> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
     return this.idempotent.execute(key, async (tx) =>
-      ok(await this.switchEndpoint.enable(tx, by, { partnerId, id }, choice)),
+      ok(await this.endpoints.enable(tx, by, { partnerId, id }, choice)),
     );
   }
 
@@ -70,7 +68,7 @@ export class WebhookEndpointActionsController {
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) =>
-      ok(await this.switchEndpoint.disable(tx, by, { partnerId, id })),
+      ok(await this.endpoints.disable(tx, by, { partnerId, id })),
     );
   }
 
@@ -88,7 +86,7 @@ export class WebhookEndpointActionsController {
   ): Promise<RenderedResponse> {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     return this.idempotent.execute(key, async (tx) => {
-      const { endpoint, secret } = await this.rotate.execute(tx, by, { partnerId, id }, graceSeconds);
+      const { endpoint, secret } = await this.endpoints.rotateSecret(tx, by, { partnerId, id }, graceSeconds);
       return { data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
     });
   }
@@ -103,7 +101,7 @@ export class WebhookEndpointActionsController {
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) =>
-      ok(await this.rotate.finish(tx, by, { partnerId, id })),
+      ok(await this.endpoints.finishRotation(tx, by, { partnerId, id })),
     );
   }
 

@@ -14,7 +14,7 @@ import {
 import { MODES, type Mode } from '../../common/mode.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
-import type { NewEndpointTerms } from '../register-endpoint.js';
+import type { NewEndpointTerms } from '../webhook-endpoints.service.js';
 import { MAX_URL_LENGTH } from '../target-policy.js';
 import { ENDPOINT_STATUSES, type EndpointStatus } from '../webhook-endpoint.entity.js';
 import type { EndpointChange } from '../webhook-endpoints.repository.js';

@@ -25,11 +25,9 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PartnersService } from '../../partners/index.js';
-import { ChangeEndpoint } from '../change-endpoint.js';
-import { FindEndpoint } from '../find-endpoint.js';
-import { RegisterEndpoint } from '../register-endpoint.js';
-import { TargetCheck } from '../target-check.js';
+import { TargetPolicy } from '../target-policy.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
+import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import {
   CreateWebhookEndpointDto,
   toEndpointChange,
@@ -50,12 +48,10 @@ import {
 @Controller('internal/v1/partners/:pid/webhook-endpoints')
 export class WebhookEndpointsController {
   constructor(
-    private readonly register: RegisterEndpoint,
-    private readonly change: ChangeEndpoint,
-    private readonly find: FindEndpoint,
-    private readonly targets: TargetCheck,
+    private readonly endpoints: WebhookEndpointsService,
+    private readonly lists: WebhookEndpointsRepository,
+    private readonly targets: TargetPolicy,
     private readonly partners: PartnersService,
-    private readonly endpoints: WebhookEndpointsRepository,
     private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
@@ -77,7 +73,7 @@ export class WebhookEndpointsController {
     this.targets.assertAllowed(body.url);
     const terms = toNewEndpointTerms(partnerId, body);
     return this.idempotent.execute(key, async (tx) => {
-      const { endpoint, secret } = await this.register.execute(tx, by, terms);
+      const { endpoint, secret } = await this.endpoints.register(tx, by, terms);
       return {
         data: toCreatedEndpointResponse(endpoint, secret),
         location: `/internal/v1/partners/${partnerId}/webhook-endpoints/${endpoint.id}`,
@@ -93,7 +89,7 @@ export class WebhookEndpointsController {
     @Query() query: ListQueryDto,
   ): Promise<ListResponse<WebhookEndpointResponse>> {
     await this.partners.getById(partnerId);
-    const page = await this.endpoints.listOfPartner(partnerId, toListOptions(query));
+    const page = await this.lists.listOfPartner(partnerId, toListOptions(query));
     return new ListResponse(mapPage(page, toEndpointResponse));
   }
 
@@ -103,7 +99,7 @@ export class WebhookEndpointsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<WebhookEndpointResponse> {
-    return toEndpointResponse(await this.find.getById({ partnerId, id }));
+    return toEndpointResponse(await this.endpoints.getById({ partnerId, id }));
   }
 
   @Patch(':id')
@@ -117,7 +113,7 @@ export class WebhookEndpointsController {
     if (body.url !== undefined) this.targets.assertAllowed(body.url);
     const wanted = toEndpointChange(body);
     return toEndpointResponse(
-      await this.transactions.run((tx) => this.change.update(tx, by, { partnerId, id }, wanted)),
+      await this.transactions.run((tx) => this.endpoints.update(tx, by, { partnerId, id }, wanted)),
     );
   }
 
@@ -130,7 +126,7 @@ export class WebhookEndpointsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<DeletedWebhookEndpointResponse> {
-    await this.transactions.run((tx) => this.change.delete(tx, by, { partnerId, id }));
+    await this.transactions.run((tx) => this.endpoints.delete(tx, by, { partnerId, id }));
     return { id, deleted: true };
   }
 }

@@ -2,23 +2,21 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
 import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook } from '../signature.js';
-import type { ClaimedDelivery, LapsedLease } from './claimed-delivery.js';
-import type { ClaimsRepository, LeaseTerms } from './claims.repository.js';
+import type { SecretBox } from '../../infra/crypto/index.js';
+import type { ClaimedDelivery, DeliveryJobsRepository, LapsedLease } from './delivery-jobs.repository.js';
 import type { AttemptResult, FinishedAttempt } from './finished-attempt.js';
-import type { Leases } from './leases.js';
-import type { OpenedSecrets } from './opened-secrets.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
 export interface AttemptPerformerParts {
-  readonly terms: LeaseTerms;
-  readonly leases: Leases;
-  readonly claims: ClaimsRepository;
+  readonly jobs: Pick<DeliveryJobsRepository, 'release'>;
   readonly batcher: OutcomeBatcher;
   readonly sender: WebhookSender;
-  readonly secrets: OpenedSecrets;
+  readonly secrets: DecryptedSecretCache;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** From then on what was claimed and not sent goes back untouched. */
+  isStopping(): boolean;
 }
 
 type MadeAttempt = AttemptResult & Pick<FinishedAttempt, 'requestHeaders'>;
@@ -29,35 +27,23 @@ const OUR_FAULT_PAUSE_MS = 60_000;
 
 /** Makes one attempt: signs, sends, records. */
 export class AttemptPerformer {
-  private stopping = false;
-
   constructor(private readonly parts: AttemptPerformerParts) {}
 
-  /** From now on what was claimed and not sent goes back untouched. */
-  stop(): void {
-    this.stopping = true;
-  }
-
   /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
-  async perform(delivery: ClaimedDelivery): Promise<AttemptOutcome | null> {
-    const { leases, batcher } = this.parts;
-    const control = leases.hold(delivery);
-    try {
-      const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
-      if (attempt) await batcher.add(finished(delivery, attempt));
-      return attempt?.outcome ?? null;
-    } finally {
-      leases.drop(delivery);
-    }
+  async perform(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOutcome | null> {
+    const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
+    if (attempt) await this.parts.batcher.add(finished(delivery, attempt));
+    return attempt?.outcome ?? null;
   }
 
   private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
-    const webhook = this.stopping ? null : this.sign(delivery);
+    const isStopping = this.parts.isStopping();
+    const webhook = isStopping ? null : this.sign(delivery);
     if (webhook) {
       const result = await this.parts.sender.send(webhook, control);
       return { ...result, requestHeaders: withoutSignature(webhook.headers) };
     }
-    await this.parts.claims.release(this.parts.terms, delivery, this.stopping ? 0 : OUR_FAULT_PAUSE_MS);
+    await this.parts.jobs.release(delivery, isStopping ? 0 : OUR_FAULT_PAUSE_MS);
     return null;
   }
 
@@ -119,4 +105,29 @@ function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
     responseBody: null,
     endedAt: performance.now() - agoMs,
   };
+}
+
+/** Endpoints whose secrets are kept; the one used longest ago makes room for the next. */
+const MAX_SECRETS_KEPT = 2_000;
+
+/**
+ * Signing secrets of the endpoints that are being sent to, decrypted once: decrypting is a third of the CPU of an
+ * attempt. A rotation seals another text, so what is kept is never wrong.
+ */
+export class DecryptedSecretCache {
+  private readonly kept = new Map<string, string>();
+
+  constructor(private readonly box: Pick<SecretBox, 'open'>) {}
+
+  /** @throws Error as `SecretBox.open` does */
+  open(sealed: string, endpointId: string): string {
+    const key = `${endpointId} ${sealed}`;
+    const secret = this.kept.get(key) ?? this.box.open(sealed, endpointId);
+    // A Map keeps the order of insertion: the secret that was just used goes to the end.
+    this.kept.delete(key);
+    this.kept.set(key, secret);
+    const [oldest] = this.kept.keys();
+    if (this.kept.size > MAX_SECRETS_KEPT && oldest !== undefined) this.kept.delete(oldest);
+    return secret;
+  }
 }

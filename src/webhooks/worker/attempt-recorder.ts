@@ -2,18 +2,19 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import type { AttemptOutcome } from '../delivery.js';
+import { maxAttempts, transitionsOf } from '../delivery-rules.js';
 import type { FinishedAttempt } from './finished-attempt.js';
 import {
+  type AffectedEndpoints,
   type BlockedEndpoint,
-  type EndpointStakes,
-  OutcomesRepository,
-  type RecordedAttempt,
-} from './outcomes.repository.js';
+  EndpointTransitionsRepository,
+} from './endpoint-transitions.repository.js';
+import { OutcomesRepository, type RecordedAttempt } from './outcomes.repository.js';
 import { WebhookMetrics } from './webhook-metrics.js';
-import { verdictsOf } from './endpoint-verdicts.js';
 
 /** Records finished attempts, many at once, with the blocks and resets that follow from them, in one transaction. */
 @Injectable()
@@ -21,9 +22,11 @@ export class AttemptRecorder {
   constructor(
     private readonly transactions: Transactions,
     private readonly outcomes: OutcomesRepository,
+    private readonly endpoints: EndpointTransitionsRepository,
     private readonly audit: AuditLog,
     private readonly alerts: Alerts,
     private readonly metrics: WebhookMetrics,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'webhooks'>,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -39,19 +42,18 @@ export class AttemptRecorder {
     owner: string,
     attempts: readonly FinishedAttempt[],
   ): Promise<{ recorded: readonly RecordedAttempt[]; blocked: readonly BlockedEndpoint[] }> {
-    const stakes = this.endpointsAtStake(attempts);
-    const touchesEndpoints = await this.outcomes.lockEndpoints(tx, stakes);
+    const changesEndpoints = await this.endpoints.lock(tx, this.affectedBy(attempts));
     const recorded = await this.outcomes.record(tx, owner, attempts);
-    const blocked = touchesEndpoints ? await this.applyVerdicts(tx, recorded) : [];
+    const blocked = changesEndpoints ? await this.applyTransitions(tx, recorded) : [];
     return { recorded, blocked };
   }
 
-  private endpointsAtStake(attempts: readonly FinishedAttempt[]): EndpointStakes {
+  private affectedBy(attempts: readonly FinishedAttempt[]): AffectedEndpoints {
     const endpointsOf = (some: readonly FinishedAttempt[]): string[] => [
       ...new Set(some.map((attempt) => attempt.endpointId)),
     ];
     const mayExhaust = (attempt: FinishedAttempt): boolean =>
-      attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= this.outcomes.maxAttempts;
+      attempt.outcome !== 'delivered' && attempt.countedAttempts + 1 >= maxAttempts(this.config.webhooks);
     return {
       exhausting: endpointsOf(attempts.filter(mayExhaust)),
       succeeding: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'delivered')),
@@ -59,20 +61,20 @@ export class AttemptRecorder {
     };
   }
 
-  private async applyVerdicts(
+  private async applyTransitions(
     tx: Tx,
     recorded: readonly RecordedAttempt[],
   ): Promise<readonly BlockedEndpoint[]> {
-    const { resetFirst, exhausted, resetLast } = verdictsOf(recorded);
-    await this.outcomes.resetBlocks(tx, resetFirst);
-    const blocked = await this.outcomes.block(tx, exhausted);
-    await this.outcomes.resetBlocks(tx, resetLast);
+    const { resetFirst, exhausted, resetLast } = transitionsOf(recorded);
+    await this.endpoints.resetBlocks(tx, resetFirst);
+    const blocked = await this.endpoints.block(tx, exhausted);
+    await this.endpoints.resetBlocks(tx, resetLast);
     // A test has no effect on the endpoint (decisions, `webhook.test`).
     const endpointsThat = (outcome: AttemptOutcome): string[] =>
       recorded
         .filter((each) => each.kind !== 'test' && each.outcome === outcome)
         .map((each) => each.endpointId);
-    await this.outcomes.moveRamps(tx, endpointsThat('delivered'), endpointsThat('failed'));
+    await this.endpoints.adjustSlowStart(tx, endpointsThat('delivered'), endpointsThat('failed'));
     for (const endpoint of blocked) await this.report(tx, endpoint);
     return blocked;
   }

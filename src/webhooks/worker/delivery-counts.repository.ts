@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../../infra/database/index.js';
 import { DELIVERY_STATUSES, type DeliveryKind, type DeliveryStatus } from '../delivery.js';
-import { STATUS_CONDITIONS } from '../delivery-conditions.js';
+import { STATUS_CONDITIONS } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
 
 /** The counters of D33 and what stands beside them, at one time. */

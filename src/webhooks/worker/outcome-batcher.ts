@@ -65,7 +65,7 @@ export class OutcomeBatcher {
         return batch.forEach((item) => item.resolve());
       } catch (error) {
         if (batch.length > 1 && isOfOneRow(error)) return this.writeHalves(batch);
-        if (performance.now() + pauseMs > deadline) return batch.forEach((item) => item.reject(error));
+        if (performance.now() + pauseMs > deadline) return this.giveUp(batch, error);
         this.options.logger.warn(
           { event: 'webhook.record_failed', count: batch.length, err: error },
           'trying again',
@@ -75,10 +75,22 @@ export class OutcomeBatcher {
     }
   }
 
-  /** One row that PostgreSQL does not take, or that somebody else has locked, must not hold up the others. */
+  /** One row that PostgreSQL does not take, or that another transaction has locked, must not hold up the others. */
   private async writeHalves(batch: readonly Waiting[]): Promise<void> {
     const middle = batch.length >> 1;
     await Promise.all([this.write(batch.slice(0, middle)), this.write(batch.slice(middle))]);
+  }
+
+  /** Writes each attempt once more, alone: whatever the error is, one attempt must not fail the others (D43). */
+  private async giveUp(batch: readonly Waiting[], error: unknown): Promise<void> {
+    const [first, ...others] = batch;
+    if (others.length === 0) return first?.reject(error);
+    for (const item of batch) {
+      await this.options.record([item.attempt]).then(
+        () => item.resolve(),
+        (cause: unknown) => item.reject(cause),
+      );
+    }
   }
 }
 
@@ -88,8 +100,13 @@ function byLockOrder({ attempt: a }: Waiting, { attempt: b }: Waiting): number {
   return a.deliveryId < b.deliveryId ? -1 : 1;
 }
 
-/** Data exceptions, violated constraints and lock timeouts; not a lost connection or a server that is going down. */
+/**
+ * Whether one row may be to blame: anything that PostgreSQL says of a statement, and faults of the code that made it.
+ * Not a lost connection, and not a server that is going down, out of means or resolving a conflict.
+ */
 function isOfOneRow(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== null && (state.startsWith('22') || state.startsWith('23') || state === '55P03');
+  // Node's own codes, such as ECONNREFUSED and EPIPE, are no SQLSTATE.
+  if (state === null || !/^(?=.*\d)[0-9A-Z]{5}$/.test(state)) return error instanceof TypeError;
+  return !/^(08|40|53|57|58)/.test(state);
 }

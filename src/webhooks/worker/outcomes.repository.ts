@@ -2,70 +2,26 @@ import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig, type WebhookConfig } from '../../config/index.js';
 import { sql, type SqlParameter, type Tx } from '../../infra/database/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
+import { type EndedAttempt, maxAttempts, UNCOUNTED_INTERRUPTIONS } from '../delivery-rules.js';
 import type { FinishedAttempt } from './finished-attempt.js';
 
 /** A delivery after one of its attempts was recorded. */
-export interface RecordedAttempt {
+export interface RecordedAttempt extends EndedAttempt {
   readonly deliveryId: string;
-  readonly endpointId: string;
-  readonly kind: DeliveryKind;
   readonly status: StoredDeliveryStatus;
-  readonly outcome: AttemptOutcome;
   /** Place of the attempt in the log, from 1. */
   readonly number: number;
-  /** The attempt was the last of the six and failed (D31). */
-  readonly exhausted: boolean;
-  readonly endedAt: Date;
-}
-
-/** An endpoint that was blocked, or disabled by its last block (D31). */
-export interface BlockedEndpoint {
-  readonly id: string;
-  readonly partnerId: string;
-  readonly disabled: boolean;
-  readonly consecutiveBlocks: number;
-}
-
-/** Endpoints that a batch of attempts may change. */
-export interface EndpointStakes {
-  /** One of their deliveries may be given up. */
-  readonly exhausting: readonly string[];
-  readonly succeeding: readonly string[];
-  readonly failing: readonly string[];
 }
 
 const NOW = 'statement_timestamp()';
-const RAMP_STEP_MS = 1_000;
 
-/** SQL that records attempts and what follows from them; every guard is in the statement (D30, D31, D40). */
+/** SQL that records attempts: `afterAttempt` of delivery-rules.ts, with every guard in the statement (D30, D40). */
 @Injectable()
 export class OutcomesRepository {
   private readonly settings: WebhookConfig;
 
   constructor(@Inject(APP_CONFIG) config: AppConfig) {
     this.settings = config.webhooks;
-  }
-
-  /** Attempts of a delivery that count, the first included (D30, D36). */
-  get maxAttempts(): number {
-    return this.settings.retryDelaysMs.length + 1;
-  }
-
-  /**
-   * Locks, in id order, the endpoints that these attempts may change: lock order is endpoint, deliveries, attempts
-   * (D40). Answers concern an endpoint only while its count is above 0 or it starts slowly. False when there is none
-   * to change.
-   */
-  async lockEndpoints(tx: Tx, stakes: EndpointStakes): Promise<boolean> {
-    const { rows } = await sql(
-      tx.manager,
-      `SELECT 1 FROM webhook_endpoints
-       WHERE id = ANY ($1) OR (id = ANY ($2) AND (consecutive_blocks > 0 OR ramp_window IS NOT NULL))
-         OR (id = ANY ($3) AND ramp_window > 1)
-       ORDER BY id FOR NO KEY UPDATE`,
-      [stakes.exhausting, stakes.succeeding, stakes.failing],
-    );
-    return rows.length > 0;
   }
 
   /**
@@ -81,7 +37,7 @@ export class OutcomesRepository {
       ...columnsOf(attempts),
       owner,
       this.settings.retryDelaysMs,
-      this.maxAttempts,
+      maxAttempts(this.settings),
       attempts.map(({ requestHeaders }) => jsonOrNull(requestHeaders)),
       attempts.map(({ responseHeaders }) => jsonOrNull(responseHeaders)),
       // The latency ends with the status line; the attempt began before that, and ended after its body.
@@ -92,62 +48,6 @@ export class OutcomesRepository {
       deliveryId: delivery_id,
       endpointId: endpoint_id,
       endedAt: ended_at,
-    }));
-  }
-
-  /** A 2xx ends the row of blocks; a running block is not shortened (D31). */
-  async resetBlocks(tx: Tx, endpointIds: readonly string[]): Promise<void> {
-    if (endpointIds.length === 0) return;
-    await sql(
-      tx.manager,
-      `UPDATE webhook_endpoints
-       SET consecutive_blocks = 0, last_success_at = ${NOW}, updated_at = ${NOW}
-       WHERE id = ANY ($1) AND consecutive_blocks > 0`,
-      [endpointIds],
-    );
-  }
-
-  /**
-   * Slow start (D31, D32: paced): the window of an endpoint that came back doubles while it answers 2xx, at most once
-   * in RAMP_STEP_MS, until it is as wide as the setting; a failure halves it.
-   */
-  async moveRamps(tx: Tx, answering: readonly string[], failing: readonly string[]): Promise<void> {
-    await sql(
-      tx.manager,
-      `UPDATE webhook_endpoints
-       SET ramp_window = CASE WHEN id = ANY ($2) THEN greatest(1, ramp_window / 2) WHEN ramp_window * 2 < $3::int THEN ramp_window * 2 END,
-           ramp_widened_at = ${NOW}
-       WHERE ramp_window IS NOT NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
-         AND (id = ANY ($2) AND ramp_window > 1
-              OR id = ANY ($1) AND NOT id = ANY ($2)
-                 AND (ramp_widened_at IS NULL
-                      OR ramp_widened_at <= ${NOW} - ${RAMP_STEP_MS} * interval '1 millisecond'))`,
-      [answering, failing, this.settings.concurrencyPerEndpoint],
-    );
-  }
-
-  /** Blocks endpoints that are enabled and not blocked, counts the block, and disables at the last one (D31). */
-  async block(tx: Tx, endpointIds: readonly string[]): Promise<readonly BlockedEndpoint[]> {
-    if (endpointIds.length === 0) return [];
-    const { rows } = await sql<BlockedRow>(
-      tx.manager,
-      `UPDATE webhook_endpoints
-       SET consecutive_blocks = consecutive_blocks + 1,
-           enabled = consecutive_blocks + 1 < $2::int,
-           disabled_reason = CASE WHEN consecutive_blocks + 1 >= $2::int THEN 'consecutive_blocks' END,
-           blocked_until = CASE WHEN consecutive_blocks + 1 < $2::int
-             THEN ${NOW} + $3::int * interval '1 millisecond' END,
-           ramp_window = 1, ramp_widened_at = NULL,
-           updated_at = ${NOW}
-       WHERE id = ANY ($1) AND enabled AND deleted_at IS NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
-       RETURNING id, partner_id, NOT enabled AS disabled, consecutive_blocks`,
-      [endpointIds, this.settings.blocksBeforeDisable, this.settings.blockMs],
-    );
-    return rows.map((row) => ({
-      id: row.id,
-      partnerId: row.partner_id,
-      disabled: row.disabled,
-      consecutiveBlocks: row.consecutive_blocks,
     }));
   }
 }
@@ -162,16 +62,6 @@ interface RecordedRow {
   exhausted: boolean;
   ended_at: Date;
 }
-
-interface BlockedRow {
-  id: string;
-  partner_id: string;
-  disabled: boolean;
-  consecutive_blocks: number;
-}
-
-/** The third interruption in a row counts as a failed attempt (D30). */
-const UNCOUNTED_INTERRUPTIONS = 2;
 
 const RECORD = `
   WITH attempt AS (

@@ -1,16 +1,11 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { InjectWakeUps, WakeUps } from '../../infra/queue/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
-import { WEBHOOK_WAKE_UPS_QUEUE } from '../wake-ups.js';
+import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
+import { DELIVERY_JOBS } from '../delivery-jobs.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import type { WebhookReplayEntity } from '../webhook-replay.entity.js';
 import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
@@ -25,33 +20,24 @@ const LONGEST_STEP_MS = 1_000;
  * happens now does not queue behind what is repeated (D34). Every step is one transaction and may be cut anywhere.
  */
 @Injectable()
-export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweeper: Sweeper;
+export class ReplayRunner {
   private readonly perSecond: number;
 
   constructor(
     private readonly replays: WebhookReplaysRepository,
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly transactions: Transactions,
-    @InjectWakeUps(WEBHOOK_WAKE_UPS_QUEUE) private readonly wakeUps: WakeUps,
+    @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
     @Inject(APP_CONFIG) config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
+    sweeps: Sweeps,
   ) {
     this.perSecond = config.webhooks.replayPerSecond;
-    this.sweeper = new Sweeper({
+    sweeps.register({
       name: 'webhooks.replays',
       intervalMs: TICK_MS,
-      logger,
       run: () => this.advanceAll(),
     });
-  }
-
-  onApplicationBootstrap(): void {
-    this.sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.sweeper.stop();
   }
 
   private async advanceAll(): Promise<void> {
@@ -84,6 +70,6 @@ export class ReplayRunner implements OnApplicationBootstrap, BeforeApplicationSh
     const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
     const made = await this.replays.makeDeliveries(tx, replay.id, wanted);
-    if (made > 0) tx.afterCommit(() => this.wakeUps.request(replay.endpointId));
+    if (made > 0) tx.afterCommit(() => this.notifier.notify(replay.endpointId));
   }
 }

@@ -1,14 +1,9 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { DailyPartitions } from '../../infra/partitions/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import { BacklogRepository } from './backlog.repository.js';
 
 const PARTITIONS_EVERY_MS = 600_000;
@@ -17,38 +12,24 @@ const MAX_DISCARD_BATCHES = 50;
 
 /** Keeps the attempts to their retention, by dropping days, and writes down what endpoints have given up (D32). */
 @Injectable()
-export class WebhookMaintenance implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweepers: readonly Sweeper[];
-
+export class WebhookMaintenance {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly partitions: DailyPartitions,
     private readonly backlog: BacklogRepository,
+    sweeps: Sweeps,
   ) {
-    const { sweepIntervalMs } = config;
-    this.sweepers = [
-      new Sweeper({
-        name: 'webhooks.attempt_partitions',
-        intervalMs: PARTITIONS_EVERY_MS,
-        logger,
-        run: () => this.maintainPartitions(),
-      }),
-      new Sweeper({
-        name: 'webhooks.discards',
-        intervalMs: sweepIntervalMs,
-        logger,
-        run: () => this.discard(),
-      }),
-    ];
-  }
-
-  onApplicationBootstrap(): void {
-    for (const sweeper of this.sweepers) sweeper.start();
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    sweeps.register({
+      name: 'webhooks.attempt_partitions',
+      intervalMs: PARTITIONS_EVERY_MS,
+      run: () => this.maintainPartitions(),
+    });
+    sweeps.register({
+      name: 'webhooks.discards',
+      intervalMs: config.sweepIntervalMs,
+      run: () => this.discard(),
+    });
   }
 
   /** Makes and drops the partitions of `webhook_attempts`. */

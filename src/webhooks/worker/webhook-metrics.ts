@@ -3,7 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { METRICS } from '../../infra/metrics/index.js';
 import type { FinishedAttempt } from './finished-attempt.js';
 import { type DeliveryCounts, DeliveryCountsRepository } from './delivery-counts.repository.js';
-import type { BlockedEndpoint } from './outcomes.repository.js';
+import type { BlockedEndpoint } from './endpoint-transitions.repository.js';
 
 /** Counting reads every delivery: a scraper that asks more often gets the last answer. */
 const COUNTS_KEPT_MS = 10_000;

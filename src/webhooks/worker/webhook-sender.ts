@@ -1,14 +1,12 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { toSafeText } from '../safe-text.js';
+import { JobInterrupted } from '../../infra/jobs/index.js';
 import type { TargetPolicy } from '../target-policy.js';
-import type { ResolveAddresses } from './address-resolver.js';
 import { describeFailure } from './failure-class.js';
 import type { AttemptResult } from './finished-attempt.js';
-import { AttemptInterrupted } from './leases.js';
 import { PhaseClock } from './phase-clock.js';
-import { keptHeaders } from './response-headers.js';
-import { TargetRefused, vettedLookup } from './vetted-lookup.js';
+import { keptHeaders, toSafeText } from './kept-response.js';
+import { type ResolveAddresses, TargetRefused, vettedLookup } from './vetted-lookup.js';
 
 /** One signed POST, ready to leave. */
 export interface OutgoingWebhook {
@@ -65,7 +63,7 @@ export class WebhookSender {
     this.https = new HttpsAgent({ ...settings, rejectUnauthorized: true });
   }
 
-  /** Never rejects. Aborting `control` with `AttemptInterrupted` cuts the attempt and says so in the outcome. */
+  /** Never rejects. Aborting `control` with `JobInterrupted` cuts the attempt and says so in the outcome. */
   async send(webhook: OutgoingWebhook, control: AbortController): Promise<AttemptResult> {
     const clock = new PhaseClock();
     const timer = setTimeout(() => control.abort(new DeadlineReached()), this.options.timeoutMs);
@@ -170,7 +168,7 @@ async function readCapped(body: IncomingMessage): Promise<{ bytes: Buffer; wasCu
 
 function failedBy(error: unknown, clock: PhaseClock): AttemptResult {
   const endedAt = performance.now();
-  const interrupted = error instanceof AttemptInterrupted;
+  const interrupted = error instanceof JobInterrupted;
   return {
     outcome: interrupted ? 'interrupted' : 'failed',
     statusCode: null,

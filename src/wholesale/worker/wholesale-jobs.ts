@@ -1,13 +1,8 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { Sweeper } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
 import { AskTopups } from './ask-topups.js';
 import { SyncCatalog } from './sync-catalog.js';
@@ -16,49 +11,40 @@ const BALANCES_EVERY_MS = 300_000;
 
 /** Keeps the live catalogue and the wholesalers' balances fresh. Idle when no wholesaler is connected. */
 @Injectable()
-export class WholesaleJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly sweepers: readonly Sweeper[];
-
+export class WholesaleJobs implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     @Inject(APP_CONFIG) private readonly config: AppConfig,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly providers: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
     private readonly sync: SyncCatalog,
-    topups: AskTopups,
-  ) {
-    this.sweepers = [
-      new Sweeper({
-        name: 'catalog.sync',
-        intervalMs: config.sweepIntervalMs,
-        logger,
-        run: () => sync.runIfDue(),
-      }),
-      new Sweeper({
-        name: 'catalog.topups',
-        intervalMs: config.sweepIntervalMs,
-        logger,
-        run: () => topups.runOnce(),
-      }),
-      new Sweeper({
-        name: 'providers.balances',
-        intervalMs: BALANCES_EVERY_MS,
-        logger,
-        run: () => this.readBalances(),
-      }),
-    ];
-  }
+    private readonly topups: AskTopups,
+    private readonly sweeps: Sweeps,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.warnOfIdleRules();
     if (this.providers.wholesalers.length === 0) return;
-    for (const sweeper of this.sweepers) sweeper.start();
+    this.sweeps.register({
+      name: 'catalog.sync',
+      intervalMs: this.config.sweepIntervalMs,
+      run: () => this.sync.runIfDue(),
+    });
+    this.sweeps.register({
+      name: 'catalog.topups',
+      intervalMs: this.config.sweepIntervalMs,
+      run: () => this.topups.runOnce(),
+    });
+    this.sweeps.register({
+      name: 'providers.balances',
+      intervalMs: BALANCES_EVERY_MS,
+      run: () => this.readBalances(),
+    });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
-    // It may be in the middle of minutes.
+  /** Before the sweeps are waited for: a synchronisation may be in the middle of minutes. */
+  onModuleDestroy(): void {
     this.sync.stop();
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
   }
 
   /** What such a rule gives to its wholesaler, nobody sells: that may be meant, or be a credential that is missing. */

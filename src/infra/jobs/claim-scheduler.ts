@@ -1,0 +1,61 @@
+/** Below this a timer of this process is exact and cheap; above, the queue remembers, whichever process dies (D1, D51). */
+const NEAR_MS = 1_000;
+/** The due time of one job comes back with some jitter: it is converted from the database's clock to ours. */
+const SAME_MS = 100;
+/** A job that is due and was not claimed is locked by another transaction: no hot loop. */
+const SHORTEST_MS = 25;
+/** From this many groups on, times that have passed are removed before one is added. */
+const MANY = 1_000;
+
+export interface ClaimSchedulerOptions {
+  /** Claims from the group now. */
+  claim(group: string): void;
+  /** Asks the queue for a notification of the group at that time; it survives this process. */
+  notifyAt(group: string, at: Date): void;
+}
+
+/** Schedules the next claim from a group, once: a near one by a timer, a far one by a delayed job of the queue. */
+export class ClaimScheduler {
+  private readonly timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
+  private readonly askedFor = new Map<string, number>();
+
+  constructor(private readonly options: ClaimSchedulerOptions) {}
+
+  /** @param waitMs milliseconds from now; 0 and less mean now */
+  schedule(group: string, waitMs: number): void {
+    const dueMs = Date.now() + Math.max(waitMs, SHORTEST_MS);
+    if (waitMs < NEAR_MS) this.setTimer(group, dueMs);
+    else this.askQueue(group, dueMs);
+  }
+
+  /** Drops the timers. What the queue was asked for stays there. */
+  stop(): void {
+    for (const { timer } of this.timers.values()) clearTimeout(timer);
+    this.timers.clear();
+  }
+
+  private setTimer(group: string, dueMs: number): void {
+    const current = this.timers.get(group);
+    if (current && current.at <= dueMs) return;
+    clearTimeout(current?.timer);
+    const timer = setTimeout(() => {
+      this.timers.delete(group);
+      this.options.claim(group);
+    }, dueMs - Date.now());
+    this.timers.set(group, { at: dueMs, timer });
+  }
+
+  private askQueue(group: string, dueMs: number): void {
+    const asked = this.askedFor.get(group);
+    if (asked !== undefined && Math.abs(asked - dueMs) < SAME_MS) return;
+    this.forgetPast();
+    this.askedFor.set(group, dueMs);
+    this.options.notifyAt(group, new Date(dueMs));
+  }
+
+  private forgetPast(): void {
+    if (this.askedFor.size < MANY) return;
+    const now = Date.now();
+    for (const [group, at] of this.askedFor) if (at < now) this.askedFor.delete(group);
+  }
+}

@@ -1,0 +1,14 @@
+/**
+ * Work that tables owe, done by workers. A table (`JobSource`) says what is due and who holds a lease on it; a
+ * `JobRunner` claims from it, group by group; the queue (BullMQ) carries only notifications, now or at a later time.
+ * Callers: a feature's use cases notify (`WorkerNotifier`) after their commit; its worker extends `JobWorker`.
+ * Flow: notify -> queue -> JobWorker.process -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
+ */
+export { ClaimScheduler } from './claim-scheduler.js';
+export { JobInterrupted, JobRunner, type JobRunnerOptions, type RunJob } from './job-runner.js';
+export type { Claim, JobSource } from './job-source.js';
+export { JobWorker } from './job-worker.js';
+export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
+export { LeasedJobsRepository } from './leased-jobs.repository.js';
+export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';
+export { type NotifyJob, WorkerNotifier } from './worker-notifier.js';

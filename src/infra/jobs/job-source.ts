@@ -1,0 +1,18 @@
+/** The table behind a `JobRunner`: it alone says what is due, whose it is, and who holds a lease on it (D1, D40). */
+export interface JobSource<Job> {
+  /** Leases up to `limit` due jobs of the group, oldest due first. Must not lease one twice. */
+  claim(group: string, limit: number): Promise<Claim<Job>>;
+  /** Groups after `after`, in their order, with something due that nobody holds: their notification was lost (D1). */
+  listGroupsDue(after: string, limit: number): Promise<readonly string[]>;
+  /** Extends those of the leases that are still held by this process. */
+  renew(jobs: readonly Job[]): Promise<void>;
+}
+
+/** What one claim from a group came to. */
+export interface Claim<Job> {
+  readonly items: readonly Job[];
+  /** Milliseconds until the next claim is worth it; 0 or less for now; null when no time is known to this process. */
+  readonly nextDueInMs: number | null;
+  /** Something due may be left for which the end of a job makes room: then such an end claims again. */
+  readonly more: boolean;
+}

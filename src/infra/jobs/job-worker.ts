@@ -1,0 +1,59 @@
+import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
+import type { Job as QueueJob } from 'bullmq';
+import { JobRunner, type JobRunnerOptions } from './job-runner.js';
+import type { JobSource } from './job-source.js';
+import type { NotifyJob, WorkerNotifier } from './worker-notifier.js';
+
+export interface JobWorkerOptions extends Omit<JobRunnerOptions, 'notifyAt'> {
+  readonly notifier: WorkerNotifier;
+}
+
+/**
+ * One kind of jobs in one worker process: takes the notifications of its queue and runs what is due. A subclass names
+ * the queue with `@Processor` and does one job in `run`. The job of the queue itself ends at once: it only names groups.
+ */
+export abstract class JobWorker<Job>
+  extends WorkerHost
+  implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
+{
+  protected readonly runner: JobRunner<Job>;
+
+  protected constructor(
+    source: JobSource<Job>,
+    private readonly options: JobWorkerOptions,
+  ) {
+    super();
+    this.runner = new JobRunner(source, (job, control) => this.run(job, control), {
+      ...options,
+      notifyAt: (group, at) => options.notifier.notifyAt(group, at),
+    });
+  }
+
+  /** Does one job and records its outcome, as `RunJob` says. */
+  protected abstract run(job: Job, control: AbortController): Promise<boolean>;
+
+  override process({ data }: QueueJob<NotifyJob>): Promise<void> {
+    for (const group of data.groups) this.runner.notify(group);
+    return Promise.resolve();
+  }
+
+  onApplicationBootstrap(): void {
+    this.runner.start();
+  }
+
+  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
+  onModuleDestroy(): void {
+    void this.runner.stop();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([this.worker.close(), this.runner.stop()]);
+  }
+
+  @OnWorkerEvent('error')
+  onQueueError(error: Error): void {
+    const { name, logger } = this.options;
+    logger.warn({ event: 'queue.worker_error', jobs: name, err: error }, 'queue worker error');
+  }
+}

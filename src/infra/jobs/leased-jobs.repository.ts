@@ -1,0 +1,107 @@
+import type { EntityManager } from 'typeorm';
+import { sql, type SqlParameter, type Tx } from '../database/index.js';
+import type { Claim, JobSource } from './job-source.js';
+import type { WorkerNotifier } from './worker-notifier.js';
+
+export interface LeasedJobsOptions<Lease> {
+  /** A constant of the code, never input: it stands in the SQL as it is. */
+  readonly table: string;
+  readonly leaseMs: number;
+  readonly notifier: WorkerNotifier;
+  idOf(lease: Lease): string;
+}
+
+export interface ProviderReferences {
+  readonly provider: string;
+  readonly references: readonly string[];
+  /** Not sooner than this after the last change of the row. */
+  readonly restMs: number;
+}
+
+/**
+ * SQL that is the same for every table of leased jobs whose groups are partners: `partner_id`, `next_attempt_at`,
+ * `lease_until`, `fence`. What a claim does besides is each table's own. Due times and leases are the database's (D40).
+ */
+export abstract class LeasedJobsRepository<
+  Lease extends { readonly fence: number },
+  Claimed extends Lease = Lease,
+> implements JobSource<Claimed> {
+  protected readonly leaseMs: number;
+
+  protected constructor(
+    protected readonly manager: EntityManager,
+    private readonly jobs: LeasedJobsOptions<Lease>,
+  ) {
+    this.leaseMs = jobs.leaseMs;
+  }
+
+  abstract claim(partnerId: string, limit: number): Promise<Claim<Claimed>>;
+
+  /**
+   * Sends `claim`, an UPDATE whose `$1` is the partner and `$2` the limit, and reads in the same statement when the
+   * partner's next row is due. Rows that are leased do not count: the worker that holds the lease claims again at its
+   * end, and the sweep finds the lease of a dead worker.
+   */
+  protected async claimRows<Row extends { readonly id: string }>(
+    claim: string,
+    parameters: readonly [partnerId: string, limit: number, ...rest: SqlParameter[]],
+  ): Promise<Claim<Row>> {
+    const { rows } = await sql<{ next_due_in_ms: number | null } & (Row | { readonly id: null })>(
+      this.manager,
+      `WITH claimed AS (${claim}), next AS (
+         SELECT (extract(epoch FROM min(next_attempt_at) - now()) * 1000)::float8 AS next_due_in_ms
+         FROM ${this.jobs.table}
+         WHERE partner_id = $1 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())
+           AND id NOT IN (SELECT id FROM claimed)
+       )
+       SELECT claimed.*, next.next_due_in_ms FROM next LEFT JOIN claimed ON true`,
+      [...parameters],
+    );
+    const items = rows.filter((row): row is typeof row & Row => row.id !== null);
+    const more = items.length === parameters[1];
+    // The end of a job claims the rest.
+    return { items, more, nextDueInMs: more ? null : (rows[0]?.next_due_in_ms ?? null) };
+  }
+
+  /** Partners, in id order, that have something due which nobody holds: their notification was lost (D1). */
+  async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ partner_id: string }>(
+      this.manager,
+      `SELECT DISTINCT partner_id FROM ${this.jobs.table}
+       WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND partner_id > $1
+       ORDER BY partner_id LIMIT $2`,
+      [after, limit],
+    );
+    return rows.map((row) => row.partner_id);
+  }
+
+  /** Extends leases that are still ours. A lapsed one stays lapsed: another worker may have acted on it. */
+  async renew(leases: readonly Lease[]): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE ${this.jobs.table} t SET lease_until = now() + $3 * interval '1 millisecond'
+       FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS l (id, fence) ORDER BY id) AS l
+       WHERE t.id = l.id AND t.fence = l.fence AND t.lease_until > now()`,
+      [leases.map((lease) => this.jobs.idOf(lease)), leases.map((lease) => lease.fence), this.leaseMs],
+    );
+  }
+
+  /**
+   * Makes open rows due now, because their provider says that something happened: the worker asks again and believes
+   * nothing. Rows that are ended, unknown or another provider's stay as they are.
+   */
+  async makeDue(tx: Tx, { provider, references, restMs }: ProviderReferences): Promise<void> {
+    const { table, notifier } = this.jobs;
+    const { rows } = await sql<{ partner_id: string; next_attempt_at: Date }>(
+      tx.manager,
+      `UPDATE ${table} t SET next_attempt_at = due.at
+       FROM (SELECT id, greatest(now(), updated_at + $3 * interval '1 millisecond') AS at FROM ${table}
+             WHERE provider = $1 AND provider_reference = ANY($2::text[])
+             ORDER BY id FOR UPDATE) AS due
+       WHERE t.id = due.id AND t.next_attempt_at > due.at
+       RETURNING t.partner_id, t.next_attempt_at`,
+      [provider, references, restMs],
+    );
+    tx.afterCommit(() => rows.forEach((row) => notifier.notifyAt(row.partner_id, row.next_attempt_at)));
+  }
+}

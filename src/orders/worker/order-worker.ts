@@ -1,0 +1,62 @@
+import { Processor } from '@nestjs/bullmq';
+import { Inject } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
+import { ORDER_JOBS } from '../order-jobs.js';
+import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
+import { FulfilOrder } from './fulfil-order.js';
+import { SettleCancellation } from './settle-cancellation.js';
+
+/** Orders under way at once in one worker process, over all partners. */
+const CONCURRENCY = 128;
+/**
+ * The part of a stop's time that orders under way may still take. What an upstream has not answered by then is left:
+ * its lease lapses and it is asked for by its reference.
+ */
+const DRAIN_SHARE = 0.75;
+
+/** Works off the orders that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
+@Processor(ORDER_JOBS, { concurrency: 20 })
+export class OrderWorker extends JobWorker<ClaimedOrder> {
+  constructor(
+    private readonly jobs: OrderJobsRepository,
+    private readonly fulfil: FulfilOrder,
+    private readonly cancellation: SettleCancellation,
+    @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
+    @Inject(APP_CONFIG)
+    config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    super(jobs, {
+      name: 'orders',
+      concurrencyPerGroup: config.provisioning.concurrencyPerPartner,
+      concurrency: CONCURRENCY,
+      sweepIntervalMs: config.sweepIntervalMs,
+      leaseMs: config.leaseMs,
+      drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
+      recordMs: 0,
+      notifier,
+      logger,
+    });
+  }
+
+  protected override async run(claimed: ClaimedOrder): Promise<boolean> {
+    const order = await this.jobs.getById(claimed.orderId);
+    try {
+      if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
+      else await this.fulfil.execute(claimed, order);
+    } catch (error) {
+      // Whatever went wrong, only the upstream's word ends an order (D22): it is asked for again.
+      const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
+      this.logger[known ? 'warn' : 'error'](
+        { event: 'order.attempt_failed', orderId: order.id, attempt: order.upstreamAttempts, err: error },
+        'no answer from the upstream; the order is tried again',
+      );
+      await this.jobs.postpone(claimed, retryDelayMs(order.upstreamAttempts, error), (error as Error).name);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,59 @@
+import { Processor } from '@nestjs/bullmq';
+import { Inject } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
+import { TOPUP_JOBS } from '../topup-jobs.js';
+import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
+import { FulfilTopup } from './fulfil-topup.js';
+
+/** Top-ups under way at once in one worker process, over all partners. */
+const CONCURRENCY = 64;
+/**
+ * The part of a stop's time that top-ups under way may still take. What an upstream has not answered by then is left:
+ * its lease lapses and it is asked for by its reference.
+ */
+const DRAIN_SHARE = 0.75;
+
+/** Works off the top-ups that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
+@Processor(TOPUP_JOBS, { concurrency: 20 })
+export class TopupWorker extends JobWorker<TopupLease> {
+  constructor(
+    private readonly jobs: TopupJobsRepository,
+    private readonly fulfil: FulfilTopup,
+    @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
+    @Inject(APP_CONFIG)
+    config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {
+    super(jobs, {
+      name: 'topups',
+      concurrencyPerGroup: config.provisioning.concurrencyPerPartner,
+      concurrency: CONCURRENCY,
+      sweepIntervalMs: config.sweepIntervalMs,
+      leaseMs: config.leaseMs,
+      drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
+      recordMs: 0,
+      notifier,
+      logger,
+    });
+  }
+
+  protected override async run(lease: TopupLease): Promise<boolean> {
+    const topup = await this.jobs.getById(lease.topupId);
+    try {
+      await this.fulfil.execute(lease, topup);
+    } catch (error) {
+      // Whatever went wrong, only the upstream's word ends a top-up (D22): it is asked for again.
+      const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
+      this.logger[known ? 'warn' : 'error'](
+        { event: 'topup.attempt_failed', topupId: topup.id, attempt: topup.attempts, err: error },
+        'no answer from the upstream; the top-up is tried again',
+      );
+      await this.jobs.postpone(lease, retryDelayMs(topup.attempts, error), (error as Error).name);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,192 @@
+import { Injectable } from '@nestjs/common';
+import { type AuditEntry, AuditLog, type ChangeAuthor } from '../audit/index.js';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { newId } from '../common/ids.js';
+import { SecretBox } from '../infra/crypto/index.js';
+import type { Tx } from '../infra/database/index.js';
+import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { PartnersService } from '../partners/index.js';
+import { DELIVERY_JOBS } from './delivery-jobs.js';
+import { newSigningSecret } from './signature.js';
+import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
+import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
+import {
+  type EndpointChange,
+  type EndpointKey,
+  type NewEndpoint,
+  WebhookEndpointsRepository,
+} from './webhook-endpoints.repository.js';
+
+/** At most this many endpoints per partner and mode (decisions, Changes). */
+export const MAX_ENDPOINTS = 20;
+
+export type NewEndpointTerms = Omit<NewEndpoint, 'id' | 'secret'>;
+
+/** An endpoint at the one moment at which its secret is shown. */
+export interface EndpointWithSecret {
+  readonly endpoint: WebhookEndpointEntity;
+  readonly secret: string;
+}
+
+/** What becomes of the backlog when an endpoint is enabled (D32). */
+export interface BacklogChoice {
+  readonly held: 'release' | 'discard';
+  readonly failed: 'resend' | 'leave';
+}
+
+/**
+ * Registers, finds, changes, switches and deletes webhook endpoints, and rotates their secrets. Deleted endpoints and
+ * other partners' are the same 404 (D14). No change resets status, count or attempts (decisions, Changes). Every
+ * write is audited in its transaction.
+ */
+@Injectable()
+export class WebhookEndpointsService {
+  constructor(
+    private readonly partners: PartnersService,
+    private readonly endpoints: WebhookEndpointsRepository,
+    private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly secrets: SecretBox,
+    private readonly audit: AuditLog,
+    @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
+  ) {}
+
+  /** @throws NotFound */
+  async getById(key: EndpointKey, tx?: Tx): Promise<WebhookEndpointEntity> {
+    return found(await this.endpoints.find(key, tx));
+  }
+
+  /** The endpoint, locked against other changes of it until the end of `tx`. @throws NotFound */
+  async getForChange(tx: Tx, key: EndpointKey): Promise<WebhookEndpointEntity> {
+    return found(await this.endpoints.findForChange(tx, key));
+  }
+
+  /**
+   * Registers an endpoint whose URL `TargetPolicy` has allowed.
+   * @throws NotFound for an unknown partner; AppError `limit_reached`, exact however many registrations run
+   */
+  async register(tx: Tx, by: ChangeAuthor, terms: NewEndpointTerms): Promise<EndpointWithSecret> {
+    const { partnerId, mode, eventTypes } = terms;
+    await this.partners.getByIdForUpdate(tx, partnerId);
+    if ((await this.endpoints.countOf(tx, partnerId, mode)) >= MAX_ENDPOINTS) {
+      throw new AppError('limit_reached', {
+        detail: `A partner has at most ${MAX_ENDPOINTS} endpoints in each mode. Delete one first.`,
+      });
+    }
+    const key = { partnerId, id: newId('whe') };
+    const secret = newSigningSecret();
+    await this.endpoints.insert(tx, { ...terms, id: key.id, secret: this.secrets.seal(secret, key.id) });
+    await this.record(tx, by, key, 'created', { mode, event_types: eventTypes });
+    return { endpoint: await this.getById(key, tx), secret };
+  }
+
+  /** A new URL applies from the next attempt on, event types to later events. @throws NotFound */
+  async update(
+    tx: Tx,
+    by: ChangeAuthor,
+    key: EndpointKey,
+    wanted: EndpointChange,
+  ): Promise<WebhookEndpointEntity> {
+    const before = await this.getForChange(tx, key);
+    const change = differences(before, wanted);
+    const fields = Object.keys(change).sort();
+    if (fields.length === 0) return before;
+    await this.endpoints.update(tx, key.id, change);
+    await this.record(tx, by, key, 'updated', { fields });
+    return this.getById(key, tx);
+  }
+
+  /** Discards what is undelivered; the log stays. @throws NotFound */
+  async delete(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<void> {
+    // Locked against everything that would owe the endpoint a delivery.
+    found(await this.endpoints.findForDeletion(tx, key));
+    await this.endpoints.markDeleted(tx, key.id);
+    await this.record(tx, by, key, 'deleted');
+  }
+
+  /** The status switch (spec section 2, D32); an endpoint that is enabled or blocked stays as it is. @throws NotFound */
+  async enable(
+    tx: Tx,
+    by: ChangeAuthor,
+    key: EndpointKey,
+    choice: BacklogChoice,
+  ): Promise<WebhookEndpointEntity> {
+    const before = await this.getForChange(tx, key);
+    if (before.enabled) return before;
+    const settled = await this.settleBacklog(tx, key.id, choice);
+    await this.endpoints.enable(tx, key.id);
+    await this.record(tx, by, key, 'enabled', { ...choice, ...settled });
+    tx.afterCommit(() => this.notifier.notify(key.id));
+    return this.getById(key, tx);
+  }
+
+  /** Writes one row: what is owed is held because of it (D32). @throws NotFound */
+  async disable(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookEndpointEntity> {
+    const before = await this.getForChange(tx, key);
+    if (!before.enabled) return before;
+    await this.endpoints.disable(tx, key.id);
+    await this.record(tx, by, key, 'disabled', { reason: 'manual' });
+    return this.getById(key, tx);
+  }
+
+  /**
+   * From the next attempt on the new secret signs, and in the grace the old one too (D29). Within a grace, the older of
+   * the two old secrets ends at once: there are never three. @throws NotFound
+   */
+  async rotateSecret(
+    tx: Tx,
+    by: ChangeAuthor,
+    key: EndpointKey,
+    graceSeconds: number,
+  ): Promise<EndpointWithSecret> {
+    await this.getForChange(tx, key);
+    const secret = newSigningSecret();
+    await this.endpoints.rotateSecret(tx, key.id, this.secrets.seal(secret, key.id), graceSeconds);
+    await this.record(tx, by, key, 'secret_rotated', { grace_seconds: graceSeconds });
+    return { endpoint: await this.getById(key, tx), secret };
+  }
+
+  /** Ends the grace now; without one nothing changes. @throws NotFound */
+  async finishRotation(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookEndpointEntity> {
+    const before = await this.getForChange(tx, key);
+    if (before.previousSecret === null) return before;
+    await this.endpoints.finishRotation(tx, key.id);
+    await this.record(tx, by, key, 'secret_rotation_finished');
+    return this.getById(key, tx);
+  }
+
+  private async settleBacklog(tx: Tx, id: string, choice: BacklogChoice): Promise<Record<string, number>> {
+    const discarded = choice.held === 'discard' ? await this.endpoints.giveUpBacklog(tx, id) : 0;
+    if (choice.held === 'release') await this.deliveries.makeDue(tx, id);
+    const resent = choice.failed === 'resend' ? await this.deliveries.resendFailed(tx, id) : 0;
+    return { discarded, resent };
+  }
+
+  private async record(
+    tx: Tx,
+    by: ChangeAuthor,
+    { partnerId, id }: EndpointKey,
+    change: string,
+    details: NonNullable<AuditEntry['details']> = {},
+  ): Promise<void> {
+    const action = `webhook_endpoint.${change}`;
+    await this.audit.record(tx, { ...by, action, partnerId, subjectId: id, details });
+  }
+}
+
+function found(endpoint: WebhookEndpointEntity | null): WebhookEndpointEntity {
+  if (!endpoint) throw new NotFound();
+  return endpoint;
+}
+
+function differences(before: WebhookEndpointEntity, wanted: EndpointChange): EndpointChange {
+  const { url, description, eventTypes } = wanted;
+  return {
+    ...(url === undefined || url === before.url ? {} : { url }),
+    ...(description === undefined || description === before.description ? {} : { description }),
+    ...(eventTypes === undefined || sameTypes(eventTypes, before.eventTypes) ? {} : { eventTypes }),
+  };
+}
+
+function sameTypes(a: readonly string[] | null, b: readonly string[] | null): boolean {
+  return (a?.toSorted().join() ?? null) === (b?.toSorted().join() ?? null);
+}

@@ -1,0 +1,97 @@
+import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
+import { AuditModule } from '../audit/index.js';
+import { Clock, SystemClock } from '../common/clock.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { EventsModule } from '../events/index.js';
+import { DailyPartitions } from '../infra/partitions/index.js';
+import { PartnersModule } from '../partners/index.js';
+import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
+import { WebhookEndpointActionsController } from './admin/webhook-endpoint-actions.controller.js';
+import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
+import { WebhookReplaysController } from './admin/webhook-replays.controller.js';
+import { DeliveryFanOut } from './delivery-fan-out.js';
+import { DeliveryNotifierModule } from './delivery-jobs.js';
+import { ReplayEvents } from './replay-events.js';
+import { SendOnRequest } from './send-on-request.js';
+import { TargetPolicy } from './target-policy.js';
+import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
+import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
+import { WebhookEndpointsService } from './webhook-endpoints.service.js';
+import { WebhookReplaysRepository } from './webhook-replays.repository.js';
+import { AttemptRecorder } from './worker/attempt-recorder.js';
+import { BacklogRepository } from './worker/backlog.repository.js';
+import { DeliveryCountsRepository } from './worker/delivery-counts.repository.js';
+import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
+import { DeliveryWorker } from './worker/delivery-worker.js';
+import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
+import { OutcomesRepository } from './worker/outcomes.repository.js';
+import { ReplayRunner } from './worker/replay-runner.js';
+import { nameServerResolver, systemResolver } from './worker/vetted-lookup.js';
+import { WebhookMaintenance } from './worker/webhook-maintenance.js';
+import { WebhookMetrics } from './worker/webhook-metrics.js';
+import { WebhookSender } from './worker/webhook-sender.js';
+
+/** What every role needs: whoever records an event also owes its deliveries. */
+@Module({
+  imports: [EventsModule, DeliveryNotifierModule],
+  providers: [
+    DeliveryFanOut,
+    TargetPolicy,
+    WebhookDeliveriesRepository,
+    WebhookEndpointsRepository,
+    WebhookReplaysRepository,
+    { provide: Clock, useClass: SystemClock },
+  ],
+  exports: [
+    DeliveryNotifierModule,
+    TargetPolicy,
+    WebhookDeliveriesRepository,
+    WebhookEndpointsRepository,
+    WebhookReplaysRepository,
+    Clock,
+  ],
+})
+export class WebhooksCoreModule {}
+
+/** Administration of endpoints and the delivery log, on the admin port. */
+@Module({
+  imports: [WebhooksCoreModule, PartnersModule, AuditModule],
+  providers: [WebhookEndpointsService, SendOnRequest, ReplayEvents],
+  controllers: [
+    WebhookEndpointsController,
+    WebhookEndpointActionsController,
+    WebhookDeliveriesController,
+    WebhookReplaysController,
+  ],
+})
+export class WebhooksAdminModule {}
+
+/** Sends what is owed; only the worker role imports it. */
+@Module({
+  imports: [WebhooksCoreModule, AuditModule, AlertsModule],
+  providers: [
+    DeliveryJobsRepository,
+    OutcomesRepository,
+    EndpointTransitionsRepository,
+    AttemptRecorder,
+    {
+      provide: WebhookSender,
+      inject: [APP_CONFIG, TargetPolicy],
+      useFactory: ({ webhooks }: AppConfig, policy: TargetPolicy) =>
+        new WebhookSender({
+          timeoutMs: webhooks.timeoutMs,
+          policy,
+          resolve: webhooks.allowPrivateTargets ? systemResolver() : nameServerResolver(),
+        }),
+    },
+    DeliveryWorker,
+    ReplayRunner,
+    BacklogRepository,
+    DeliveryCountsRepository,
+    WebhookMetrics,
+    DailyPartitions,
+    WebhookMaintenance,
+  ],
+})
+export class WebhooksWorkerModule {}

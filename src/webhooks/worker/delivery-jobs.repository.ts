@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { sql } from '../../infra/database/index.js';
+import type { Claim, JobSource } from '../../infra/jobs/index.js';
+import type { DeliveryEventType } from '../delivery.js';
+
+/** A delivery under this process's lease, with all that one attempt needs. */
+export interface ClaimedDelivery {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly eventType: DeliveryEventType;
+  /** Grows with every claim: a worker that lost the lease can no longer write. A bigint, kept as text. */
+  readonly fence: string;
+  /** Attempts before this one that count among the six (D30). */
+  readonly countedAttempts: number;
+  readonly url: string;
+  /** Sealed signing secrets, newest first (D29). */
+  readonly sealedSecrets: readonly string[];
+  /** The stored bytes (D28). */
+  readonly body: string;
+  /** Set when the lease before this one lapsed: its attempt was interrupted and must be logged first (D30). */
+  readonly lapse: LapsedLease | null;
+}
+
+export interface LapsedLease {
+  /** How long ago the lease lapsed, and how long the attempt had been under way then; milliseconds. */
+  readonly agoMs: number;
+  readonly ranMs: number;
+}
+
+/** Names one lease. */
+type LeaseKey = Pick<ClaimedDelivery, 'id' | 'fence'>;
+
+/** The last row of a claim: it is no delivery, and says when to claim again. */
+interface NextRow {
+  id: null;
+  next_look_ms: number | null;
+  room: number | null;
+}
+
+interface ClaimRow {
+  id: string;
+  event_type: DeliveryEventType;
+  fence: string;
+  counted_attempts: number;
+  url: string;
+  secret: string;
+  previous_secret: string | null;
+  body: string;
+  lapsed_ago_ms: number | null;
+  lapsed_ran_ms: number | null;
+  due_text: string;
+}
+
+const NOW = 'statement_timestamp()';
+const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
+
+/** SQL that leases due deliveries; every time is the database's (D40). */
+@Injectable()
+export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
+  /** Of the leases of this process. */
+  readonly owner = `worker-${process.pid}-${randomUUID()}`;
+  private readonly leaseMs: number;
+  private readonly mostInFlight: number;
+
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'webhooks' | 'leaseMs'>,
+  ) {
+    this.leaseMs = config.leaseMs;
+    this.mostInFlight = config.webhooks.concurrencyPerEndpoint;
+  }
+
+  /**
+   * Leases up to `limit` due deliveries of the endpoint, oldest first, and never more than its window leaves over all
+   * workers (D34). What is due at a disabled, blocked or deleted endpoint stays where it is (D31, D32): see
+   * `isClaimable` in delivery-rules.ts. There is no more when nothing due is left and the window has room.
+   */
+  async claim(endpointId: string, limit: number): Promise<Claim<ClaimedDelivery>> {
+    const { rows } = await sql<ClaimRow | NextRow>(
+      this.manager,
+      'SELECT *, due_at::text AS due_text FROM claim_webhook_deliveries($1, $2, $3, $4, $5)',
+      [endpointId, limit, this.mostInFlight, this.owner, this.leaseMs],
+    );
+    const next = rows.find((row): row is NextRow => row.id === null);
+    const claimed = rows.filter((row): row is ClaimRow => row.id !== null).sort(byDueTime);
+    return {
+      items: claimed.map((row) => toClaimedDelivery(endpointId, row)),
+      nextDueInMs: next?.next_look_ms ?? null,
+      more: claimed.length === limit || (next?.room ?? 0) === 0,
+    };
+  }
+
+  /**
+   * Extends the leases that are still this process's. A row that another transaction has locked is skipped: it must
+   * cost no other its lease, and its own outlives two beats.
+   */
+  async renew(leases: readonly LeaseKey[]): Promise<void> {
+    await sql(
+      this.manager,
+      `WITH mine AS (
+         SELECT d.id FROM webhook_deliveries d
+         JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = d.id AND l.fence = d.fence
+         WHERE d.lease_owner = $3
+         ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
+       )
+       UPDATE webhook_deliveries d SET lease_until = ${NOW} + $4::int * interval '1 millisecond'
+       FROM mine WHERE d.id = mine.id`,
+      [leases.map((lease) => lease.id), leases.map((lease) => lease.fence), this.owner, this.leaseMs],
+    );
+  }
+
+  /** Gives a lease back without an attempt; the delivery is due again after `delayMs`. */
+  async release(lease: LeaseKey, delayMs: number): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE webhook_deliveries
+       SET lease_owner = NULL, claimed_at = NULL, lease_until = NULL,
+           next_attempt_at = CASE WHEN status = 'pending' AND $4::int > 0
+             THEN ${NOW} + $4::int * interval '1 millisecond' ELSE next_attempt_at END
+       WHERE id = $1 AND fence = $2 AND lease_owner = $3`,
+      [lease.id, lease.fence, this.owner, delayMs],
+    );
+  }
+
+  /**
+   * Endpoints after `after`, in id order, that have something to claim. Jumps from endpoint to endpoint through the
+   * index, so that a disabled endpoint's backlog of a million costs one step.
+   */
+  async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `WITH RECURSIVE owed AS (
+         (SELECT endpoint_id AS id FROM webhook_deliveries WHERE status = 'pending' AND endpoint_id > $1
+          ORDER BY endpoint_id LIMIT 1)
+         UNION ALL
+         SELECT (SELECT d.endpoint_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.endpoint_id > owed.id
+                 ORDER BY d.endpoint_id LIMIT 1)
+         FROM owed WHERE owed.id IS NOT NULL
+       )
+       SELECT w.id FROM owed JOIN webhook_endpoints w ON w.id = owed.id
+       WHERE w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})
+         AND EXISTS (SELECT 1 FROM webhook_deliveries d
+                     WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
+                       AND ${NOT_LEASED} AND (w.discard_before IS NULL OR d.created_at >= w.discard_before))
+       LIMIT $2`,
+      [after, limit],
+    );
+    return rows.map((row) => row.id);
+  }
+}
+
+function byDueTime(a: ClaimRow, b: ClaimRow): number {
+  if (a.due_text !== b.due_text) return a.due_text < b.due_text ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
+}
+
+function toClaimedDelivery(endpointId: string, row: ClaimRow): ClaimedDelivery {
+  return {
+    id: row.id,
+    endpointId,
+    eventType: row.event_type,
+    fence: row.fence,
+    countedAttempts: row.counted_attempts,
+    url: row.url,
+    sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
+    body: row.body,
+    lapse: row.lapsed_ago_ms === null ? null : { agoMs: row.lapsed_ago_ms, ranMs: row.lapsed_ran_ms ?? 0 },
+  };
+}

@@ -1,0 +1,71 @@
+import { Processor } from '@nestjs/bullmq';
+import { Inject } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Clock } from '../../common/clock.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { SecretBox } from '../../infra/crypto/index.js';
+import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { DELIVERY_JOBS } from '../delivery-jobs.js';
+import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
+import { AttemptRecorder } from './attempt-recorder.js';
+import { type ClaimedDelivery, DeliveryJobsRepository } from './delivery-jobs.repository.js';
+import { OutcomeBatcher } from './outcome-batcher.js';
+import { WebhookSender } from './webhook-sender.js';
+
+/** Attempts under way at once in this process; each is little more than a socket. */
+const CONCURRENCY = 2_048;
+/** The part of a stop's time in which attempts may still end; the rest is for their outcomes and the other apps. */
+const DRAIN_SHARE = 0.6;
+/** For the records of attempts that a stop has interrupted (D30). */
+const RECORD_MS = 1_000;
+
+/** Sends what is owed: one group per endpoint, so that a hanging receiver fills its own concurrency only (D34). */
+@Processor(DELIVERY_JOBS, { concurrency: 8 })
+export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
+  private readonly performer: AttemptPerformer;
+
+  constructor(
+    @Inject(APP_CONFIG) config: AppConfig,
+    @Inject(LOGGER) logger: Logger,
+    @InjectNotifier(DELIVERY_JOBS) notifier: WorkerNotifier,
+    jobs: DeliveryJobsRepository,
+    private readonly sender: WebhookSender,
+    recorder: AttemptRecorder,
+    box: SecretBox,
+    clock: Clock,
+  ) {
+    super(jobs, {
+      name: 'webhooks',
+      concurrencyPerGroup: config.webhooks.concurrencyPerEndpoint,
+      concurrency: CONCURRENCY,
+      sweepIntervalMs: config.sweepIntervalMs,
+      leaseMs: config.leaseMs,
+      drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
+      recordMs: RECORD_MS,
+      notifier,
+      logger,
+    });
+    const batcher = new OutcomeBatcher({
+      record: (attempts) => recorder.record(jobs.owner, attempts),
+      patienceMs: config.leaseMs,
+      logger,
+    });
+    const secrets = new DecryptedSecretCache(box);
+    const isStopping = (): boolean => this.runner.isStopping;
+    this.performer = new AttemptPerformer({ jobs, batcher, sender, secrets, clock, logger, isStopping });
+  }
+
+  /**
+   * A 2xx makes nothing due. A failure makes its delivery due later; a lease given back may be due now. Another
+   * worker's attempt that fills the window is no matter of this one: the claim has said when to come back.
+   */
+  protected override async run(delivery: ClaimedDelivery, control: AbortController): Promise<boolean> {
+    return (await this.performer.perform(delivery, control)) !== 'delivered';
+  }
+
+  override async beforeApplicationShutdown(): Promise<void> {
+    await super.beforeApplicationShutdown();
+    this.sender.close();
+  }
+}

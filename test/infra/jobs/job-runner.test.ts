@@ -1,0 +1,266 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import {
+  type Claim,
+  JobInterrupted,
+  JobRunner,
+  type JobRunnerOptions,
+  type JobSource,
+} from '../../../src/infra/jobs/index.js';
+import { eventually } from '../../harness/eventually.js';
+
+/** Jobs in memory: what is due is an array, and a job ends when the test says so. */
+class MemoryJobs implements JobSource<string> {
+  readonly due = new Map<string, string[]>();
+  readonly done: string[] = [];
+  readonly underWay = new Map<string, () => void>();
+  readonly renewed: string[] = [];
+  claims = 0;
+  failNextClaim = false;
+  nextDueInMs: number | null = null;
+  refetch = true;
+
+  add(group: string, count: number): void {
+    this.due.set(group, [
+      ...(this.due.get(group) ?? []),
+      ...Array.from({ length: count }, (_, i) => `${group}-${i}`),
+    ]);
+  }
+
+  claim(group: string, limit: number): Promise<Claim<string>> {
+    this.claims++;
+    if (this.failNextClaim) {
+      this.failNextClaim = false;
+      return Promise.reject(new Error('database is away'));
+    }
+    const items = (this.due.get(group) ?? []).splice(0, limit);
+    return Promise.resolve({ items, nextDueInMs: this.nextDueInMs, more: items.length === limit });
+  }
+
+  listGroupsDue(after: string): Promise<readonly string[]> {
+    return Promise.resolve([...this.due.keys()].filter((group) => group > after).sort());
+  }
+
+  renew(jobs: readonly string[]): Promise<void> {
+    this.renewed.push(...jobs);
+    return Promise.resolve();
+  }
+
+  readonly run = (job: string, control: AbortController): Promise<boolean> =>
+    new Promise((resolve) => {
+      const end = (): void => {
+        this.underWay.delete(job);
+        this.done.push(job);
+        resolve(this.refetch);
+      };
+      this.underWay.set(job, end);
+      control.signal.addEventListener('abort', () => {
+        if (control.signal.reason instanceof JobInterrupted) end();
+      });
+    });
+
+  finishAll(): void {
+    for (const finish of this.underWay.values()) finish();
+  }
+}
+
+function runnerOf(
+  jobs: MemoryJobs,
+  concurrencyPerGroup: number,
+  concurrency: number,
+  options: Partial<JobRunnerOptions> = {},
+): JobRunner<string> {
+  return new JobRunner(jobs, jobs.run, {
+    name: 'test',
+    concurrencyPerGroup,
+    concurrency,
+    sweepIntervalMs: 60_000,
+    leaseMs: 60_000,
+    drainMs: 10_000,
+    recordMs: 1_000,
+    logger: pino({ level: 'silent' }),
+    notifyAt: () => undefined,
+    ...options,
+  });
+}
+
+describe('JobRunner', () => {
+  it('keeps a hanging group to its own concurrency, so that another group is served at once', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 2, 100);
+    jobs.add('hanging', 50);
+    jobs.add('healthy', 1);
+    runner.notify('hanging');
+    runner.notify('healthy');
+    await eventually('three under way', () => jobs.underWay.size === 3);
+    expect([...jobs.underWay.keys()].sort()).toEqual(['hanging-0', 'hanging-1', 'healthy-0']);
+    jobs.due.clear();
+    jobs.finishAll();
+    await runner.stop();
+  });
+
+  it('works off a group beyond its concurrency without a second notification', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 3, 100);
+    jobs.add('group', 10);
+    runner.notify('group');
+    await eventually('all done', () => {
+      jobs.finishAll();
+      return jobs.done.length === 10;
+    });
+    await runner.stop();
+    expect(runner.inFlight).toBe(0);
+  });
+
+  it('never exceeds the concurrency of the process, and serves the groups that had to wait', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 4, 5);
+    for (const group of ['a', 'b', 'c']) {
+      jobs.add(group, 4);
+      runner.notify(group);
+    }
+    let most = 0;
+    await eventually('all done', () => {
+      most = Math.max(most, jobs.underWay.size);
+      jobs.finishAll();
+      return jobs.done.length === 12;
+    });
+    expect(most).toBeLessThanOrEqual(5);
+    await runner.stop();
+  });
+
+  it('claims again when a notification arrives during a claim', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 4, 10);
+    runner.notify('group');
+    jobs.add('group', 1);
+    runner.notify('group');
+    await eventually('claimed', () => jobs.underWay.size === 1);
+    jobs.finishAll();
+    await runner.stop();
+  });
+
+  it('survives a failing claim', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 4, 10);
+    jobs.add('group', 1);
+    jobs.failNextClaim = true;
+    runner.notify('group');
+    await eventually('claim failed', () => jobs.claims === 1);
+    runner.notify('group');
+    await eventually('claimed', () => jobs.underWay.size === 1);
+    jobs.finishAll();
+    await runner.stop();
+  });
+
+  it('claims nothing after stop, and stop waits for what is under way', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 1, 10);
+    jobs.add('group', 2);
+    runner.notify('group');
+    await eventually('one under way', () => jobs.underWay.size === 1);
+    let stopped = false;
+    const stopping = runner.stop().then(() => (stopped = true));
+    runner.notify('group');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stopped).toBe(false);
+    jobs.finishAll();
+    await stopping;
+    expect(jobs.done).toEqual(['group-0']);
+  });
+
+  it('serves a healthy group although all room was reserved for groups that turned out to be empty', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, 2_048);
+    jobs.add('healthy', 1);
+    for (let i = 0; i < 128; i++) runner.notify(`empty-${i}`);
+    runner.notify('healthy');
+    await eventually('the healthy group', () => jobs.underWay.has('healthy-0'), 2_000);
+    expect(jobs.claims).toBe(129);
+    jobs.finishAll();
+    await runner.stop();
+    expect(runner.inFlight).toBe(0);
+  });
+
+  it('serves 872 of 1,000 groups with one job each while the 128 that came first hang', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, 2_048);
+    const groups = Array.from({ length: 1_000 }, (_, i) => `group${i}`);
+    const hanging = groups.slice(0, 128).map((group) => `${group}-0`);
+    for (const group of groups) jobs.add(group, 1);
+    for (const group of groups) runner.notify(group);
+    await eventually(
+      'the other groups',
+      () => {
+        for (const [job, finish] of jobs.underWay) if (!hanging.includes(job)) finish();
+        return jobs.done.length === 872;
+      },
+      5_000,
+    );
+    expect([...jobs.underWay.keys()].sort()).toEqual(hanging.toSorted());
+    jobs.finishAll();
+    await runner.stop();
+    expect(runner.inFlight).toBe(0);
+  });
+
+  it('claims again after a job only where it may find something: the claim left more, or the job made some due', async () => {
+    const jobs = new MemoryJobs();
+    jobs.refetch = false;
+    const runner = runnerOf(jobs, 2, 10);
+    jobs.add('group', 1);
+    runner.notify('group');
+    await eventually('one under way', () => jobs.underWay.size === 1);
+    jobs.add('group', 1);
+    jobs.finishAll();
+    await eventually('it has ended', () => runner.inFlight === 0);
+    expect(jobs.claims).toBe(1);
+    jobs.refetch = true;
+    runner.notify('group');
+    await eventually('one under way', () => jobs.underWay.size === 1);
+    jobs.finishAll();
+    await eventually('it has asked again', () => jobs.claims === 3);
+    await runner.stop();
+  });
+
+  it('claims when the group has something due again: soon by a timer, later by the queue, once', async () => {
+    const jobs = new MemoryJobs();
+    const asked: [string, Date][] = [];
+    const runner = runnerOf(jobs, 2, 10, { notifyAt: (group, at) => asked.push([group, at]) });
+    jobs.nextDueInMs = 30_000;
+    const before = Date.now();
+    runner.notify('far');
+    await eventually('the queue is asked', () => asked.length === 1);
+    runner.notify('far');
+    await eventually('claimed twice', () => jobs.claims === 2);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]![0]).toBe('far');
+    expect(asked[0]![1].getTime() - before).toBeGreaterThanOrEqual(30_000);
+    jobs.nextDueInMs = 30;
+    runner.notify('near');
+    await eventually('claimed by the timer', () => jobs.claims >= 4);
+    expect(asked).toHaveLength(1);
+    await runner.stop();
+  });
+
+  it('finds by its sweep what was never notified, and keeps the leases of what is under way', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 2, 10, { sweepIntervalMs: 10, leaseMs: 30 });
+    jobs.add('group', 1);
+    runner.start();
+    await eventually('under way', () => jobs.underWay.has('group-0'));
+    await eventually('renewed', () => jobs.renewed.includes('group-0'));
+    jobs.finishAll();
+    await runner.stop();
+  });
+
+  it('interrupts at a stop what outlasts its time, and waits for the record of that', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 2, 10, { drainMs: 20 });
+    jobs.add('group', 2);
+    runner.notify('group');
+    await eventually('two under way', () => jobs.underWay.size === 2);
+    await runner.stop();
+    expect(jobs.done.toSorted()).toEqual(['group-0', 'group-1']);
+    expect(runner.inFlight).toBe(0);
+  });
+});

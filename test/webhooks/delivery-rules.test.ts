@@ -1,0 +1,373 @@
+import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AppConfig, loadConfig } from '../../src/config/index.js';
+import { createDataSource, Transactions } from '../../src/infra/database/index.js';
+import { ATTEMPT_OUTCOMES, type AttemptOutcome, DELIVERY_KINDS } from '../../src/webhooks/delivery.js';
+import {
+  afterAttempt,
+  afterDelivered,
+  afterExhausted,
+  claimLimit,
+  type DeliveryState,
+  DOCUMENT_RULES,
+  type EndedAttempt,
+  type EndpointState,
+  isClaimable,
+  SLOW_START_STEP_MS,
+  slowStart,
+  transitionsOf,
+} from '../../src/webhooks/delivery-rules.js';
+import { DeliveryJobsRepository } from '../../src/webhooks/worker/delivery-jobs.repository.js';
+import { EndpointTransitionsRepository } from '../../src/webhooks/worker/endpoint-transitions.repository.js';
+import type { FinishedAttempt } from '../../src/webhooks/worker/finished-attempt.js';
+import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
+import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
+
+const STATUSES = ['pending', 'delivered', 'failed', 'discarded'] as const;
+const BOTH = [false, true];
+const CAP = 8;
+const OWNER = 'worker-of-the-test';
+/** Milliseconds by which two clocks of one statement may differ. */
+const SAME_MS = 5;
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let transactions: Transactions;
+let config: AppConfig;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  config = loadConfig(testEnvironment(database.url, { WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP) }));
+  dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 4,
+    entities: [],
+    applicationName: 'test',
+  }).initialize();
+  transactions = new Transactions(dataSource);
+  await database.pool.query(`
+    INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'Partner', 'active');
+    INSERT INTO events (id, partner_id, mode, type, body, created_at)
+    VALUES ('evt_1', 'ptn_1', 'sandbox', 'esim.activated', '{}', now())`);
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+interface EndpointRow extends EndpointState {
+  readonly id: string;
+  readonly widenedLately?: boolean;
+  readonly discards?: boolean;
+}
+
+async function insertEndpoints(endpoints: readonly EndpointRow[]): Promise<void> {
+  await database.pool.query(
+    `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret, enabled, deleted_at, blocked_until,
+                                    consecutive_blocks, ramp_window, ramp_widened_at, discard_before)
+     SELECT e.id, 'ptn_1', 'sandbox', 'https://partner.example', '', e.enabled, CASE WHEN e.deleted THEN now() END,
+            -- a block that is over leaves its time behind
+            now() + CASE WHEN e.blocked THEN interval '1 hour' ELSE interval '-1 hour' END, e."consecutiveBlocks",
+            e."window", now() - CASE WHEN e."widenedLately" THEN 0 ELSE $2::int END * interval '1 millisecond',
+            CASE WHEN e.discards THEN now() END
+     FROM jsonb_to_recordset($1::jsonb) AS e (id text, enabled boolean, deleted boolean, blocked boolean,
+       "consecutiveBlocks" int, "window" int, "widenedLately" boolean, discards boolean)`,
+    [JSON.stringify(endpoints), SLOW_START_STEP_MS],
+  );
+}
+
+interface DeliveryRow extends DeliveryState {
+  readonly id: string;
+  readonly endpointId: string;
+  readonly due?: boolean;
+  readonly leased?: boolean;
+}
+
+/** A delivery is given up by being older than its endpoint's `discard_before`. */
+async function insertDeliveries(deliveries: readonly DeliveryRow[]): Promise<void> {
+  await database.pool.query(
+    `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, test_body, counted_attempts,
+       interruptions, next_attempt_at, lease_owner, lease_until, claimed_at, fence, created_at)
+     SELECT d.id, d."endpointId", CASE WHEN d.kind <> 'test' THEN 'evt_1' END, 'esim.activated', d.kind, d.status,
+            CASE WHEN d.kind = 'test' THEN '{}' END, d."countedAttempts", d.interruptions,
+            now() + CASE WHEN d.due THEN interval '-1 minute' ELSE interval '1 hour' END,
+            CASE WHEN d.leased THEN $2 END, CASE WHEN d.leased THEN now() + interval '1 hour' END,
+            CASE WHEN d.leased THEN now() END, 1,
+            now() + CASE WHEN d."givenUp" THEN interval '-1 day' ELSE interval '1 day' END
+     FROM jsonb_to_recordset($1::jsonb) AS d (id text, "endpointId" text, kind text, status text,
+       "countedAttempts" int, interruptions int, "givenUp" boolean, due boolean, leased boolean)`,
+    [JSON.stringify(deliveries), OWNER],
+  );
+}
+
+const IN_SERVICE = { enabled: true, deleted: false, blocked: false, consecutiveBlocks: 0, window: null };
+
+/** Every state of an endpoint that the rules tell apart. */
+function endpointStates(windows: readonly (number | null)[], blocks: readonly number[]): EndpointState[] {
+  return BOTH.flatMap((enabled) =>
+    BOTH.flatMap((deleted) =>
+      BOTH.flatMap((blocked) =>
+        windows.flatMap((window) =>
+          blocks.map((consecutiveBlocks) => ({ enabled, deleted, blocked, window, consecutiveBlocks })),
+        ),
+      ),
+    ),
+  );
+}
+
+const withIds = <T extends object>(prefix: string, rows: readonly T[]): (T & { id: string })[] =>
+  rows.map((row, index) => ({ ...row, id: `${prefix}_${String(index).padStart(4, '0')}` }));
+
+async function endpointsNow(prefix: string): Promise<Map<string, EndpointState>> {
+  const { rows } = await database.pool.query<EndpointState & { id: string }>(
+    `SELECT id, enabled, deleted_at IS NOT NULL AS deleted, coalesce(blocked_until > now(), false) AS blocked,
+            consecutive_blocks AS "consecutiveBlocks", ramp_window AS window
+     FROM webhook_endpoints WHERE id LIKE $1 || '%'`,
+    [prefix],
+  );
+  return new Map(rows.map(({ id, ...state }) => [id, state]));
+}
+
+describe('the table of the document', () => {
+  it('is what the settings are when nobody sets them (D36)', () => {
+    const { webhooks } = loadConfig(testEnvironment(database.url, {}));
+    expect(webhooks).toMatchObject(DOCUMENT_RULES);
+  });
+});
+
+describe('the statement that records attempts', () => {
+  it('does what `afterAttempt` says, in every state of a delivery and for every outcome (D30)', async () => {
+    await insertEndpoints([{ ...IN_SERVICE, id: 'whe_record', discards: true }]);
+    const states = DELIVERY_KINDS.flatMap((kind) =>
+      STATUSES.flatMap((status) =>
+        BOTH.flatMap((givenUp) =>
+          [0, 1, 2, 3, 4, 5].flatMap((countedAttempts) =>
+            [0, 1, 2].flatMap((interruptions) =>
+              ATTEMPT_OUTCOMES.map((outcome) => ({
+                ...{ kind, status, givenUp, countedAttempts, interruptions, outcome },
+                ...{ endpointId: 'whe_record', leased: true },
+              })),
+            ),
+          ),
+        ),
+      ),
+    );
+    const deliveries = withIds('dlv_record', states);
+    await insertDeliveries(deliveries);
+    const before = await nextAttempts();
+    const outcomes = new OutcomesRepository(config);
+    const recorded = await transactions.run((tx) => outcomes.record(tx, OWNER, deliveries.map(toAttempt)));
+    const after = await nextAttempts();
+    const byId = new Map(recorded.map((row) => [row.deliveryId, row]));
+    expect(byId.size).toBe(states.length);
+    for (const { id, outcome, ...state } of deliveries) {
+      const { exhausted, endedAt } = byId.get(id)!;
+      const { nextAttemptAt, ...row } = after.get(id)!;
+      const expected = afterAttempt(config.webhooks, state, outcome);
+      const { nextAttempt: wanted, ...rest } = expected;
+      expect({ ...row, exhausted }, `${JSON.stringify(state)} ${outcome}`).toEqual(rest);
+      if (wanted === null) expect(nextAttemptAt).toBeNull();
+      else if (wanted === 'unchanged') expect(nextAttemptAt).toEqual(before.get(id)!.nextAttemptAt);
+      else expect(Math.abs(+nextAttemptAt! - +endedAt - wanted)).toBeLessThan(SAME_MS);
+    }
+  });
+
+  async function nextAttempts() {
+    const { rows } = await database.pool.query<{
+      id: string;
+      status: string;
+      countedAttempts: number;
+      interruptions: number;
+      nextAttemptAt: Date | null;
+    }>(
+      `SELECT id, status, counted_attempts AS "countedAttempts", interruptions, next_attempt_at AS "nextAttemptAt"
+       FROM webhook_deliveries WHERE id LIKE 'dlv_record%'`,
+    );
+    return new Map(rows.map(({ id, ...row }) => [id, row]));
+  }
+});
+
+function toAttempt(delivery: DeliveryRow & { readonly outcome: AttemptOutcome }): FinishedAttempt {
+  const { id: deliveryId, endpointId, countedAttempts, outcome } = delivery;
+  const answer = { statusCode: null, latencyMs: 1, error: null, phases: null, reusedConnection: false };
+  const bytes = { requestHeaders: null, responseHeaders: null, responseBody: null };
+  const endedAt = performance.now();
+  return { ...answer, ...bytes, deliveryId, endpointId, countedAttempts, outcome, fence: '1', endedAt };
+}
+
+describe('the statements that change endpoints', () => {
+  const sequences = [1, 2, 3].flatMap((length) =>
+    Array.from({ length: 3 ** length }, (_, n) =>
+      Array.from(
+        { length },
+        (_, i) => (['delivered', 'exhausted', 'failed'] as const)[Math.floor(n / 3 ** i) % 3]!,
+      ),
+    ),
+  );
+
+  it('do for a batch what each of its attempts in turn would do: block, disable, reset (D31)', async () => {
+    const cases = endpointStates([null, 4], [0, 3, 4]).flatMap((state) =>
+      sequences.map((sequence) => ({ ...state, sequence })),
+    );
+    const endpoints = withIds('whe_batch', cases);
+    await insertEndpoints(endpoints);
+    const attempts = endpoints.flatMap(({ id, sequence }) =>
+      sequence.map((what, nth): EndedAttempt => ({
+        ...{ endpointId: id, kind: 'event', endedAt: new Date(nth) },
+        ...{ outcome: what === 'delivered' ? 'delivered' : 'failed', exhausted: what === 'exhausted' },
+      })),
+    );
+    const repository = new EndpointTransitionsRepository(config);
+    const { resetFirst, exhausted, resetLast } = transitionsOf(attempts);
+    const blocked = await transactions.run(async (tx) => {
+      await repository.resetBlocks(tx, resetFirst);
+      const rows = await repository.block(tx, exhausted);
+      await repository.resetBlocks(tx, resetLast);
+      return new Map(rows.map((row) => [row.id, row]));
+    });
+    const after = await endpointsNow('whe_batch');
+    for (const { id, sequence, ...before } of endpoints) {
+      let state: EndpointState = before;
+      let block: EndpointState | null = null;
+      for (const what of sequence) {
+        const next = what === 'exhausted' ? afterExhausted(config.webhooks, state) : state;
+        if (next !== state) block = next;
+        state = what === 'delivered' ? afterDelivered(next) : next;
+      }
+      const what = `${JSON.stringify(before)} ${sequence.join()}`;
+      expect(after.get(id), what).toEqual(state);
+      const report = block && { disabled: !block.enabled, consecutiveBlocks: block.consecutiveBlocks };
+      expect(blocked.get(id) ?? null, what).toEqual(report && expect.objectContaining(report));
+    }
+  });
+
+  it('widen and narrow the window of a slow start as `slowStart` says (D32)', async () => {
+    const cases = endpointStates([null, 1, 2, 3, 4, 5, CAP], [0]).flatMap((state) =>
+      BOTH.flatMap((widenedLately) =>
+        BOTH.flatMap((delivered) => BOTH.map((failed) => ({ ...state, widenedLately, delivered, failed }))),
+      ),
+    );
+    const endpoints = withIds('whe_slow', cases);
+    await insertEndpoints(endpoints);
+    // The statement has its own time: what was widened just now must still be young in it.
+    await database.pool.query(
+      `UPDATE webhook_endpoints SET ramp_widened_at = ramp_widened_at + interval '1 hour'
+       WHERE id = ANY ($1)`,
+      [endpoints.filter(({ widenedLately }) => widenedLately).map(({ id }) => id)],
+    );
+    const idsOf = (some: readonly { id: string }[]): string[] => some.map(({ id }) => id);
+    const repository = new EndpointTransitionsRepository(config);
+    await transactions.run((tx) =>
+      repository.adjustSlowStart(
+        tx,
+        idsOf(endpoints.filter(({ delivered }) => delivered)),
+        idsOf(endpoints.filter(({ failed }) => failed)),
+      ),
+    );
+    const after = await endpointsNow('whe_slow');
+    for (const { id, ...state } of endpoints) {
+      expect(after.get(id)?.window, JSON.stringify(state)).toBe(slowStart(config.webhooks, state, state));
+    }
+  });
+});
+
+describe('the claim of the database', () => {
+  it('takes what `isClaimable` allows, and the sweep finds the endpoints that have such (D31, D32)', async () => {
+    const endpoints = withIds('whe_claim', endpointStates([null], [0])).map((row) => ({
+      ...row,
+      discards: true,
+    }));
+    await insertEndpoints(endpoints);
+    const deliveries = withIds(
+      'dlv_claim',
+      endpoints.flatMap(({ id: endpointId }) =>
+        STATUSES.flatMap((status) =>
+          BOTH.flatMap((givenUp) =>
+            BOTH.flatMap((due) =>
+              BOTH.map((leased) => ({
+                ...{ endpointId, status, givenUp, due, leased },
+                ...{ kind: 'event' as const, countedAttempts: 0, interruptions: 0 },
+              })),
+            ),
+          ),
+        ),
+      ),
+    );
+    await insertDeliveries(deliveries);
+    // Leases of ended deliveries count in no window.
+    await database.pool.query(
+      `UPDATE webhook_deliveries SET lease_until = NULL WHERE id LIKE 'dlv_claim%' AND status <> 'pending'`,
+    );
+    const jobs = new DeliveryJobsRepository(dataSource.manager, config);
+    const swept = await jobs.listGroupsDue('whe_claim', 1_000);
+    for (const { id, ...state } of endpoints) {
+      const claimable = deliveries
+        .filter((row) => row.endpointId === id && isClaimable(state, row))
+        .map((row) => row.id);
+      expect(swept.includes(id), JSON.stringify(state)).toBe(claimable.length > 0);
+      const { items } = await jobs.claim(id, CAP);
+      expect(items.map((item) => item.id).sort(), JSON.stringify(state)).toEqual(claimable);
+    }
+  });
+
+  it('takes as many as `claimLimit` allows, whatever is under way at other workers (D34)', async () => {
+    const cases = [null, 1, 2, 5, CAP, CAP + 4].flatMap((window) =>
+      [0, 1, 4, CAP, CAP + 1].flatMap((inFlight) =>
+        [1, 3, CAP * 2].map((asked) => ({ ...IN_SERVICE, window, inFlight, asked })),
+      ),
+    );
+    const endpoints = withIds('whe_limit', cases);
+    await insertEndpoints(endpoints);
+    await insertDeliveries(
+      withIds(
+        'dlv_limit',
+        endpoints.flatMap(({ id: endpointId, inFlight }) =>
+          Array.from({ length: inFlight + CAP * 2 }, (_, nth) => ({
+            ...{ endpointId, kind: 'event' as const, status: 'pending' as const, givenUp: false },
+            ...{ countedAttempts: 0, interruptions: 0, due: true, leased: nth < inFlight },
+          })),
+        ),
+      ),
+    );
+    const jobs = new DeliveryJobsRepository(dataSource.manager, config);
+    for (const { id, inFlight, asked, ...state } of endpoints) {
+      const { items, more } = await jobs.claim(id, asked);
+      const what = JSON.stringify({ ...state, inFlight, asked });
+      expect(items.length, what).toBe(claimLimit(config.webhooks, state, { asked, inFlight }));
+      expect(more, what).toBe(true);
+    }
+  });
+});
+
+describe('transitionsOf', () => {
+  const at = (ms: number): Date => new Date(ms);
+  const delivered = { outcome: 'delivered', exhausted: false, kind: 'event' } as EndedAttempt;
+  const givenUp = { outcome: 'failed', exhausted: true, kind: 'event' } as EndedAttempt;
+
+  it('applies resets and blocks in the order in which the attempts ended', () => {
+    const recorded = [
+      { ...givenUp, endpointId: 'block_then_reset', endedAt: at(1) },
+      { ...delivered, endpointId: 'block_then_reset', endedAt: at(2) },
+      { ...givenUp, endpointId: 'reset_then_block', endedAt: at(2) },
+      { ...delivered, endpointId: 'reset_then_block', endedAt: at(1) },
+      { ...delivered, endpointId: 'reset', endedAt: at(1) },
+      { ...givenUp, endpointId: 'block', endedAt: at(1) },
+      { ...givenUp, endpointId: 'block', endedAt: at(2) },
+    ];
+    expect(transitionsOf(recorded)).toEqual({
+      resetFirst: ['reset', 'reset_then_block'],
+      exhausted: ['block', 'block_then_reset', 'reset_then_block'],
+      resetLast: ['block_then_reset'],
+    });
+  });
+
+  it('ignores tests, retries and interruptions', () => {
+    const recorded = [
+      { ...delivered, kind: 'test', endpointId: 'a', endedAt: at(1) },
+      { ...givenUp, kind: 'test', endpointId: 'a', endedAt: at(1) },
+      { ...delivered, outcome: 'failed', endpointId: 'a', endedAt: at(1) },
+      { ...delivered, outcome: 'interrupted', endpointId: 'a', endedAt: at(1) },
+    ] as EndedAttempt[];
+    expect(transitionsOf(recorded)).toEqual({ resetFirst: [], exhausted: [], resetLast: [] });
+  });
+});

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { RoleChild } from '../harness/role-child.js';
+import { HoldingReceiver } from './holding-receiver.js';
+import { EndpointClock } from './schedule-clock.js';
+import { endpointState, recordEvents, registerEndpoint, type RegisteredEndpoint } from './support.js';
+
+const CAP = 8;
+const ANSWER_TAKES_MS = 40;
+const BACKLOG = 400;
+const ENV = {
+  WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP),
+  // The second attempt is the last.
+  WEBHOOK_RETRY_DELAYS_MS: '1',
+  SWEEP_INTERVAL_MS: '100',
+};
+
+let office: TestService;
+let workers: RoleChild[];
+let partner: TestPartner;
+let receiver: HoldingReceiver;
+let endpoint: RegisteredEndpoint;
+
+beforeAll(async () => {
+  office = await startTestService({ role: 'admin' });
+  const start = () => RoleChild.start({ role: 'worker', database: office.database, env: ENV });
+  workers = await Promise.all([start(), start()]);
+});
+beforeEach(async () => {
+  partner = await office.createPartner();
+  receiver = await HoldingReceiver.start();
+  endpoint = await registerEndpoint(office, partner.id, { url: receiver.url });
+});
+afterEach(async () => {
+  await office.admin.call('DELETE', endpoint.path);
+  await receiver.close();
+});
+afterAll(async () => {
+  await Promise.all(workers.map((worker) => worker.kill()));
+  await office.stop();
+});
+
+const record = (count: number): Promise<void> =>
+  recordEvents(
+    office,
+    Array.from({ length: count }, () => ({ partnerId: partner.id })),
+  );
+
+/** Each arrival: milliseconds since the first one, and how many requests were open with it. */
+function watchArrivals(): { readonly atMs: number; readonly open: number }[] {
+  const arrivals: { atMs: number; open: number }[] = [];
+  let first = 0;
+  receiver.onRequest = () => {
+    first ||= performance.now();
+    arrivals.push({ atMs: performance.now() - first, open: receiver.open.length });
+  };
+  return arrivals;
+}
+
+/** Starts at one; the n-th doubling is a second after the one before it, or later; ends at the cap. */
+function expectSlowStart(arrivals: readonly { readonly atMs: number; readonly open: number }[]): void {
+  const tooMany = arrivals.filter(({ atMs, open }) => open > 2 ** (1 + Math.floor((atMs + 20) / 1_000)));
+  expect(tooMany).toEqual([]);
+  expect(arrivals[0]!.open).toBe(1);
+  // Nothing beside the first one until it is answered.
+  expect(arrivals.filter(({ atMs, open }) => atMs < ANSWER_TAKES_MS - 5 && open > 1)).toEqual([]);
+  expect(Math.max(...arrivals.map(({ open }) => open))).toBe(CAP);
+}
+
+describe('slow start, over two worker processes', () => {
+  it('after the switch begins with one attempt in flight and doubles once a second up to the cap', async () => {
+    await office.admin.post(`${endpoint.path}/disable`);
+    await record(BACKLOG);
+    receiver.answerAll(200, ANSWER_TAKES_MS);
+    const arrivals = watchArrivals();
+    await office.admin.post(`${endpoint.path}/enable`);
+    await eventually('the whole concurrency', () => receiver.most === CAP);
+    expectSlowStart(arrivals);
+  });
+
+  it('after a block does the same', async () => {
+    receiver.answerAll(500, 0);
+    const clock = new EndpointClock(office.database, endpoint.id);
+    await record(1);
+    const blocked = await eventually('blocked', async () => {
+      const state = await endpointState(office, endpoint);
+      return state.status === 'blocked' ? state : null;
+    });
+    await record(BACKLOG);
+    receiver.answerAll(200, ANSWER_TAKES_MS);
+    const arrivals = watchArrivals();
+    await clock.advanceTo(blocked.blocked_until);
+    await eventually('the whole concurrency', () => receiver.most === CAP);
+    expectSlowStart(arrivals);
+  });
+
+  it('stays at one while the endpoint fails', async () => {
+    await office.admin.post(`${endpoint.path}/disable`);
+    await record(30);
+    receiver.answerAll(500, ANSWER_TAKES_MS);
+    await office.admin.post(`${endpoint.path}/enable`);
+    await eventually('all tried', () => receiver.received.length === 30);
+    expect(receiver.most).toBe(1);
+  });
+
+  it('goes back to one when a failure comes before the cap is reached', async () => {
+    await office.admin.post(`${endpoint.path}/disable`);
+    await record(BACKLOG);
+    receiver.answerAll(200, ANSWER_TAKES_MS);
+    await office.admin.post(`${endpoint.path}/enable`);
+    await eventually('four at once', () => receiver.open.length === 4);
+    receiver.answerAll(500, ANSWER_TAKES_MS);
+    await eventually('one at a time', async () => {
+      receiver.most = 0;
+      await sleep(300);
+      return receiver.most === 1;
+    });
+  });
+});
