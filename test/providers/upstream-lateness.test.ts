@@ -5,7 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callProvider, type EsimProvider, ProviderUnavailable } from '../../src/providers/index.js';
-import { CircuitBreaker, UpstreamClient, type UpstreamPace } from '../../src/providers/upstream/index.js';
+import {
+  CircuitBreaker,
+  type PacedCall,
+  UpstreamClient,
+  type UpstreamPace,
+} from '../../src/providers/upstream/index.js';
 
 const TIMEOUT_MS = 200;
 
@@ -40,7 +45,12 @@ describe('a purchase whose process freezes before it leaves', () => {
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       // Longer than the provider's: the deadline of the placement decides.
       timeoutMs: 10_000,
-      pace: { waitForSlot: () => waitForSlot() } as unknown as UpstreamPace,
+      pace: {
+        inSlot: async (_call: PacedCall, send: (closesAt: number) => Promise<unknown>) => {
+          await waitForSlot();
+          return send(Infinity);
+        },
+      } as unknown as UpstreamPace,
       breaker,
       logger: pino({ level: 'silent' }),
       health: {

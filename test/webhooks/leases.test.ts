@@ -161,13 +161,17 @@ describe('a lease', () => {
 describe('a stop', () => {
   it('lets an attempt end that ends in time', async () => {
     const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
+    let answer = (): void => undefined;
     receiver.answer = (_nth, _webhook, response) => {
-      setTimeout(() => response.writeHead(200).end(), 150);
+      answer = () => void response.writeHead(200).end();
     };
-    await startWorker();
+    await startWorker({ SHUTDOWN_TIMEOUT_MS: '20000' });
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('the request', () => receiver.received.length === 1);
-    await workers.pop()!.stop();
+    const stopping = workers.pop()!.stop();
+    // Long after a stop that waits for nothing, and long before the end of its time.
+    setTimeout(answer, 500);
+    await stopping;
     const [delivery] = await listDeliveries(admin, endpoint);
     expect(delivery).toMatchObject({ status: 'delivered', attempt_count: 1 });
   });
