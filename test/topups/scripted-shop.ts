@@ -27,6 +27,8 @@ export interface TopupBuyer {
 
 /** A partner with a live eSIM, whose top-ups of 1 GB and 7 days are bought from a scripted upstream. */
 export class ScriptedShop {
+  private workerStop: Promise<void> | null = null;
+
   private constructor(
     readonly upstream: ScriptedUpstream,
     readonly database: TestDatabase,
@@ -64,8 +66,13 @@ export class ScriptedShop {
     this.front.process.api!.nest.get(ProviderRegistry, { strict: false }).register(this.upstream);
   }
 
+  /** Ends the worker when everything that it is at is done. */
+  stopWorker(): Promise<void> {
+    return (this.workerStop ??= this.worker.stop());
+  }
+
   async close(): Promise<void> {
-    await this.worker.stop();
+    await this.stopWorker();
     await Promise.all([this.front.stop(), this.office.stop()]);
     await this.database.drop();
   }
