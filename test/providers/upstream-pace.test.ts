@@ -118,7 +118,7 @@ describe('the pace of calls to a wholesaler', () => {
     await waitFor(pace, 'topup');
     await waitFor(pace, 'order');
     // The refused ones took no slot: the two stand right behind the backlog.
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
   it('refuses top-ups behind a backlog that orders still join', async () => {
@@ -134,10 +134,10 @@ describe('the pace of calls to a wholesaler', () => {
 
   it('refuses at once what would come after the deadline', async () => {
     const pace = new UpstreamPace(sources[0]!.manager, 100);
-    await setBacklog('w', 2_000);
+    await setBacklog('w', 4_900);
     const startedAt = performance.now();
-    await expect(waitFor(pace, 'order', 500)).rejects.toBeInstanceOf(ProviderUnavailable);
-    expect(performance.now() - startedAt).toBeLessThan(500);
+    await expect(waitFor(pace, 'order', 4_000)).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 
   it('stops waiting when the caller does', async () => {

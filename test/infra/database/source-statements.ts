@@ -47,6 +47,7 @@ function statementsOf(
     if (isText(node) && SQL.test(beginOf(node))) {
       const { line } = file.getLineAndCharacterOfPosition(node.getStart());
       found.push({
+        node,
         place: `${path.relative(ROOT, file.fileName)}:${line + 1}`,
         texts: textsOf(node, checker),
       });
