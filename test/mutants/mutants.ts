@@ -132,7 +132,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     file: 'src/esims/api/esim.response.ts',
     find: 'updated_at: esim.updatedAt.toISOString(),\n  };',
     replace: 'updated_at: esim.updatedAt.toISOString(),\n    ...{ sealed_install: esim.iccid },\n  };',
-    tests: ['test/e2e/support-lists.test.ts'],
+    tests: ['test/e2e/support-lists.test.ts', 'test/e2e/sandbox-esims.test.ts'],
   },
 ];
 
@@ -282,7 +282,7 @@ const FURTHER: readonly Mutant[] = [
     name: 'late-call-leaves-in-anothers-slot',
     file: 'src/providers/upstream/upstream-pace.ts',
     find: 'earliestLocal(row.slot_ms) + latenessMs',
-    replace: 'earliestLocal(row.slot_ms) + 60_000',
+    replace: 'earliestLocal(row.slot_ms) + latenessMs + 1_000',
     tests: ['test/providers/upstream-pace.test.ts'],
   },
   {
@@ -297,7 +297,7 @@ const FURTHER: readonly Mutant[] = [
     file: 'src/catalog/price-list.ts',
     find: '(exact + divisor - 1n) / divisor',
     replace: 'exact / divisor',
-    tests: ['test/catalog/price-lists.test.ts'],
+    tests: ['test/catalog/price-with-margin.test.ts'],
   },
 ];
 

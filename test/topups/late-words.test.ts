@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ProviderTopupState } from '../../src/providers/index.js';
 import { eventually } from '../harness/index.js';
 import { PRICE, ScriptedShop } from './scripted-shop.js';
@@ -12,18 +12,26 @@ const DONE: ProviderTopupState = { state: 'completed', totalBytes: null, expires
 let shop: ScriptedShop;
 let answer: (state: ProviderTopupState) => void;
 let topupId: string;
+/** Posted, held and available before the top-up was accepted. */
+let before: [number, number, number];
+
+beforeAll(async () => {
+  shop = await ScriptedShop.open(3 * PRICE, { SHUTDOWN_TIMEOUT_MS: '20000' });
+  // The word must come late for the lease, and never for the call.
+  Object.assign(shop.upstream, { timeoutMs: 60_000 });
+});
+
+afterAll(() => shop.close());
 
 beforeEach(async () => {
-  shop = await ScriptedShop.open(PRICE, { SHUTDOWN_TIMEOUT_MS: '20000' });
-  Object.assign(shop.upstream, { timeoutMs: 60_000 });
+  await shop.startWorker();
+  before = await shop.balance();
   let resolve: ((state: ProviderTopupState) => void) | null = null;
   const { id } = await shop.accept([() => new Promise((done) => (resolve = done))]);
   topupId = id;
   answer = (state) => resolve?.(state);
   await eventually('the call is under way', () => resolve !== null);
 });
-
-afterEach(() => shop.close());
 
 describe('the word that a worker gets after another has taken the top-up', () => {
   it.each([
@@ -37,7 +45,8 @@ describe('the word that a worker gets after another has taken the top-up', () =>
     answer(word);
     await shop.stopWorker();
     expect(await shop.row(topupId)).toMatchObject({ status: 'processing', failure_code: null });
-    expect(await shop.balance()).toEqual([PRICE, PRICE, 0]);
+    const [posted, held, available] = before;
+    expect(await shop.balance()).toEqual([posted, held + PRICE, available - PRICE]);
   });
 });
 
@@ -48,6 +57,7 @@ describe('a stop', () => {
     setTimeout(() => answer(DONE), 500);
     await stopping;
     expect(await shop.row(topupId)).toMatchObject({ status: 'completed' });
-    expect(await shop.balance()).toEqual([0, 0, 0]);
+    const [posted, held, available] = before;
+    expect(await shop.balance()).toEqual([posted - PRICE, held, available - PRICE]);
   });
 });

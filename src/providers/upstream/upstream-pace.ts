@@ -10,7 +10,8 @@ export type UpstreamPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';
 
 /**
  * The longest backlog that a purpose may join. Polls and the catalogue fill at most 250 ms of it, so an order waits
- * behind at most that much of them; top-ups stop where orders may still go on.
+ * behind at most that much of them; top-ups stop where orders may still go on. The catalogue waits until the backlog
+ * is as short; the others are refused.
  */
 const LONGEST_BACKLOG_MS: Readonly<Record<UpstreamPurpose, number>> = {
   order: 5_000,
@@ -29,7 +30,7 @@ const TOLERATED_LATENESS_MS = 50;
  * A call that missed its slot takes another one, in which it may leave later. That slot is longer by as much, so the
  * limit holds all the same, and a process that is late again and again gets through.
  */
-const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 200, 800] as const;
+const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
 const RETRY_MISSED_MS = 1_000;
 /** Told to a caller when the database cannot be asked for a slot. */
 const RETRY_WITHOUT_DATABASE_MS = 1_000;
@@ -103,7 +104,11 @@ export class UpstreamPace {
     });
     this.databaseClock.observe(askedAt, row.now_ms);
     if (row.slot_ms === null) {
-      throw new ProviderUnavailable(Math.max(this.slotMs, (row.backlog_ms ?? 0) - longestMs));
+      const tooLongMs = Math.max(this.slotMs, (row.backlog_ms ?? 0) - longestMs);
+      if (call.purpose !== 'catalog' || tooLongMs >= leftMs) throw new ProviderUnavailable(tooLongMs);
+      // A read of the catalogue is many calls, and all of them are lost with one that is refused.
+      await waitUnlessAborted(tooLongMs, call.signal);
+      return this.takeSlot(call, latenessMs, leftMs - (performance.now() - askedAt));
     }
     return {
       opensAt: this.databaseClock.latestLocal(row.slot_ms),
