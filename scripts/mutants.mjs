@@ -64,8 +64,10 @@ function copyTree(to, sharesBuild) {
     if (entry.isDirectory()) linkTree(source, target);
     else if (entry.isFile()) linkOrCopy(source, target);
   }
-  for (const name of ['node_modules', ...(sharesBuild ? ['dist'] : [])])
-    symlinkSync(path.join(root, name), path.join(to, name));
+  symlinkSync(path.join(root, 'node_modules'), path.join(to, 'node_modules'));
+  // A copy: what a test starts in the tree may build it anew.
+  if (sharesBuild)
+    cpSync(path.join(root, 'dist'), path.join(to, 'dist'), { recursive: true, preserveTimestamps: true });
 }
 
 /**
@@ -143,7 +145,8 @@ function readResult(file, errors) {
   }
   const all = report.testResults.flatMap((suite) => suite.assertionResults);
   const failed = all.filter((test) => test.status === 'failed');
-  if (failed.length > 0) return { outcome: 'caught', detail: failed[0].fullName };
+  const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : '';
+  if (failed.length > 0) return { outcome: 'caught', detail: failed[0].fullName + more };
   const broken = report.testResults.find((suite) => suite.status === 'failed');
   // A file that cannot even begin shows a mutant that is no program, or a product that does not start with it.
   const message = String(broken?.message ?? '').slice(0, 500);

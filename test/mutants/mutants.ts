@@ -227,6 +227,7 @@ const FURTHER: readonly Mutant[] = [
     file: 'src/reconciliation/books/ledger-checks.ts',
     find: 'HAVING w.held <> coalesce(sum(h.amount), 0)',
     replace: 'HAVING w.held < coalesce(sum(h.amount), 0)',
+    build: true,
     tests: ['test/reconciliation/books.test.ts'],
   },
   {
