@@ -30,8 +30,8 @@ export default defineConfig({
     sequence: { sequencer: SlowFirstSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
-    hookTimeout: 60_000,
-    testTimeout: 30_000,
+    hookTimeout: 120_000,
+    testTimeout: 90_000,
     retry: 0,
     // The cache ignores tsconfig changes and would keep a stale green.
     fsModuleCache: false,

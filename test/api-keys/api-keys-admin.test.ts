@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseNetwork } from '../../src/infra/network/ip-address.js';
 import { newId } from '../../src/common/ids.js';
-import { eventually, HttpClient } from '../harness/index.js';
+import { type ApiAnswer, eventually, HttpClient } from '../harness/index.js';
 import { expectProblem, KeyOffice, keysOf } from './key-office.js';
 
 let office: KeyOffice;
@@ -60,7 +60,7 @@ describe('creating a key', () => {
   it('takes an expiry in the future, and refuses calls once it is past', async () => {
     const key = await office.create({ expires_at: new Date(Date.now() + 1_500).toISOString() });
     expect(await office.statusWith(key['key']!)).toBe(200);
-    await eventually('the key expires', async () => (await office.statusWith(key['key']!)) === 401, 5_000);
+    await eventually('the key expires', async () => (await office.statusWith(key['key']!)) === 401);
     expect((await office.listed(key['partner_id']!))[0]).toMatchObject({
       status: 'expired',
       revoked_at: null,
@@ -127,9 +127,12 @@ describe('creating a key', () => {
 describe('the limit of 10 active keys', () => {
   it('holds exactly when 30 are made at once', async () => {
     const owner = await office.newPartner();
-    const answers = await Promise.all(
-      Array.from({ length: 30 }, () => office.service.admin.post(keysOf(owner), { mode: 'sandbox' })),
-    );
+    // 503: a busy machine had no connection for it in time, and it has changed nothing.
+    const post = async (): Promise<ApiAnswer> => {
+      const answer = await office.service.admin.post(keysOf(owner), { mode: 'sandbox' });
+      return answer.status === 503 ? post() : answer;
+    };
+    const answers = await Promise.all(Array.from({ length: 30 }, post));
     expect(answers.filter((answer) => answer.status === 201)).toHaveLength(10);
     const refused = answers.filter((answer) => answer.status === 409);
     expect(refused.map((answer) => answer.body.code)).toEqual(Array(20).fill('limit_reached'));
@@ -144,11 +147,11 @@ describe('the limit of 10 active keys', () => {
     await office.create({ mode: 'sandbox' }, owner);
     await office.revoke(keys[0]!);
     const short = await office.create(
-      { mode: 'live', expires_at: new Date(Date.now() + 500).toISOString() },
+      { mode: 'live', expires_at: new Date(Date.now() + 5_000).toISOString() },
       owner,
     );
     expectProblem(await office.service.admin.post(keysOf(owner), { mode: 'live' }), 409, 'limit_reached');
-    await eventually('the key expires', async () => (await office.statusWith(short['key']!)) === 401, 5_000);
+    await eventually('the key expires', async () => (await office.statusWith(short['key']!)) === 401);
     await office.create({ mode: 'live' }, owner);
   });
 

@@ -80,6 +80,13 @@ describe('events', () => {
   let receivers: Record<'aSandbox' | 'aLive' | 'bSandbox', TestReceiver>;
 
   beforeAll(async () => {
+    // What the tests before have ordered: an endpoint that is registered while it is under way would be told of it.
+    await eventually('no order is under way', async () => {
+      const open = await service.database.pool.query(
+        `SELECT 1 FROM orders WHERE status IN ('pending', 'processing')`,
+      );
+      return open.rowCount === 0;
+    });
     const [forSandbox, forLive, forB] = await Promise.all([
       startReceiver(),
       startReceiver(),

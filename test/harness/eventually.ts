@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Repeats `probe` until it answers something other than null, undefined or false. @throws Error after `withinMs`. */
+/** How long it may take is no guarantee of ours, only an end for what never comes. Repeats `probe` until it answers something other than null, undefined or false. @throws Error after `withinMs`. */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  withinMs = 15_000,
+  withinMs = 30_000,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {

@@ -24,7 +24,14 @@ const TEST_SETTINGS = {
   max_connections: 400,
 };
 
+/** A server with the template, and a build, that are there already: many runs of a few tests share them. */
+const PREPARED_SERVER = process.env['TEST_PREPARED_SERVER'];
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  if (PREPARED_SERVER !== undefined) {
+    project.provide('postgresUrl', PREPARED_SERVER);
+    return () => Promise.resolve();
+  }
   // Tests that kill processes run the built output, so it must be this source's.
   execFileSync(process.execPath, ['scripts/start.mjs', 'build'], {
     stdio: 'inherit',

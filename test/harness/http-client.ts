@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { undocumented } from './documented-answers.js';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -17,7 +18,7 @@ export interface CallOptions {
   readonly idempotencyKey?: string | null;
 }
 
-/** Calls one port with one bearer token. */
+/** Calls one port with one bearer token; every success must be as the OpenAPI document says, without a field more. */
 export class HttpClient {
   constructor(
     readonly baseUrl: string,
@@ -48,7 +49,10 @@ export class HttpClient {
         : { body: typeof options.body === 'string' ? options.body : JSON.stringify(options.body) }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+    const answer = { status: response.status, headers: response.headers, text, body: parse(text) };
+    const fault = undocumented(method, path, answer);
+    if (fault !== null) throw new Error(`${fault}\n${text.slice(0, 1_000)}`);
+    return answer;
   }
 }
 

@@ -42,11 +42,11 @@ export class LiveShop {
     private readonly partnerApi: (key: string) => HttpClient,
   ) {}
 
-  static async open(upstream: Upstream): Promise<LiveShop> {
+  static async open(upstream: Upstream, settings: Record<string, string> = {}): Promise<LiveShop> {
     const database = await createTestDatabase();
     const secret = randomBytes(20).toString('hex');
     const callbacks = { CALLBACK_HOST: '127.0.0.1', CALLBACK_PORT: '0', CALLBACK_SECRET: secret };
-    const env = { ...FAST, ...callbacks, ...upstream.settings(upstream.url) };
+    const env = { ...FAST, ...settings, ...callbacks, ...upstream.settings(upstream.url) };
     const office = await startTestService({ database, env });
     upstream.callBack?.(`${office.process.callbacksUrl}/callbacks/${upstream.name}/${secret}`);
     const receiver = await startReceiver();

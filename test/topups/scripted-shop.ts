@@ -32,11 +32,12 @@ export class ScriptedShop {
     readonly database: TestDatabase,
     readonly office: TestService,
     private readonly front: TestService,
-    private readonly worker: ScriptedWorker,
+    private worker: ScriptedWorker | null,
     readonly partnerId: string,
     /** The partner's live key. */
     readonly live: HttpClient,
     readonly esimId: string,
+    private readonly env: Record<string, string>,
   ) {}
 
   /** The partner has `deposit` cents. */
@@ -51,7 +52,7 @@ export class ScriptedShop {
     const worker = await startWorkerWith(upstream, database, env);
     await sellInLive(database, upstream);
     const { id, live, esimId } = await openBuyer(upstream, database, office, front, deposit);
-    return new ScriptedShop(upstream, database, office, front, worker, id, live, esimId);
+    return new ScriptedShop(upstream, database, office, front, worker, id, live, esimId, env);
   }
 
   /** One more partner with a live eSIM and `deposit` cents. */
@@ -64,15 +65,26 @@ export class ScriptedShop {
     this.front.process.api!.nest.get(ProviderRegistry, { strict: false }).register(this.upstream);
   }
 
+  /** Ends the worker when everything that it is at is done. */
+  async stopWorker(): Promise<void> {
+    const { worker } = this;
+    this.worker = null;
+    await worker?.stop();
+  }
+
+  async startWorker(): Promise<void> {
+    this.worker ??= await startWorkerWith(this.upstream, this.database, this.env);
+  }
+
   async close(): Promise<void> {
-    await this.worker.stop();
+    await this.stopWorker();
     await Promise.all([this.front.stop(), this.office.stop()]);
     await this.database.drop();
   }
 
   /** Accepted in the worker's process, which knows the scripted upstream; the partner API's does not. */
   async accept(answers: readonly Answer[]): Promise<TopupEntity> {
-    const { app } = this.worker;
+    const { app } = this.worker!;
     return app.get(Transactions, { strict: false }).run(async (tx) => {
       const accepted = await app.get(PlaceTopup, { strict: false }).execute(
         tx,

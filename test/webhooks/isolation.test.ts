@@ -143,7 +143,8 @@ describe('a database that ends every connection again and again', () => {
     const ids = new Set(target.received.map((webhook) => webhook.headers['x-service-delivery']));
     expect(ids.size).toBe(400);
     // A claim whose answer is lost with its connection is repeated when its lease lapses; an outcome is kept.
-    expect(target.received.length - 400).toBeLessThanOrEqual(16);
+    // Each of the five cuts may lose one claim, of at most the 16 that are in flight.
+    expect(target.received.length - 400).toBeLessThanOrEqual(5 * 16);
   });
 });
 

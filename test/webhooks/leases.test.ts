@@ -129,10 +129,11 @@ describe('a lease', () => {
   it('is kept alive for as long as the receiver takes, so that nobody sends a second time', async () => {
     const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     receiver.answer = (_nth, _webhook, response) => {
-      setTimeout(() => response.writeHead(200).end(), 2_500);
+      setTimeout(() => response.writeHead(200).end(), 7_000);
     };
-    await startWorker();
-    await startWorker();
+    // Twice over while the receiver takes its time, with beats a second apart: a busy machine may miss one.
+    await startWorker({ LEASE_MS: '3000' });
+    await startWorker({ LEASE_MS: '3000' });
     await recordEvent(admin, { partnerId: partner.id });
     const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
     expect(delivery.attempt_count).toBe(1);
@@ -161,13 +162,17 @@ describe('a lease', () => {
 describe('a stop', () => {
   it('lets an attempt end that ends in time', async () => {
     const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
+    let answer = (): void => undefined;
     receiver.answer = (_nth, _webhook, response) => {
-      setTimeout(() => response.writeHead(200).end(), 150);
+      answer = () => void response.writeHead(200).end();
     };
-    await startWorker();
+    await startWorker({ SHUTDOWN_TIMEOUT_MS: '20000' });
     await recordEvent(admin, { partnerId: partner.id });
     await eventually('the request', () => receiver.received.length === 1);
-    await workers.pop()!.stop();
+    const stopping = workers.pop()!.stop();
+    // Long after a stop that waits for nothing, and long before the end of its time.
+    setTimeout(answer, 500);
+    await stopping;
     const [delivery] = await listDeliveries(admin, endpoint);
     expect(delivery).toMatchObject({ status: 'delivered', attempt_count: 1 });
   });

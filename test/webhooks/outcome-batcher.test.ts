@@ -89,6 +89,6 @@ describe('OutcomeBatcher', () => {
     }, 300);
     const startedAt = performance.now();
     await expect(batcher.add(attempt('whe_a', 'dlv_1'))).rejects.toThrow('refused');
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 });

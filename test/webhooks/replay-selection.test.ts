@@ -17,6 +17,7 @@ const PER_SECOND = 4;
 interface Tracked {
   readonly id: string;
   readonly status: string;
+  readonly until: string;
   readonly total: number;
   readonly created: number;
 }
@@ -77,6 +78,8 @@ describe('a replay repeats what had ended when it began, and nothing else', () =
     const until = new Date(Date.now() + 3_600_000).toISOString();
     const replay = await startReplay({ until });
     expect(replay.total).toBe(ENDED);
+    // It says how far it goes: to its own beginning.
+    expect(Date.parse(replay.until)).toBeLessThan(Date.parse(until) - 3_000_000);
     let stopped = false;
     const keepComing = (async () => {
       while (!stopped) await record(1);

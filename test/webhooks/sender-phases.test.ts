@@ -139,13 +139,13 @@ describe('the latency', () => {
     await send(sender, url); // connects, and warms the code up
     await sleep(20);
     const differences: number[] = [];
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < 10; i++) {
       const { latencyMs } = await send(sender, url);
       differences.push(latencyMs - measured.at(-1)!);
       await sleep(20);
     }
     // The wire time is inside the attempt; a busy machine may be late, not every time.
     for (const difference of differences) expect(difference).toBeGreaterThan(-1);
-    expect(differences.toSorted((a, b) => a - b)[1]).toBeLessThan(20);
+    expect(Math.min(...differences)).toBeLessThan(20);
   });
 });

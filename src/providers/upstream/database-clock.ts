@@ -1,29 +1,51 @@
 const FORGET_AFTER_MS = 60_000;
 
+/** How far local time is ahead of the database's: between `least` and `most` milliseconds, whatever the way took. */
+interface OffsetRange {
+  readonly least: number;
+  readonly most: number;
+}
+
+const UNKNOWN: OffsetRange = { least: -Infinity, most: Infinity };
+
 /**
- * The database's clock as this process sees it. An answer's time is always seen too late, by the way back and by
- * whatever kept the process busy; the least late of the last minutes is nearest to the truth.
+ * The database's clock as this process sees it. The database read its clock between the question and the answer, so
+ * each exchange bounds the offset from both sides; the narrowest bounds of the last minutes are nearest to the truth.
  */
 export class DatabaseClock {
-  /** Local minus database time; the younger one replaces the other when that is old. */
-  private offsetMs = Infinity;
-  private nextOffsetMs = Infinity;
+  private offset = UNKNOWN;
+  /** Replaces `offset` when that is old: clocks drift. */
+  private nextOffset = UNKNOWN;
   private renewAt = 0;
 
-  /** @param databaseMs the database's time in an answer that has just come */
-  observe(databaseMs: number): void {
+  /**
+   * @param askedAt `performance.now()` before the question left
+   * @param databaseMs the database's time in its answer, which has just come
+   */
+  observe(askedAt: number, databaseMs: number): void {
     const now = performance.now();
     if (now >= this.renewAt) {
-      this.offsetMs = this.nextOffsetMs;
-      this.nextOffsetMs = Infinity;
+      this.offset = this.nextOffset;
+      this.nextOffset = UNKNOWN;
       this.renewAt = now + FORGET_AFTER_MS;
     }
-    this.nextOffsetMs = Math.min(this.nextOffsetMs, now - databaseMs);
-    this.offsetMs = Math.min(this.offsetMs, this.nextOffsetMs);
+    const seen = { least: askedAt - databaseMs, most: now - databaseMs };
+    this.nextOffset = intersection(this.nextOffset, seen);
+    this.offset = intersection(this.offset, this.nextOffset);
   }
 
-  /** A time of the database, by `performance.now()`. At least one answer must have been observed. */
-  toLocal(databaseMs: number): number {
-    return databaseMs + this.offsetMs;
+  /** The first moment, by `performance.now()`, at which a time of the database has certainly come. */
+  latestLocal(databaseMs: number): number {
+    return databaseMs + this.offset.most;
   }
+
+  /** The last moment, by `performance.now()`, before which a time of the database has certainly not come. */
+  earliestLocal(databaseMs: number): number {
+    // A database clock that was set leaves bounds that contradict each other until they are forgotten.
+    return databaseMs + Math.min(this.offset.least, this.offset.most);
+  }
+}
+
+function intersection(a: OffsetRange, b: OffsetRange): OffsetRange {
+  return { least: Math.max(a.least, b.least), most: Math.min(a.most, b.most) };
 }

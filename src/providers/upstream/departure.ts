@@ -26,8 +26,9 @@ export function leavingBy(leavesBy: number): Dispatcher.DispatcherComposeInterce
   return (dispatch) => (options, handler) =>
     dispatch(options, {
       onRequestStart: (controller, context) => {
-        if (isTooLate(leavesBy)) controller.abort(new TooLateToLeave());
-        else handler.onRequestStart?.(controller, context);
+        // Thrown, not aborted: an abort would close the connection, and the next slot would have to wait for another.
+        if (isTooLate(leavesBy)) throw new TooLateToLeave();
+        handler.onRequestStart?.(controller, context);
       },
       onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
       onResponseData: (...data) => handler.onResponseData?.(...data),

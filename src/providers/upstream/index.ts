@@ -1,5 +1,6 @@
 export * from './answer-reader.js';
 export { CircuitBreaker, type CircuitBreakerOptions, type CircuitState } from './circuit-breaker.js';
+export { TooLateToLeave } from './departure.js';
 export {
   type ProviderHealth,
   ProviderHealthRepository,
@@ -20,4 +21,4 @@ export {
   type UpstreamClientOptions,
   type UpstreamRequest,
 } from './upstream-client.js';
-export { UpstreamPace, type UpstreamPurpose } from './upstream-pace.js';
+export { type PacedCall, UpstreamPace, type UpstreamPurpose } from './upstream-pace.js';

@@ -77,8 +77,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Leaves before the deadline of its signal and within `timeoutMs`, or not at all, however long the process was
-   * frozen while it waited for its slot or its connection.
+   * Leaves within its slot, before the deadline of its signal and within `timeoutMs`, or not at all, however long the
+   * process was frozen while it waited for its slot or its connection.
    * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection, too late.
    * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
    */
@@ -90,11 +90,13 @@ export class UpstreamClient {
     const leavesBy = Math.min(deadlineOf(request.signal), performance.now() + timeoutMs);
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
     try {
-      await pace.waitForSlot(provider, request.purpose, timeoutMs / 2, signal);
-      if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
-      // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
-      if (isTooLate(leavesBy)) throw new TooLateToLeave();
-      return await this.exchange(request, { signal, leavesBy, timeoutMs }, permit);
+      const call = { provider, purpose: request.purpose, withinMs: timeoutMs / 2, signal };
+      return await pace.inSlot(call, (closesAt) => {
+        if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
+        // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
+        if (isTooLate(leavesBy)) throw new TooLateToLeave();
+        return this.exchange(request, { signal, leavesBy: Math.min(leavesBy, closesAt), timeoutMs }, permit);
+      });
     } finally {
       permit.released();
     }

@@ -3,13 +3,15 @@ import type { EntityManager } from 'typeorm';
 import { sql } from '../../infra/database/index.js';
 import { ProviderUnavailable } from '../esim-provider.js';
 import { DatabaseClock } from './database-clock.js';
+import { isTooLate, TooLateToLeave } from './departure.js';
 
 /** What a call is for; it decides how long a queue of granted slots it may join. */
 export type UpstreamPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';
 
 /**
  * The longest backlog that a purpose may join. Polls and the catalogue fill at most 250 ms of it, so an order waits
- * behind at most that much of them; top-ups stop where orders may still go on.
+ * behind at most that much of them; top-ups stop where orders may still go on. The catalogue waits until the backlog
+ * is as short; the others are refused.
  */
 const LONGEST_BACKLOG_MS: Readonly<Record<UpstreamPurpose, number>> = {
   order: 5_000,
@@ -21,13 +23,31 @@ const LONGEST_BACKLOG_MS: Readonly<Record<UpstreamPurpose, number>> = {
 
 /**
  * A call may leave this late after its slot (a slow answer of the database, a busy process) and the limit still holds:
- * the slots of one second are spread over that much more. One that would leave later takes another slot.
+ * the slots of one second are spread over that much more.
  */
 const TOLERATED_LATENESS_MS = 50;
-/** A process that is late again and again must get through at last. */
-const MAX_SLOTS = 4;
+/**
+ * A call that missed its slot takes another one, in which it may leave later. That slot is longer by as much, so the
+ * limit holds all the same, and a process that is late again and again gets through.
+ */
+const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
+const RETRY_MISSED_MS = 1_000;
 /** Told to a caller when the database cannot be asked for a slot. */
 const RETRY_WITHOUT_DATABASE_MS = 1_000;
+
+export interface PacedCall {
+  readonly provider: string;
+  readonly purpose: UpstreamPurpose;
+  /** The longest wait for a slot. */
+  readonly withinMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Times of `performance.now()` between which a call may leave. */
+interface Slot {
+  readonly opensAt: number;
+  readonly closesAt: number;
+}
 
 interface SlotRow {
   /** Milliseconds of the Unix epoch; null when no slot was taken. */
@@ -37,8 +57,8 @@ interface SlotRow {
 }
 
 /**
- * At most `requestsPerSecond` calls a second to one provider, over all processes: a GCRA row per provider in
- * PostgreSQL, on the database's clock (D40). The table is UNLOGGED; a crash of the database forgets one backlog.
+ * At most `requestsPerSecond` calls a second to one provider, over all processes, counted when they leave: a GCRA row
+ * per provider in PostgreSQL, on the database's clock (D40). The table is UNLOGGED; a crash of the database forgets one backlog.
  */
 export class UpstreamPace {
   private readonly slotMs: number;
@@ -52,38 +72,52 @@ export class UpstreamPace {
   }
 
   /**
-   * Takes the next free slot and waits for it.
-   * @throws ProviderUnavailable when it lies behind the purpose's backlog or `deadlineMs`, or `signal` aborts.
+   * Waits for the next free slot and lets `send` begin the call in it: not after the time that it is given, else it
+   * throws `TooLateToLeave`, and the call waits for another slot.
+   * @throws ProviderUnavailable when the slot lies behind the purpose's backlog or `withinMs`, when `signal` aborts, or
+   * when the process is late for every slot: nothing has left
    */
-  async waitForSlot(
-    provider: string,
-    purpose: UpstreamPurpose,
-    deadlineMs: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const givesUpAt = performance.now() + deadlineMs;
-    for (let slots = 1; slots <= MAX_SLOTS; slots++) {
-      const longestMs = Math.min(LONGEST_BACKLOG_MS[purpose], givesUpAt - performance.now());
-      const slotAt = await this.takeSlot(provider, longestMs);
-      await waitUnlessAborted(slotAt - performance.now(), signal);
-      if (performance.now() - slotAt <= TOLERATED_LATENESS_MS) return;
+  async inSlot<T>(call: PacedCall, send: (closesAt: number) => Promise<T>): Promise<T> {
+    const givesUpAt = performance.now() + call.withinMs;
+    for (const latenessMs of LATENESS_OF_SLOTS_MS) {
+      const slot = await this.takeSlot(call, latenessMs, givesUpAt - performance.now());
+      await waitUnlessAborted(slot.opensAt - performance.now(), call.signal);
+      if (isTooLate(slot.closesAt)) continue;
+      try {
+        return await send(slot.closesAt);
+      } catch (error) {
+        // Within its slot it was too late for its own deadline.
+        if (!(error instanceof TooLateToLeave) || !isTooLate(slot.closesAt)) throw error;
+      }
     }
+    throw new ProviderUnavailable(RETRY_MISSED_MS);
   }
 
-  /** When the slot is, by `performance.now()`. */
-  private async takeSlot(provider: string, longestMs: number): Promise<number> {
-    const row = await this.upsert(provider, longestMs).catch((error: unknown) => {
+  private async takeSlot(call: PacedCall, latenessMs: number, leftMs: number): Promise<Slot> {
+    const askedAt = performance.now();
+    const extraMs = latenessMs - TOLERATED_LATENESS_MS;
+    const lengthMs = this.slotMs + extraMs;
+    // Who missed a slot was admitted already, and longer slots are not a backlog that others made.
+    const longestMs = extraMs > 0 ? leftMs : Math.min(LONGEST_BACKLOG_MS[call.purpose], leftMs);
+    const row = await this.upsert(call.provider, lengthMs, longestMs).catch((error: unknown) => {
       throw new ProviderUnavailable(RETRY_WITHOUT_DATABASE_MS, error);
     });
-    this.databaseClock.observe(row.now_ms);
+    this.databaseClock.observe(askedAt, row.now_ms);
     if (row.slot_ms === null) {
-      throw new ProviderUnavailable(Math.max(this.slotMs, (row.backlog_ms ?? 0) - longestMs));
+      const tooLongMs = Math.max(this.slotMs, (row.backlog_ms ?? 0) - longestMs);
+      if (call.purpose !== 'catalog' || tooLongMs >= leftMs) throw new ProviderUnavailable(tooLongMs);
+      // A read of the catalogue is many calls, and all of them are lost with one that is refused.
+      await waitUnlessAborted(tooLongMs, call.signal);
+      return this.takeSlot(call, latenessMs, leftMs - (performance.now() - askedAt));
     }
-    return this.databaseClock.toLocal(row.slot_ms);
+    return {
+      opensAt: this.databaseClock.latestLocal(row.slot_ms),
+      closesAt: this.databaseClock.earliestLocal(row.slot_ms) + latenessMs,
+    };
   }
 
   /** One statement; `slot_ms` is null when the backlog is longer than `longestMs`, and then no slot was taken. */
-  private async upsert(provider: string, longestMs: number): Promise<SlotRow> {
+  private async upsert(provider: string, lengthMs: number, longestMs: number): Promise<SlotRow> {
     const { rows } = await sql<SlotRow>(
       this.manager,
       `WITH granted AS (
@@ -98,7 +132,7 @@ export class UpstreamPace {
               (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms,
               (SELECT extract(epoch FROM next_slot_at - clock_timestamp()) * 1000
                FROM upstream_pace WHERE provider = $1)::float8 AS backlog_ms`,
-      [provider, this.slotMs, longestMs],
+      [provider, lengthMs, longestMs],
     );
     return rows[0]!;
   }

@@ -1,0 +1,207 @@
+// Puts each bug of test/mutants/mutants.ts into a copy of the tree, one at a time, and runs the tests that must catch it.
+// `npm run mutants [-- --only <part of a name>] [--jobs 1] [--limit-s 600]`; exit 1 when one survives or cannot be tried.
+import 'reflect-metadata';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { MUTANTS } from '../test/mutants/mutants.ts';
+
+const MOST_JOBS = 2;
+const root = path.resolve(import.meta.dirname, '..');
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    jobs: { type: 'string', default: String(MOST_JOBS) },
+    'limit-s': { type: 'string', default: '600' },
+  },
+});
+const limitMs = Number(values['limit-s']) * 1_000;
+const jobs = Math.min(MOST_JOBS, Math.max(1, Number(values.jobs)));
+
+/** What is in the tree but need not be copied. */
+const LEFT_OUT = new Set(['.git', 'node_modules', 'dist', '.data', '.tsbuildinfo']);
+const workshop = mkdtempSync(path.join(tmpdir(), 'mutants-'));
+
+/** Hard links: a changed file is written anew, so that the original stays. */
+function linkTree(from, to) {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) linkTree(source, target);
+    else if (entry.isFile()) linkOrCopy(source, target);
+  }
+}
+
+function linkOrCopy(source, target) {
+  try {
+    linkSync(source, target);
+  } catch (error) {
+    if (error.code !== 'EXDEV' && error.code !== 'EPERM') throw error;
+    cpSync(source, target);
+  }
+}
+
+function copyTree(to, sharesBuild) {
+  mkdirSync(to);
+  for (const entry of readdirSync(root, { withFileTypes: true })) {
+    if (LEFT_OUT.has(entry.name)) continue;
+    const [source, target] = [path.join(root, entry.name), path.join(to, entry.name)];
+    if (entry.isDirectory()) linkTree(source, target);
+    else if (entry.isFile()) linkOrCopy(source, target);
+  }
+  symlinkSync(path.join(root, 'node_modules'), path.join(to, 'node_modules'));
+  // A copy: what a test starts in the tree may build it anew.
+  if (sharesBuild)
+    cpSync(path.join(root, 'dist'), path.join(to, 'dist'), { recursive: true, preserveTimestamps: true });
+}
+
+/**
+ * One server with a migrated template, and one build, for all mutants that change neither: most of the time would be
+ * theirs. Settings as in test/harness/global-setup.ts.
+ */
+async function prepareServer() {
+  const built = spawnSync(process.execPath, ['scripts/start.mjs', 'build'], { cwd: root, stdio: 'inherit' });
+  if (built.status !== 0) process.exit(1);
+  const { startEmbeddedPostgres } = await import('../dist/src/infra/embedded-postgres/index.js');
+  const { migrateDatabase } = await import('../dist/src/apps/migration.js');
+  const postgres = await startEmbeddedPostgres({
+    dataDir: path.join(workshop, 'postgres'),
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      autovacuum: 'off',
+      max_connections: 400,
+    },
+  });
+  const client = new pg.Client({ connectionString: postgres.url() });
+  await client.connect();
+  await client.query('CREATE DATABASE template_esim');
+  await client.end();
+  await migrateDatabase(postgres.url('template_esim'));
+  return postgres;
+}
+
+/** @throws Error when `find` is not there exactly once: the list must then be adapted. */
+function applyEdit(tree, { file, find, replace }) {
+  const target = path.join(tree, file);
+  if (!statSync(target, { throwIfNoEntry: false })) throw new Error(`${file} is not there`);
+  const text = readFileSync(target, 'utf8');
+  const count = text.split(find).length - 1;
+  if (count !== 1) throw new Error(`${file} has ${count} times: ${find}`);
+  unlinkSync(target);
+  writeFileSync(
+    target,
+    text.replace(find, () => replace),
+  );
+}
+
+function runTests(tree, { tests, build }) {
+  const result = path.join(tree, 'mutant-result.json');
+  const args = ['node_modules/vitest/vitest.mjs', 'run', ...tests];
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [...args, '--reporter=json', `--outputFile=${result}`], {
+      cwd: tree,
+      env: { ...process.env, ...(build ? {} : { TEST_PREPARED_SERVER: server.url() }) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      // A group of its own, so that its time limit ends the workers too.
+      detached: true,
+    });
+    let errors = '';
+    child.stderr.on('data', (chunk) => (errors = (errors + chunk).slice(-4_000)));
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      process.kill(-child.pid, 'SIGKILL');
+    }, limitMs);
+    child.on('close', () => {
+      clearTimeout(timer);
+      resolve(isLate ? { outcome: 'too late' } : readResult(result, errors));
+    });
+  });
+}
+
+function readResult(file, errors) {
+  let report;
+  try {
+    report = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return { outcome: 'not run', detail: errors.trim().split('\n').slice(-8).join('\n') };
+  }
+  const all = report.testResults.flatMap((suite) => suite.assertionResults);
+  const failed = all.filter((test) => test.status === 'failed');
+  const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : '';
+  if (failed.length > 0) return { outcome: 'caught', detail: failed[0].fullName + more };
+  const broken = report.testResults.find((suite) => suite.status === 'failed');
+  // A file that cannot even begin shows a mutant that is no program, or a product that does not start with it.
+  const message = String(broken?.message ?? '').slice(0, 500);
+  // Its tests were found, and what they all begin with failed: a hook.
+  if (broken && broken.assertionResults.length > 0)
+    return { outcome: 'caught', detail: `a hook: ${message.split('\n')[0]}` };
+  if (broken) return { outcome: 'not run', detail: message };
+  return all.some((test) => test.status === 'passed') ? { outcome: 'SURVIVED' } : { outcome: 'not run' };
+}
+
+async function tryMutant(mutant) {
+  const tree = path.join(workshop, mutant.name);
+  const startedAt = performance.now();
+  try {
+    copyTree(tree, !mutant.build);
+    for (const edit of [mutant, ...(mutant.also ?? [])]) applyEdit(tree, edit);
+    for (const test of mutant.tests) statSync(path.join(tree, test));
+    return { ...(await runTests(tree, mutant)), seconds: (performance.now() - startedAt) / 1_000 };
+  } catch (error) {
+    return { outcome: 'not run', detail: error.message, seconds: (performance.now() - startedAt) / 1_000 };
+  } finally {
+    rmSync(tree, { recursive: true, force: true });
+  }
+}
+
+const names = MUTANTS.map(({ name }) => name);
+const doubled = names.filter((name, i) => names.indexOf(name) !== i);
+if (doubled.length > 0) throw new Error(`two mutants are named ${doubled.join(', ')}`);
+const chosen = MUTANTS.filter(
+  ({ name }) => values.only.length === 0 || values.only.some((part) => name.includes(part)),
+);
+if (chosen.length === 0) throw new Error('no mutant has such a name');
+const server = await prepareServer();
+process.on('exit', () => rmSync(workshop, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.on(signal, () => void server.stop().then(() => process.exit(1)));
+
+const results = new Map();
+const waiting = [...chosen];
+async function work() {
+  for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
+    const result = await tryMutant(mutant);
+    results.set(mutant.name, result);
+    const line = `${String(results.size).padStart(3)}/${chosen.length} ${mutant.name}: ${result.outcome} (${Math.round(result.seconds)} s)`;
+    process.stdout.write(`${line}${result.outcome === 'caught' ? '' : `\n${result.detail ?? ''}`}\n`);
+  }
+}
+await Promise.all(Array.from({ length: jobs }, work));
+await server.stop();
+
+process.stdout.write('\n| mutant | outcome | caught by |\n| --- | --- | --- |\n');
+for (const { name } of chosen) {
+  const { outcome, detail } = results.get(name);
+  process.stdout.write(`| ${name} | ${outcome} | ${outcome === 'caught' ? detail : ''} |\n`);
+}
+const missed = chosen.filter(({ name }) => results.get(name).outcome !== 'caught');
+process.stdout.write(`\n${chosen.length - missed.length} of ${chosen.length} caught\n`);
+process.exit(missed.length > 0 ? 1 : 0);

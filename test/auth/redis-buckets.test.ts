@@ -1,0 +1,50 @@
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RedisBuckets } from '../../src/auth/redis-buckets.js';
+import { eventually } from '../harness/index.js';
+import { redisMissing, startRedis, type TestRedis } from '../harness/redis.js';
+
+const missing = redisMissing();
+if (missing) console.warn(`tests of the buckets in Redis are skipped: ${missing}`);
+
+const HOUR_US = 3_600_000_000;
+const SHAPE = { burst: 5, microsecondsPerToken: HOUR_US };
+
+describe.skipIf(missing !== null)('a bucket in Redis', () => {
+  let redis: TestRedis;
+  let buckets: RedisBuckets;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    buckets = new RedisBuckets({ redisUrl: redis.url }, pino({ level: 'silent' }));
+  });
+
+  afterAll(async () => {
+    await buckets.onApplicationShutdown();
+    await redis.kill();
+  });
+
+  /** Redis may be too slow on a busy machine: null, and the next try has a full bucket of its own. */
+  function charged<T>(charge: (key: string) => Promise<T | null>): Promise<T> {
+    let tries = 0;
+    return eventually('Redis answers in time', () => charge(`bucket-${tries++}-${performance.now()}`));
+  }
+
+  it('grants exactly the burst to calls that come at once, when no token comes meanwhile', async () => {
+    const state = await charged(
+      async (key) => (await buckets.charge(new Map([[key, 20]]), SHAPE))?.get(key) ?? null,
+    );
+    expect(state.granted).toBe(SHAPE.burst);
+  });
+
+  it('grants exactly the burst to calls that come one after the other', async () => {
+    const granted = await charged(async (key) => {
+      const states = [];
+      for (let call = 0; call < 8; call++) {
+        states.push((await buckets.charge(new Map([[key, 1]]), SHAPE))?.get(key)?.granted);
+      }
+      return states.includes(undefined) ? null : states;
+    });
+    expect(granted).toEqual([1, 1, 1, 1, 1, 0, 0, 0]);
+  });
+});

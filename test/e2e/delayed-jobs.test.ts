@@ -1,0 +1,100 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { placeOrder } from '../harness/order-steps.js';
+import { redisMissing, startRedis, type TestRedis } from '../harness/redis.js';
+
+const missing = redisMissing();
+if (missing) console.warn(`delayed jobs in Redis are not tested: ${missing}`);
+
+/** Longer than all of this takes: what comes sooner was brought by a delayed job of the queue, and by no sweep. */
+const SWEEP_MS = 60_000;
+const WITHIN_MS = 30_000;
+const TEST_MS = 2 * WITHIN_MS;
+/** Longer than a worker keeps a timer of its own for. */
+const RETRY_MS = 2_500;
+
+describe.each([
+  ['PostgreSQL', null],
+  ['Redis', missing],
+])('a delayed job in %s', (backend, reason) => {
+  describe.skipIf(reason !== null)(`(${backend} is here)`, () => {
+    let redis: TestRedis | null = null;
+    let service: TestService;
+    let partner: TestPartner;
+    let receiver: TestReceiver;
+
+    beforeAll(async () => {
+      redis = backend === 'Redis' ? await startRedis() : null;
+      service = await startTestService({
+        env: {
+          ...(redis ? { REDIS_URL: redis.url } : {}),
+          SWEEP_INTERVAL_MS: String(SWEEP_MS),
+          WEBHOOK_RETRY_DELAYS_MS: Array(5).fill(RETRY_MS).join(','),
+        },
+      });
+      partner = await service.createPartner();
+      receiver = await startReceiver();
+    });
+
+    afterEach(
+      () => void (receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end()),
+    );
+
+    afterAll(async () => {
+      await service?.stop();
+      await receiver?.close();
+      await redis?.kill();
+    });
+
+    it(
+      'brings the retry of a delivery',
+      async () => {
+        const path = `/internal/v1/partners/${partner.id}/webhook-endpoints`;
+        const made = await service.admin.post(path, { mode: 'sandbox', url: receiver.url });
+        expect(made.status, made.text).toBe(201);
+        receiver.answer = (nth, _webhook, response) => void response.writeHead(nth === 0 ? 500 : 200).end();
+        await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d' });
+        await eventually('the first attempt and its retry', () => receiver.received.length === 2, WITHIN_MS);
+        const [first, second] = receiver.received;
+        expect(second!.body).toBe(first!.body);
+        expect(second!.receivedAtMs - first!.receivedAtMs).toBeGreaterThanOrEqual(RETRY_MS - 100);
+      },
+      TEST_MS,
+    );
+
+    it(
+      'brings an order back that its provider has not finished',
+      async () => {
+        const { id } = await placeOrder(partner.sandbox, { package_id: 'pkg_test_slow' });
+        const { pool } = service.database;
+        await eventually('the provider has it, and the worker will ask again', async () => {
+          const { rowCount } = await pool.query(
+            `SELECT 1 FROM orders WHERE id = $1 AND status = 'processing' AND next_attempt_at > now() AND lease_until IS NULL`,
+            [id],
+          );
+          return rowCount === 1;
+        });
+        const { rows } = await pool.query<{ at: Date }>(
+          `UPDATE sandbox_upstream_orders SET ready_at = now() RETURNING now() AS at`,
+        );
+        const order = await eventually(
+          'the order is issued',
+          async () => {
+            const { data } = (await partner.sandbox.get(`/v1/orders/${id}`)).body;
+            return data.status === 'issued' ? data : null;
+          },
+          WITHIN_MS,
+        );
+        expect(Date.parse(order.issued_at as string)).toBeGreaterThan(rows[0]!.at.getTime());
+      },
+      TEST_MS,
+    );
+  });
+});

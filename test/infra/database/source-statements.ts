@@ -1,0 +1,116 @@
+import path from 'node:path';
+import ts from 'typescript';
+
+/** Raw SQL as it stands in the source. */
+export interface SourceStatement {
+  /** Such as `src/orders/orders.repository.ts:60`. */
+  readonly place: string;
+  /** Every text that it can be, or the expression whose values only the running program knows. */
+  readonly texts: readonly string[] | { readonly dynamic: string };
+}
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+/** Upper case, as this repository writes SQL: prose begins otherwise. */
+const SQL =
+  /^\s*(WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM|LOCK TABLE|CREATE|DROP|ALTER|SET LOCAL|TRUNCATE)\s/;
+const MOST_TEXTS = 64;
+
+class Dynamic extends Error {}
+
+/** What constants were set to that templates use. */
+const partsOfOthers = new Set<ts.Node>();
+
+/** Every string of `src` that begins as SQL does, with what constants put into it. */
+export function findStatements(): SourceStatement[] {
+  const { config } = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), (file) => ts.sys.readFile(file)) as {
+    config: { compilerOptions: Record<string, unknown> };
+  };
+  const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT);
+  const files = ts.sys.readDirectory(path.join(ROOT, 'src'), ['.ts']);
+  const program = ts.createProgram(files, { ...options, noEmit: true });
+  const checker = program.getTypeChecker();
+  partsOfOthers.clear();
+  const found = program
+    .getSourceFiles()
+    .filter(({ fileName }) => files.includes(fileName))
+    .flatMap((file) => statementsOf(file, checker));
+  // What other statements are made of need not be one by itself.
+  return found.filter(({ node }) => !partsOfOthers.has(node));
+}
+
+function statementsOf(
+  file: ts.SourceFile,
+  checker: ts.TypeChecker,
+): (SourceStatement & { readonly node: ts.Node })[] {
+  const found: (SourceStatement & { readonly node: ts.Node })[] = [];
+  const visit = (node: ts.Node): void => {
+    if (isText(node) && SQL.test(beginOf(node))) {
+      const { line } = file.getLineAndCharacterOfPosition(node.getStart());
+      found.push({
+        node,
+        place: `${path.relative(ROOT, file.fileName)}:${line + 1}`,
+        texts: textsOf(node, checker),
+      });
+    } else ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+const isText = (node: ts.Node): node is ts.StringLiteral | ts.TemplateLiteral =>
+  ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node) || ts.isTemplateExpression(node);
+
+const beginOf = (node: ts.StringLiteral | ts.TemplateLiteral): string =>
+  ts.isTemplateExpression(node) ? node.head.text + 'x' : node.text;
+
+function textsOf(node: ts.Expression, checker: ts.TypeChecker): SourceStatement['texts'] {
+  try {
+    return valuesOf(node, checker);
+  } catch (error) {
+    if (error instanceof Dynamic) return { dynamic: error.message };
+    throw error;
+  }
+}
+
+/** Every text that an expression of constants can be. @throws Dynamic */
+function valuesOf(node: ts.Expression, checker: ts.TypeChecker): string[] {
+  if (ts.isStringLiteralLike(node) || ts.isNumericLiteral(node))
+    return [node.text.replaceAll('_', ts.isNumericLiteral(node) ? '' : '_')];
+  if (ts.isTemplateExpression(node)) return templateValues(node, checker);
+  if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node))
+    return valuesOf(node.expression, checker);
+  if (ts.isConditionalExpression(node))
+    return [...valuesOf(node.whenTrue, checker), ...valuesOf(node.whenFalse, checker)];
+  return initialOf(node, checker) ?? literalsOf(node, checker);
+}
+
+function templateValues(node: ts.TemplateExpression, checker: ts.TypeChecker): string[] {
+  let texts = [node.head.text];
+  for (const { expression, literal } of node.templateSpans) {
+    const values = valuesOf(expression, checker);
+    texts = texts.flatMap((text) => values.map((value) => text + value + literal.text));
+    if (texts.length > MOST_TEXTS) throw new Dynamic('too many texts');
+  }
+  return texts;
+}
+
+/** The values of what a `const` or a `readonly` property without another assignment is set to. */
+function initialOf(node: ts.Expression, checker: ts.TypeChecker): string[] | null {
+  let symbol = checker.getSymbolAtLocation(node);
+  if (symbol && symbol.flags & ts.SymbolFlags.Alias) symbol = checker.getAliasedSymbol(symbol);
+  const declaration = symbol?.valueDeclaration;
+  if (!declaration || !ts.isVariableDeclaration(declaration) || !declaration.initializer) return null;
+  if ((ts.getCombinedNodeFlags(declaration) & ts.NodeFlags.Const) === 0) return null;
+  partsOfOthers.add(declaration.initializer);
+  return valuesOf(declaration.initializer, checker);
+}
+
+/** The members of a union of literals. @throws Dynamic */
+function literalsOf(node: ts.Expression, checker: ts.TypeChecker): string[] {
+  const type = checker.getTypeAtLocation(node);
+  const members = type.isUnion() ? type.types : [type];
+  return members.map((member) => {
+    if (member.isStringLiteral() || member.isNumberLiteral()) return String(member.value);
+    throw new Dynamic(node.getText());
+  });
+}

@@ -1,0 +1,305 @@
+/** A plausible bug: one change of the source, and the tests of which one must fail with it. */
+export interface Mutant extends Edit {
+  readonly name: string;
+  /** Further changes without which the product would still be right: it checks twice. */
+  readonly also?: readonly Edit[];
+  readonly tests: readonly string[];
+  /** The tests run processes of the built output, or a schema of their own: both are then made of the mutant. */
+  readonly build?: true;
+}
+
+export interface Edit {
+  readonly file: string;
+  /** Is in the file exactly once. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+const ORDER_ENDINGS = 'src/orders/order-endings.repository.ts';
+const WAKE_UPS = 'src/infra/queue/wake-ups.ts';
+
+/** Bugs that no test had caught before. */
+const ONCE_UNSEEN: readonly Mutant[] = [
+  {
+    name: 'order-end-without-fence',
+    file: ORDER_ENDINGS,
+    find: "WHERE id = $1 AND fence = $2 AND status = '${from}'`",
+    replace: "WHERE id = $1 AND $2::bigint > 0 AND status = '${from}'`",
+    tests: ['test/orders-live/late-words.test.ts'],
+  },
+  {
+    name: 'cancellation-end-without-fence',
+    file: ORDER_ENDINGS,
+    find: "'SELECT 1 FROM orders WHERE id = $1 AND fence = $2 FOR UPDATE'",
+    replace: "'SELECT 1 FROM orders WHERE id = $1 AND $2::bigint > 0 FOR UPDATE'",
+    also: [
+      {
+        file: ORDER_ENDINGS,
+        find: "WHERE id = $1 AND fence = $2 AND status = '${from}'`",
+        replace:
+          "WHERE id = $1 AND ($2::bigint > 0 AND status = 'canceling' OR fence = $2) AND status = '${from}'`",
+      },
+    ],
+    tests: ['test/orders-live/late-words.test.ts'],
+  },
+  ...(
+    [
+      ['events', 'src/events/events.repository.ts', '{ partnerId }'],
+      ['orders', 'src/orders/orders.repository.ts', '{ partnerId: owner.partnerId }'],
+      ['esims', 'src/esims/esims.repository.ts', '{ partnerId: owner.partnerId }'],
+      ['topups', 'src/topups/topups.repository.ts', '{ partnerId: owner.partnerId }'],
+    ] as const
+  ).map(([list, file, parameters]) => ({
+    name: `${list}-list-of-everybody`,
+    file,
+    find: `.where('t.partner_id = :partnerId', ${parameters})`,
+    replace: `.where('true')`,
+    tests: ['test/e2e/support-lists.test.ts'],
+  })),
+  {
+    name: 'claim-of-a-disabled-endpoint',
+    file: 'migrations/1763700000006-pace-webhooks-and-replay.ts',
+    find: 'w.id = of_endpoint AND w.enabled AND w.deleted_at',
+    replace: 'w.id = of_endpoint AND w.deleted_at',
+    build: true,
+    tests: ['test/webhooks/fencing.test.ts'],
+  },
+  {
+    name: 'outcome-of-an-older-fence',
+    file: 'src/webhooks/worker/outcomes.repository.ts',
+    find: 'd.fence = a.fence AND d.lease_owner',
+    replace: 'd.lease_owner',
+    tests: ['test/webhooks/fencing.test.ts'],
+  },
+  {
+    name: 'signature-kept-in-the-attempt-log',
+    file: 'src/webhooks/worker/attempt-performer.ts',
+    find: "'v1=[redacted]'",
+    replace: "'$&'",
+    tests: ['test/webhooks/fencing.test.ts'],
+  },
+  {
+    name: 'redis-burst-plus-one',
+    file: 'src/auth/redis-buckets.ts',
+    find: '(now + burst * t - tat)',
+    replace: '(now + (burst + 1) * t - tat)',
+    tests: ['test/auth/redis-buckets.test.ts'],
+  },
+  {
+    name: 'delayed-job-never-added',
+    file: WAKE_UPS,
+    find: ".add('wake', { lanes: [lane] }, { delay, jobId, ...FORGET })",
+    replace: '.getJob(jobId)',
+    tests: ['test/e2e/delayed-jobs.test.ts'],
+  },
+  {
+    name: 'notification-lost-while-armed',
+    file: WAKE_UPS,
+    find: 'this.pending.add(lane);\n    if (this.armed) return;',
+    replace: 'if (this.armed) return;\n    this.pending.add(lane);',
+    tests: ['test/infra/queue/notifications.test.ts'],
+  },
+  {
+    name: 'settle-does-nothing',
+    file: WAKE_UPS,
+    find: 'async settle(): Promise<void> {',
+    replace: 'async settle(): Promise<void> {\n    return Promise.resolve();',
+    tests: ['test/infra/queue/notifications.test.ts'],
+  },
+  {
+    name: 'stop-leaves-upstream-calls',
+    file: 'src/infra/queue/leased-lanes.ts',
+    find: 'shutdownTimeoutMs * DRAIN_SHARE',
+    replace: 'shutdownTimeoutMs * 0',
+    tests: ['test/orders-live/late-words.test.ts', 'test/topups/late-words.test.ts'],
+  },
+  {
+    name: 'keys-kept-23-hours',
+    file: 'src/infra/idempotency/idempotency.store.ts',
+    find: "interval '24 hours'",
+    replace: "interval '23 hours'",
+    tests: ['test/e2e/key-retention.test.ts'],
+  },
+  {
+    name: 'success-after-a-give-up-forgotten',
+    file: 'src/webhooks/worker/attempt-recorder.ts',
+    find: 'await this.outcomes.resetBlocks(tx, resetLast);',
+    replace: '',
+    tests: ['test/webhooks/fencing.test.ts'],
+  },
+  {
+    name: 'undocumented-field-in-an-answer',
+    file: 'src/esims/api/esim.response.ts',
+    find: 'updated_at: esim.updatedAt.toISOString(),\n  };',
+    replace: 'updated_at: esim.updatedAt.toISOString(),\n    ...{ sealed_install: esim.iccid },\n  };',
+    tests: ['test/e2e/support-lists.test.ts', 'test/e2e/sandbox-esims.test.ts'],
+  },
+];
+
+/** Others, over all features. */
+const FURTHER: readonly Mutant[] = [
+  {
+    name: 'topup-end-without-fence',
+    file: 'src/topups/topup-endings.repository.ts',
+    find: 'WHERE id = $1 AND fence = $2 AND status IN (',
+    replace: 'WHERE id = $1 AND $2::bigint > 0 AND status IN (',
+    tests: ['test/topups/late-words.test.ts'],
+  },
+  {
+    name: 'revoked-key-admitted',
+    file: 'src/auth/admission-statements.ts',
+    find: 'WHERE k.revoked_at IS NULL AND (',
+    replace: 'WHERE (',
+    tests: ['test/e2e/keys.test.ts'],
+  },
+  {
+    name: 'address-of-a-key-ignored',
+    file: 'src/auth/admission-statements.ts',
+    find: 'a.address <<= ANY (k.allowed_cidrs)',
+    replace: 'true',
+    tests: ['test/e2e/keys.test.ts'],
+  },
+  {
+    name: 'etag-never-matches',
+    file: 'src/infra/http/entity-tag.ts',
+    find: 'opaque(candidate.trim()) === wanted',
+    replace: 'candidate === etag.slice(1)',
+    tests: ['test/e2e/catalog-etag.test.ts'],
+  },
+  {
+    name: 'hold-beyond-the-balance',
+    file: 'src/wallet/wallet-holds.repository.ts',
+    find: 'AND posted - held >= $3::bigint',
+    replace: 'AND posted >= $3::bigint',
+    tests: ['test/orders-live/parallel-orders.test.ts'],
+  },
+  {
+    name: 'key-with-another-request-replayed',
+    file: 'src/infra/idempotency/once-only.ts',
+    find: 'if (!stored.fingerprint.equals(fingerprint))',
+    replace: 'if (stored.fingerprint.length !== fingerprint.length)',
+    tests: ['test/e2e/order-idempotency.test.ts'],
+  },
+  {
+    name: 'feed-repeats-the-last-event',
+    file: 'src/events/events.repository.ts',
+    find: 'AND position > $3 AND',
+    replace: 'AND position >= $3 AND',
+    tests: ['test/e2e/event-pages.test.ts'],
+  },
+  {
+    name: 'replay-of-the-future',
+    file: 'src/webhooks/replay-events.ts',
+    find: 'command.until !== null && command.until < now ? command.until : now',
+    replace: 'command.until ?? now',
+    tests: ['test/webhooks/replay-selection.test.ts'],
+  },
+  {
+    name: 'signature-without-its-time',
+    file: 'src/webhooks/signature.ts',
+    find: '.update(`${timestamp}.`).update(body)',
+    replace: '.update(timestamp.slice(0, 0)).update(body)',
+    tests: ['test/webhooks/signature.test.ts'],
+  },
+  {
+    name: 'old-signature-accepted',
+    file: 'src/webhooks/signature.ts',
+    find: 'Math.abs(now - Number(parsed.timestamp)) <= tolerance',
+    replace: 'Number(parsed.timestamp) - now <= tolerance',
+    tests: ['test/webhooks/signature.test.ts'],
+  },
+  {
+    name: 'cloud-metadata-reachable',
+    file: 'src/webhooks/address-policy.ts',
+    find: "  ['169.254.0.0', 16],\n",
+    replace: '',
+    tests: ['test/webhooks/target-policy.test.ts'],
+  },
+  {
+    name: 'burst-plus-one',
+    file: 'src/auth/rate-verdict.ts',
+    find: 'return { burst: limit.burst,',
+    replace: 'return { burst: limit.burst + 1,',
+    tests: ['test/e2e/rate-limit.test.ts'],
+  },
+  {
+    name: 'wrong-wallet-not-reported',
+    file: 'src/reconciliation/books/ledger-checks.ts',
+    find: 'HAVING w.held <> coalesce(sum(h.amount), 0)',
+    replace: 'HAVING w.held < coalesce(sum(h.amount), 0)',
+    build: true,
+    tests: ['test/reconciliation/books.test.ts'],
+  },
+  {
+    name: 'threshold-too-early',
+    file: 'src/esims/esim-reading.ts',
+    find: 'if (thresholdsCrossed.includes(level)) return true;',
+    replace: 'if (thresholdsCrossed.length > 0) return true;',
+    tests: ['test/lifecycle/reading-reducer.test.ts'],
+  },
+  {
+    name: 'expired-esim-alive-again',
+    file: 'src/esims/esim-reading.ts',
+    find: "if (esim.status === 'expired') return 'expired';",
+    replace: '',
+    tests: ['test/lifecycle/reading-reducer.test.ts'],
+  },
+  {
+    name: 'ended-esim-polled',
+    file: 'src/lifecycle/poll-plan.ts',
+    find: "case 'canceled':\n      return null;",
+    replace: "case 'canceled':\n      return SPENT_MS;",
+    tests: ['test/lifecycle/poll-plan.test.ts'],
+  },
+  {
+    name: 'cursor-of-another-list',
+    file: 'src/infra/crypto/cursor-codec.ts',
+    find: '.update(canonicalJson(scope)).update',
+    replace: '.update',
+    tests: ['test/infra/crypto/secrets.test.ts'],
+  },
+  {
+    name: 'sealed-secret-in-another-row',
+    file: 'src/infra/crypto/secret-box.ts',
+    find: '.setAAD(Buffer.from(owner));\n    const ciphertext',
+    replace: ';\n    const ciphertext',
+    also: [
+      {
+        file: 'src/infra/crypto/secret-box.ts',
+        find: '.setAAD(Buffer.from(owner))\n      .setAuthTag',
+        replace: '.setAuthTag',
+      },
+    ],
+    tests: ['test/infra/crypto/secrets.test.ts'],
+  },
+  {
+    name: 'suspension-not-audited',
+    file: 'src/partners/change-partner-status.ts',
+    find: 'await this.audit.record(tx,',
+    replace: 'void (',
+    tests: ['test/partners/partners-admin.test.ts'],
+  },
+  {
+    name: 'late-call-leaves-in-anothers-slot',
+    file: 'src/providers/upstream/upstream-pace.ts',
+    find: 'earliestLocal(row.slot_ms) + latenessMs',
+    replace: 'earliestLocal(row.slot_ms) + latenessMs + 1_000',
+    tests: ['test/providers/upstream-pace.test.ts'],
+  },
+  {
+    name: 'retry-slot-no-longer',
+    file: 'src/providers/upstream/upstream-pace.ts',
+    find: 'const lengthMs = this.slotMs + extraMs;',
+    replace: 'const lengthMs = this.slotMs;',
+    tests: ['test/providers/upstream-pace.test.ts'],
+  },
+  {
+    name: 'price-rounded-down',
+    file: 'src/catalog/price-list.ts',
+    find: '(exact + divisor - 1n) / divisor',
+    replace: 'exact / divisor',
+    tests: ['test/catalog/price-with-margin.test.ts'],
+  },
+];
+
+export const MUTANTS: readonly Mutant[] = [...ONCE_UNSEEN, ...FURTHER];

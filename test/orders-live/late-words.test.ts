@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { EsimProvider, ProviderOrderState } from '../../src/providers/index.js';
+import { eventually } from '../harness/index.js';
+import { expectBooksToAddUp } from '../wallet/books.js';
+import { balance, type LiveBuyer, LiveShop, place, PRICE } from './live-shop.js';
+
+type CancelState = Awaited<ReturnType<EsimProvider['cancelOrder']>>;
+
+const REFUSAL = { code: 'provider_rejected', reason: 'Refused, long ago.' } as const;
+
+let shop: LiveShop;
+let buyer: LiveBuyer;
+
+beforeAll(async () => {
+  shop = await LiveShop.open({ SHUTDOWN_TIMEOUT_MS: '20000' });
+  // The word must come late for the lease, and never for the call.
+  Object.assign(shop.wholesaler, { timeoutMs: 60_000 });
+});
+
+afterAll(() => shop.close());
+
+beforeEach(async () => {
+  buyer = await shop.buyer(2 * PRICE);
+  await shop.startWorker();
+});
+
+/** A call to the wholesaler that is answered when the test says so. */
+function heldCall<T>(): { readonly isUnderWay: () => boolean; wait(): Promise<T>; answer(state: T): void } {
+  let resolve: ((state: T) => void) | null = null;
+  return {
+    isUnderWay: () => resolve !== null,
+    wait: () => new Promise<T>((done) => (resolve = done)),
+    answer: (state) => resolve?.(state),
+  };
+}
+
+/** As if the worker had been away for its lease and a second one had taken the order up: it is at it for an hour. */
+async function takenOver(id: string): Promise<void> {
+  const { rowCount } = await shop.database.pool.query(
+    `UPDATE orders SET fence = fence + 1, lease_until = now() + interval '1 hour' WHERE id = $1`,
+    [id],
+  );
+  expect(rowCount).toBe(1);
+}
+
+describe('the word that a worker gets after another has taken the order', () => {
+  it('does not fail an order: a late refusal would refund what the other is buying', async () => {
+    const call = heldCall<ProviderOrderState>();
+    shop.wholesaler.script = [() => call.wait()];
+    const id = (await place(buyer, 2))['id'] as string;
+    await eventually('the call is under way', call.isUnderWay);
+    await takenOver(id);
+    call.answer({ state: 'rejected', failure: REFUSAL });
+    // It ends when the worker has done with the answer what it does with it.
+    await shop.stopWorker();
+    expect(await shop.row(id)).toMatchObject({ status: 'processing', failure_code: null });
+    expect(await balance(buyer)).toMatchObject({ held: 2 * PRICE, available: 0 });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('does not issue an order either: the other would issue what it bought besides', async () => {
+    const call = heldCall<ProviderOrderState>();
+    shop.wholesaler.script = [() => call.wait()];
+    const id = (await place(buyer))['id'] as string;
+    await eventually('the call is under way', call.isUnderWay);
+    await takenOver(id);
+    call.answer(shop.wholesaler.provision({ reference: 'of-the-first', quantity: 1 }));
+    await shop.stopWorker();
+    expect(await shop.row(id)).toMatchObject({ status: 'processing', quantity_issued: 0 });
+    const { rowCount } = await shop.database.pool.query('SELECT 1 FROM esims WHERE order_id = $1', [id]);
+    expect(rowCount).toBe(0);
+    expect(await balance(buyer)).toMatchObject({ held: PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it.each<[string, CancelState]>([
+    ['refuses', { state: 'refused', failure: REFUSAL }],
+    ['does', { state: 'canceled' }],
+  ])('does not end a cancellation that it %s', async (_, word) => {
+    const id = (await place(buyer, 2))['id'] as string;
+    expect(await shop.settled(buyer, id)).toMatchObject({ status: 'issued' });
+    const call = heldCall<CancelState>();
+    vi.spyOn(shop.wholesaler, 'cancelOrder').mockImplementationOnce(() => call.wait());
+    expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
+    await eventually('the call is under way', call.isUnderWay);
+    await takenOver(id);
+    call.answer(word);
+    await shop.stopWorker();
+    expect(await shop.row(id)).toMatchObject({ status: 'canceling', cancel_failure_code: null });
+    expect(await balance(buyer)).toMatchObject({ held: 0, available: 0 });
+    await expectBooksToAddUp(shop.database);
+  });
+});
+
+describe('a stop', () => {
+  it('waits for the call to the wholesaler that is under way, and records its word', async () => {
+    const call = heldCall<ProviderOrderState>();
+    let reference = '';
+    shop.wholesaler.script = [
+      (order) => {
+        ({ reference } = order);
+        return call.wait();
+      },
+    ];
+    const id = (await place(buyer))['id'] as string;
+    await eventually('the call is under way', call.isUnderWay);
+    const stopping = shop.stopWorker();
+    // Long after a stop that waits for nothing, and long before the end of its time.
+    setTimeout(() => call.answer(shop.wholesaler.provision({ reference, quantity: 1 })), 500);
+    await stopping;
+    expect(await shop.row(id)).toMatchObject({ status: 'issued', quantity_issued: 1 });
+    await expectBooksToAddUp(shop.database);
+  });
+});
