@@ -140,11 +140,12 @@ export class OrdersRepository {
     return this.manager.findOneBy(OrderEntity, { id });
   }
 
-  /** As `findById`, with the row locked for `tx`. */
+  /** The order of a provider reference, whoever it belongs to. @throws Error when there is none */
   async getByProviderReference(tx: Tx, providerReference: string): Promise<OrderEntity> {
     return tx.manager.findOneByOrFail(OrderEntity, { providerReference });
   }
 
+  /** As `findById`, with the row locked for `tx`. */
   async findByIdForUpdate(tx: Tx, id: string): Promise<OrderEntity | null> {
     return tx.manager.findOne(OrderEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
