@@ -17,7 +17,7 @@ export function deadlineOf(signal: AbortSignal): number {
 const RETRY_LATE_MS = 1_000;
 
 /**
- * Runs one upstream call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
+ * Runs one provider call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
  * placement's is that before its note was written: it leaves within the timeout after its note, or not at all, so that
  * whoever waits for the read lag after the note sees it (D19), however long this process was frozen in between. Only the
  * catalogue, which places nothing, has another `timeoutMs` than its provider.

@@ -8,9 +8,9 @@ export {
   type Placement,
   type PlacementOperation,
   type ProviderCancelRequest,
-  type ProviderEsimReading,
+  type ProviderUsageReport,
   type ProviderEsimRef,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   type ProviderFailure,
   type ProviderOrderParts,
   type ProviderOrderRequest,
@@ -24,10 +24,10 @@ export {
   type ProviderTopupState,
   ProviderUnavailable,
   type RepeatPolicy,
-  type UpstreamCost,
-  type UpstreamHint,
-  type UpstreamPurchase,
-  type Wholesaler,
+  type ProviderCost,
+  type ProviderHint,
+  type ProviderPurchase,
+  type LiveProvider,
 } from './esim-provider.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
 export { ProviderRegistry } from './provider-registry.js';
@@ -36,7 +36,7 @@ export {
   type ProviderHealth,
   ProviderHealthRepository,
   type ProviderPlacement,
-} from './upstream/index.js';
+} from './http/index.js';
 export { ProvidersModule } from './providers.module.js';
 export { retryDelayMs } from './retry-delay.js';
 export { unitCostOf } from './unit-cost.js';

@@ -2,11 +2,11 @@ import { ProviderUnavailable } from './esim-provider.js';
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
-/** An upstream may name any time; nothing is forgotten for longer than this. */
+/** A provider may name any time; nothing is forgotten for longer than this. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * Milliseconds to wait after the `attempts`-th look that led to nothing: what the upstream asked for when it was
+ * Milliseconds to wait after the `attempts`-th look that led to nothing: what the provider asked for when it was
  * unavailable, else twice as long each time.
  */
 export function retryDelayMs(attempts: number, error?: unknown): number {

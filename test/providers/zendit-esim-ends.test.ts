@@ -48,7 +48,7 @@ describe('zendit, which lists active and queued plans only', () => {
   ])('ends an eSIM that has no plan left: %s', async (_what, known, status) => {
     const esim = await issue(known);
     suite.simulator.control({ plans: { [esim.iccid]: { gone: true } } });
-    const [reading] = await suite.provider.readEsims([esim], signal);
+    const [reading] = await suite.provider.fetchUsage([esim], signal);
     expect(reading?.status ?? 'unread').toBe(status);
   });
 
@@ -56,9 +56,9 @@ describe('zendit, which lists active and queued plans only', () => {
     const esim = await issue(IN_VAIN);
     const startAt = ago(HOUR_MS).toISOString();
     suite.simulator.control({ endedPlansLeave: true, plans: { [esim.iccid]: { usedGB: 0.9, startAt } } });
-    expect(await suite.provider.readEsims([esim], signal)).toMatchObject([{ status: 'active' }]);
+    expect(await suite.provider.fetchUsage([esim], signal)).toMatchObject([{ status: 'active' }]);
     suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 1, startAt } } });
-    expect(await suite.provider.readEsims([esim], signal)).toMatchObject([{ status: 'depleted' }]);
+    expect(await suite.provider.fetchUsage([esim], signal)).toMatchObject([{ status: 'depleted' }]);
   });
 });
 
@@ -75,12 +75,12 @@ describe('zendit, asked for the plans of several eSIMs', () => {
     async (answer) => {
       const [before, broken, after] = await issue(3);
       suite.simulator.control({ plans: { [broken!.iccid]: { answer } } });
-      const readings = await suite.provider.readEsims([before!, broken!, after!], signal);
+      const readings = await suite.provider.fetchUsage([before!, broken!, after!], signal);
       expect(readings.map(({ providerEsimId }) => providerEsimId)).toEqual([
         before!.providerEsimId,
         after!.providerEsimId,
       ]);
-      expect(await suite.provider.readEsims([broken!], signal)).toEqual([]);
+      expect(await suite.provider.fetchUsage([broken!], signal)).toEqual([]);
     },
   );
 
@@ -89,12 +89,12 @@ describe('zendit, asked for the plans of several eSIMs', () => {
     suite.simulator.control({
       plans: Object.fromEntries(esims.slice(1).map(({ iccid }) => [iccid, { answer: 500 as const }])),
     });
-    await expect(suite.provider.readEsims(esims, signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(suite.provider.fetchUsage(esims, signal)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
   it('takes no calls at all while it answers 503, whichever eSIM is asked for', async () => {
     const [esim] = await issue(1);
     suite.simulator.control({ unavailable: 1 });
-    await expect(suite.provider.readEsims([esim!], signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(suite.provider.fetchUsage([esim!], signal)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 });

@@ -1,4 +1,4 @@
-import type { UpstreamHint } from '../esim-provider.js';
+import type { ProviderHint } from '../esim-provider.js';
 
 const MAX_REFERENCE_LENGTH = 50;
 const ABOUT_ESIMS: readonly unknown[] = ['ESIM_STATUS', 'SMDP_EVENT', 'DATA_USAGE', 'VALIDITY_USAGE'];
@@ -7,7 +7,7 @@ const ABOUT_ESIMS: readonly unknown[] = ['ESIM_STATUS', 'SMDP_EVENT', 'DATA_USAG
  * What an unsigned callback is about. It may be late, doubled, out of order or a stranger's, so nothing but the name
  * of the thing is taken from it. Never throws.
  */
-export function hintsOf(body: unknown): readonly UpstreamHint[] {
+export function hintsOf(body: unknown): readonly ProviderHint[] {
   try {
     return read(body);
   } catch {
@@ -15,7 +15,7 @@ export function hintsOf(body: unknown): readonly UpstreamHint[] {
   }
 }
 
-function read(body: unknown): readonly UpstreamHint[] {
+function read(body: unknown): readonly ProviderHint[] {
   const { notifyType, content } = body as { notifyType?: unknown; content?: Record<string, unknown> | null };
   if (notifyType === 'CHECK_HEALTH') return [{ about: 'health_check' }];
   if (notifyType === 'ORDER_STATUS') {

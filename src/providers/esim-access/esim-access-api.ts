@@ -6,17 +6,17 @@ import {
   type RepeatPolicy,
 } from '../esim-provider.js';
 import {
-  type AnswerObject,
+  type ResponseObject,
   asObject,
   type PlacementGuard,
   type PlacementPermit,
   textOrNullAt,
-  type UpstreamAnswer,
-  UpstreamAnswerInvalid,
-  type UpstreamClient,
-  type UpstreamPurpose,
+  type ProviderHttpResponse,
+  ProviderResponseInvalid,
+  type ProviderHttpClient,
+  type CallPurpose,
   valueAt,
-} from '../upstream/index.js';
+} from '../http/index.js';
 import { CODES, EsimAccessRefusal, failureOf, meaningOf } from './refusal.js';
 import { type EsimAccessCredentials, signedHeaders } from './request-signature.js';
 
@@ -56,7 +56,7 @@ const PATHS: Readonly<Record<PlacementOperation, string>> = {
 };
 
 export interface CallOptions {
-  readonly purpose: UpstreamPurpose;
+  readonly purpose: CallPurpose;
   readonly signal: AbortSignal;
   /** For a long list. */
   readonly timeoutMs?: number;
@@ -68,7 +68,7 @@ const RETRY_SETUP_MS = 60_000;
 /** Calls of the open API: signed, and with the envelope read. */
 export class EsimAccessApi {
   constructor(
-    private readonly client: UpstreamClient,
+    private readonly client: ProviderHttpClient,
     private readonly credentials: EsimAccessCredentials,
     private readonly guard: PlacementGuard,
     private readonly logger: Pick<Logger, 'error' | 'warn'>,
@@ -79,7 +79,7 @@ export class EsimAccessApi {
    * @throws EsimAccessRefusal for business errors; ProviderUnavailable when it is busy or does not take our calls.
    * @throws ProviderOutcomeUnknown when the answer does not say what happened.
    */
-  call(operation: QueryOperation, fields: object, options: CallOptions): Promise<AnswerObject> {
+  call(operation: QueryOperation, fields: object, options: CallOptions): Promise<ResponseObject> {
     return this.exchange(operation, 'none', fields, options);
   }
 
@@ -87,7 +87,7 @@ export class EsimAccessApi {
    * As `call`, for what buys, tops up or takes back.
    * @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before
    */
-  place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<AnswerObject> {
+  place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<ResponseObject> {
     const { operation } = placement;
     return this.guard.run(
       { provider: ESIM_ACCESS, policy: REPEATS[operation], ...placement },
@@ -105,7 +105,7 @@ export class EsimAccessApi {
     effect: 'none' | PlacementPermit,
     fields: object,
     options: CallOptions,
-  ): Promise<AnswerObject> {
+  ): Promise<ResponseObject> {
     const body = JSON.stringify(fields);
     const answer = await this.client.request({
       method: 'POST',
@@ -121,7 +121,7 @@ export class EsimAccessApi {
     throw this.errorOf(codeOf(envelope), operation);
   }
 
-  private checkStatus({ status }: UpstreamAnswer, operation: string): void {
+  private checkStatus({ status }: ProviderHttpResponse, operation: string): void {
     if (status === 200) return;
     if (status === 429) throw new ProviderUnavailable(RETRY_BUSY_MS);
     if (status === 401 || status === 403) throw this.misconfigured(`http_${status}`, operation);
@@ -136,40 +136,40 @@ export class EsimAccessApi {
     if (code === CODES.server) return new ProviderOutcomeUnknown(new Error(code));
     if (code === CODES.insufficientBalance) {
       // Worth an alert: no order goes through until the account is filled.
-      this.logger.error({ event: 'upstream.funds_exhausted', provider: ESIM_ACCESS, operation });
+      this.logger.error({ event: 'provider.funds_exhausted', provider: ESIM_ACCESS, operation });
     }
     return new EsimAccessRefusal(code);
   }
 
   private misconfigured(code: string, operation: string): ProviderUnavailable {
-    this.logger.error({ event: 'upstream.misconfigured', provider: ESIM_ACCESS, operation, code });
+    this.logger.error({ event: 'provider.misconfigured', provider: ESIM_ACCESS, operation, code });
     return new ProviderUnavailable(RETRY_SETUP_MS, new Error(code));
   }
 }
 
-/** The wire has booleans where the tables say text. @throws UpstreamAnswerInvalid */
-function isSuccess(envelope: AnswerObject): boolean {
+/** The wire has booleans where the tables say text. @throws ProviderResponseInvalid */
+function isSuccess(envelope: ResponseObject): boolean {
   const success = valueAt(envelope, 'success');
   const code = valueAt(envelope, 'errorCode');
   if (success === true || success === 'true') {
     // Both "0" and null mean that there is no error.
     if (code == null || code === '0' || code === 0 || code === '') return true;
-    throw new UpstreamAnswerInvalid('errorCode');
+    throw new ProviderResponseInvalid('errorCode');
   }
   if (success === false || success === 'false') return false;
-  throw new UpstreamAnswerInvalid('success');
+  throw new ProviderResponseInvalid('success');
 }
 
 /**
  * The six digits of the error. Clients have seen texts, numbers (which have lost the zeros in front) and null with the
- * code only inside the text, as in `[310241] base data plan ...`. @throws UpstreamAnswerInvalid without any
+ * code only inside the text, as in `[310241] base data plan ...`. @throws ProviderResponseInvalid without any
  */
-function codeOf(envelope: AnswerObject): string {
+function codeOf(envelope: ResponseObject): string {
   const value = valueAt(envelope, 'errorCode');
   const code = typeof value === 'number' && value > 0 ? String(value).padStart(6, '0') : value;
   if (typeof code === 'string' && /^\d{6}$/.test(code)) return code;
   const text = textOrNullAt(envelope, 'errorMsg') ?? textOrNullAt(envelope, 'errorMessage') ?? '';
   const inText = /^\[(\d{6})\]/.exec(text)?.[1];
-  if (inText === undefined) throw new UpstreamAnswerInvalid('errorCode');
+  if (inText === undefined) throw new ProviderResponseInvalid('errorCode');
   return inText;
 }

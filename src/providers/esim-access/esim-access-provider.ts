@@ -3,9 +3,9 @@ import {
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
-  type ProviderEsimReading,
+  type ProviderUsageReport,
   type ProviderEsimRef,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
@@ -14,24 +14,24 @@ import {
   type ProviderPackage,
   type ProviderTopupRequest,
   type ProviderTopupState,
-  type UpstreamCost,
-  type UpstreamHint,
-  type UpstreamPurchase,
-  type Wholesaler,
+  type ProviderCost,
+  type ProviderHint,
+  type ProviderPurchase,
+  type LiveProvider,
 } from '../esim-provider.js';
 import {
   CircuitBreaker,
   countAt,
   type PlacementGuard,
-  UpstreamClient,
-  type UpstreamHealth,
-  type UpstreamPace,
-  withinLook,
-} from '../upstream/index.js';
+  ProviderHttpClient,
+  type ProviderHealthRecorder,
+  type ProviderRateLimiter,
+  lookupTimeout,
+} from '../http/index.js';
 import { hintsOf } from './callback-hints.js';
 import { Cancellation } from './cancellation.js';
 import { ESIM_ACCESS, EsimAccessApi, REPEATS } from './esim-access-api.js';
-import { EsimReader, READ_BATCH_SIZE } from './esim-reading.js';
+import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
 import { EsimSearch } from './esim-search.js';
 import { OrderPlacement } from './order-placement.js';
 import { toMicros } from './listed-package.js';
@@ -49,10 +49,10 @@ export interface EsimAccessSettings extends EsimAccessCredentials {
 }
 
 export interface EsimAccessTools {
-  readonly pace: UpstreamPace;
+  readonly pace: ProviderRateLimiter;
   readonly guard: PlacementGuard;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
-  readonly health?: UpstreamHealth | null;
+  readonly health?: ProviderHealthRecorder | null;
   readonly breaker?: CircuitBreaker;
 }
 
@@ -61,14 +61,14 @@ const MAX_ANSWER_BYTES = 33_554_432;
 const CATALOG_TIMEOUT_MS = 300_000;
 
 /** eSIM Access (RedteaMobile) over its signed HTTP API, as in docs/providers.md. */
-export class EsimAccessProvider implements Wholesaler {
+export class EsimAccessProvider implements LiveProvider {
   readonly name = ESIM_ACCESS;
   readonly timeoutMs: number;
   readonly readLagMs: number;
   readonly repeats = REPEATS;
   readonly catalogTimeoutMs: number;
-  readonly readBatchSize = READ_BATCH_SIZE;
-  private readonly client: UpstreamClient;
+  readonly usageBatchSize = READ_BATCH_SIZE;
+  private readonly client: ProviderHttpClient;
   private readonly api: EsimAccessApi;
   private readonly orders: OrderPlacement;
   private readonly cancellation: Cancellation;
@@ -81,7 +81,7 @@ export class EsimAccessProvider implements Wholesaler {
     const { baseUrl, timeoutMs, readLagMs } = settings;
     this.timeoutMs = timeoutMs;
     this.readLagMs = readLagMs;
-    this.client = new UpstreamClient({
+    this.client = new ProviderHttpClient({
       ...{ provider: ESIM_ACCESS, baseUrl, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES },
       ...{ pace, logger, health: health ?? null, breaker: breaker ?? new CircuitBreaker() },
     });
@@ -109,18 +109,18 @@ export class EsimAccessProvider implements Wholesaler {
   }
 
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
-    return this.orders.findParts(request, withinLook(signal, this.timeoutMs));
+    return this.orders.findParts(request, lookupTimeout(signal, this.timeoutMs));
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancellation.cancel(request, signal);
   }
 
-  findStandings(
+  findCancelStatuses(
     request: ProviderCancelRequest,
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimStanding[]> {
-    return this.cancellation.findStandings(request, withinLook(signal, this.timeoutMs));
+  ): Promise<readonly ProviderCancelStatus[]> {
+    return this.cancellation.findCancelStatuses(request, lookupTimeout(signal, this.timeoutMs));
   }
 
   placeTopup(
@@ -143,11 +143,14 @@ export class EsimAccessProvider implements Wholesaler {
     order: ProviderOrderRequest,
     placedBefore: Date,
     signal: AbortSignal,
-  ): Promise<readonly UpstreamPurchase[]> {
+  ): Promise<readonly ProviderPurchase[]> {
     return this.purchases.list(order, placedBefore, signal).catch(asUnknown);
   }
 
-  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
+  fetchUsage(
+    esims: readonly ProviderEsimRef[],
+    signal: AbortSignal,
+  ): Promise<readonly ProviderUsageReport[]> {
     return this.reader.read(esims, signal).catch(asUnknown);
   }
 
@@ -162,12 +165,12 @@ export class EsimAccessProvider implements Wholesaler {
     return this.packages.topupsFor(baseUpstreamId, signal).catch(asUnknown);
   }
 
-  async getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+  async getBalance(signal: AbortSignal): Promise<ProviderCost> {
     const answer = await this.api.call('balance/query', {}, { purpose: 'probe', signal }).catch(asUnknown);
     return { micros: toMicros(countAt(answer, 'balance')), currency: 'USD' };
   }
 
-  hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+  hintsOf(callbackBody: unknown): readonly ProviderHint[] {
     return hintsOf(callbackBody);
   }
 

@@ -1,10 +1,10 @@
-import type { ProviderEsimReading } from '../esim-provider.js';
+import type { ProviderUsageReport } from '../esim-provider.js';
 
 /** Not allocated yet: neither ICCID nor activation code. */
 const ALLOCATING: readonly string[] = ['CREATE', 'PAYING', 'PAID', 'GETTING_RESOURCE'];
 const NEW = { esimStatus: 'GOT_RESOURCE', smdpStatus: 'RELEASED' };
 
-const STATUSES: Readonly<Record<string, ProviderEsimReading['status']>> = {
+const STATUSES: Readonly<Record<string, ProviderUsageReport['status']>> = {
   GOT_RESOURCE: 'issued',
   IN_USE: 'active',
   USED_UP: 'depleted',
@@ -17,7 +17,7 @@ const STATUSES: Readonly<Record<string, ProviderEsimReading['status']>> = {
   REVOKED: 'canceled',
 };
 
-const PROFILE_STATUSES: Readonly<Record<string, ProviderEsimReading['profileStatus']>> = {
+const PROFILE_STATUSES: Readonly<Record<string, ProviderUsageReport['profileStatus']>> = {
   RELEASED: 'released',
   DOWNLOAD: 'downloaded',
   INSTALLATION: 'installed',
@@ -26,33 +26,33 @@ const PROFILE_STATUSES: Readonly<Record<string, ProviderEsimReading['profileStat
   DELETED: 'deleted',
 };
 
-export interface UpstreamStatuses {
+export interface EsimAccessStatuses {
   readonly esimStatus: string;
   readonly smdpStatus: string;
 }
 
-export function isAllocating({ esimStatus }: UpstreamStatuses): boolean {
+export function isAllocating({ esimStatus }: EsimAccessStatuses): boolean {
   return ALLOCATING.includes(esimStatus);
 }
 
 /** Never installed: only then it can be taken back. */
-export function isNew({ esimStatus, smdpStatus }: UpstreamStatuses): boolean {
+export function isNew({ esimStatus, smdpStatus }: EsimAccessStatuses): boolean {
   return esimStatus === NEW.esimStatus && smdpStatus === NEW.smdpStatus;
 }
 
 const USED: readonly string[] = ['IN_USE', 'USED_UP', 'USED_EXPIRED'];
 
 /** On a device now or before: it could not be sold to anybody else. */
-export function isInUse(esim: UpstreamStatuses): boolean {
+export function isInUse(esim: EsimAccessStatuses): boolean {
   return USED.includes(esim.esimStatus) || !['released', 'unknown'].includes(profileStatusOf(esim));
 }
 
 /** Null for a status that the contract does not name. */
-export function statusOf(esim: UpstreamStatuses): ProviderEsimReading['status'] | null {
+export function statusOf(esim: EsimAccessStatuses): ProviderUsageReport['status'] | null {
   if (isAllocating(esim)) return 'issued';
   return Object.hasOwn(STATUSES, esim.esimStatus) ? STATUSES[esim.esimStatus]! : null;
 }
 
-export function profileStatusOf({ smdpStatus }: UpstreamStatuses): ProviderEsimReading['profileStatus'] {
+export function profileStatusOf({ smdpStatus }: EsimAccessStatuses): ProviderUsageReport['profileStatus'] {
   return Object.hasOwn(PROFILE_STATUSES, smdpStatus) ? PROFILE_STATUSES[smdpStatus]! : 'unknown';
 }

@@ -9,7 +9,7 @@ export interface IssueGroup {
 
 /** A longer pause between two issues starts a new group. */
 const LONGEST_PAUSE_MS = 3_600_000;
-/** Upstream made an eSIM before we issued it, by at most this much in ordinary times. */
+/** The provider made an eSIM before we issued it, by at most this much in ordinary times. */
 const MADE_BEFORE_MS = 600_000;
 const CLOCK_SKEW_MS = 120_000;
 

@@ -1,14 +1,14 @@
 import type { ProviderPackage } from '../esim-provider.js';
 import {
-  type AnswerObject,
+  type ResponseObject,
   arrayOrEmptyAt,
   asObject,
   countAt,
   countOrNullAt,
   textAt,
   textOrNullAt,
-  UpstreamAnswerInvalid,
-} from '../upstream/index.js';
+  ProviderResponseInvalid,
+} from '../http/index.js';
 
 /** 1 when the profile is installed, 2 at the first network. */
 const ACTIVATION_POLICIES = { 1: 'on_install', 2: 'on_first_use' } as const;
@@ -22,19 +22,19 @@ const NO_TOPUP = 1;
 /** Reserved for the Canary Islands, and no country of ISO 3166-1. */
 const CANARY_ISLANDS = 'IC';
 
-/** Amounts of this wire are integers of 1/10,000 of the unit. @throws UpstreamAnswerInvalid when too large */
+/** Amounts of this wire are integers of 1/10,000 of the unit. @throws ProviderResponseInvalid when too large */
 export function toMicros(price: number): number {
   const micros = price * MICROS_PER_PRICE;
-  if (!Number.isSafeInteger(micros)) throw new UpstreamAnswerInvalid('price');
+  if (!Number.isSafeInteger(micros)) throw new ProviderResponseInvalid('price');
   return micros;
 }
 
 /**
  * One entry of `package/list`. Those of old lists have no `dataType`, `smsStatus`, `supportTopUpType`, `slug` or
  * `locationCode`: they mean a total amount of data, no top-up that is known of, and no name of the region.
- * Null for what our catalogue cannot say exactly. @throws UpstreamAnswerInvalid
+ * Null for what our catalogue cannot say exactly. @throws ProviderResponseInvalid
  */
-export function toPackage(sold: AnswerObject, kind: ProviderPackage['kind']): ProviderPackage | null {
+export function toPackage(sold: ResponseObject, kind: ProviderPackage['kind']): ProviderPackage | null {
   const coverage = coverageOf(sold);
   const validityDays = countAt(sold, 'duration') * (DAYS_OF_UNIT[textAt(sold, 'durationUnit')] ?? 0);
   const dataType = countOrNullAt(sold, 'dataType') ?? TOTAL_DATA;
@@ -70,33 +70,33 @@ export function toPackage(sold: AnswerObject, kind: ProviderPackage['kind']): Pr
 }
 
 /** `1 Mbps`: what is left when the amount of a day is used up, or always. */
-function speedPolicyOf(sold: AnswerObject, dataType: number): string | null {
+function speedPolicyOf(sold: ResponseObject, dataType: number): string | null {
   const said = textOrNullAt(sold, 'fupPolicy');
   if (said === null && dataType === SLOWER_AFTER_DAILY_DATA) return 'Slower after the data of the day';
   return said;
 }
 
 /** Most descriptions only repeat the name. */
-function notesOf(sold: AnswerObject): string | null {
+function notesOf(sold: ResponseObject): string | null {
   const description = textOrNullAt(sold, 'description');
   return description === textAt(sold, 'name') ? null : description;
 }
 
 /** `EU-30`; `!GL` stands for the world, and `!RG` for some region or other, which its title names. */
-function regionNameOf(sold: AnswerObject): string | null {
+function regionNameOf(sold: ResponseObject): string | null {
   const code = textOrNullAt(sold, 'locationCode');
   if (code === '!GL') return 'Global';
   return code === '!RG' ? null : code;
 }
 
-function coverageOf(sold: AnswerObject): readonly string[] {
+function coverageOf(sold: ResponseObject): readonly string[] {
   const codes = textAt(sold, 'location')
     .split(',')
     .map((code) => code.trim().toUpperCase());
   return [...new Set(codes.filter((code) => /^[A-Z]{2}$/.test(code) && code !== CANARY_ISLANDS))].sort();
 }
 
-function networksOf(sold: AnswerObject): ProviderPackage['networks'] {
+function networksOf(sold: ResponseObject): ProviderPackage['networks'] {
   return arrayOrEmptyAt(sold, 'locationNetworkList').flatMap((value) => {
     const location = asObject(value, 'locationNetworkList');
     const country = textOrNullAt(location, 'locationCode')?.toUpperCase() ?? '';

@@ -1,9 +1,9 @@
 import { type ProviderOrderRequest, ProviderOutcomeUnknown } from '../esim-provider.js';
-import { PartlySilent } from '../upstream/index.js';
+import { PartialResponse } from '../http/index.js';
 import type { CallOptions } from './esim-access-api.js';
 import type { EsimSearch, IssueWindow } from './esim-search.js';
 
-/** The upstream's clock and ours may differ by this much. */
+/** The provider's clock and ours may differ by this much. */
 const CLOCK_SKEW_MS = 120_000;
 /** Nearly every order leaves this soon after it was accepted. */
 const USUAL_DELAY_MS = 600_000;
@@ -43,7 +43,7 @@ export class OrderSearch {
   ): Promise<void> {
     for (let pageNum = 1; ; pageNum++) {
       const { esims, pages } = await this.search.page(window, pageNum, options).catch((error: unknown) => {
-        if (found.size > 0 && error instanceof ProviderOutcomeUnknown) throw new PartlySilent(error);
+        if (found.size > 0 && error instanceof ProviderOutcomeUnknown) throw new PartialResponse(error);
         throw error;
       });
       for (const value of esims) {

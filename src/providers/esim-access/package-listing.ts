@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { PackageList, ProviderPackage } from '../esim-provider.js';
-import { arrayAt, asObject, UpstreamAnswerInvalid } from '../upstream/index.js';
+import { arrayAt, asObject, ProviderResponseInvalid } from '../http/index.js';
 import { ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 import { toPackage } from './listed-package.js';
 
@@ -29,7 +29,7 @@ export class PackageListing {
     return [this.listOf('base', 'everything'), this.listOf('topup', 'prices')];
   }
 
-  /** The top-ups that eSIMs of one base package take. @throws UpstreamAnswerInvalid */
+  /** The top-ups that eSIMs of one base package take. @throws ProviderResponseInvalid */
   topupsFor(packageCode: string, signal: AbortSignal): Promise<readonly ProviderPackage[]> {
     return this.read('topup', { packageCode }, signal);
   }
@@ -46,7 +46,7 @@ export class PackageListing {
     };
   }
 
-  /** @throws UpstreamAnswerInvalid when nothing of the list can be read */
+  /** @throws ProviderResponseInvalid when nothing of the list can be read */
   private async read(
     kind: Kind,
     filter: object,
@@ -63,10 +63,10 @@ export class PackageListing {
       if (read) packages.set(read.upstreamId, read);
     }
     // Everything unreadable is a changed contract, not an empty shop.
-    if (list.length > 0 && packages.size === 0) throw new UpstreamAnswerInvalid('packageList');
+    if (list.length > 0 && packages.size === 0) throw new ProviderResponseInvalid('packageList');
     const skipped = list.length - packages.size;
     if (skipped > 0)
-      this.logger.warn({ event: 'upstream.packages_skipped', provider: ESIM_ACCESS, kind, skipped });
+      this.logger.warn({ event: 'provider.packages_skipped', provider: ESIM_ACCESS, kind, skipped });
     return [...packages.values()];
   }
 }
@@ -75,7 +75,7 @@ function readable(value: unknown, kind: Kind): ProviderPackage | null {
   try {
     return toPackage(asObject(value, 'package'), kind);
   } catch (error) {
-    if (error instanceof UpstreamAnswerInvalid) return null;
+    if (error instanceof ProviderResponseInvalid) return null;
     throw error;
   }
 }

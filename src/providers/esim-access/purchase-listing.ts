@@ -1,15 +1,15 @@
 import {
   type ProviderOrderRequest,
   ProviderOutcomeUnknown,
-  type UpstreamPurchase,
+  type ProviderPurchase,
 } from '../esim-provider.js';
 import type { CallOptions } from './esim-access-api.js';
-import { patiently } from './esim-reading.js';
+import { patiently } from './map-usage.js';
 import type { EsimSearch } from './esim-search.js';
 import { isAllocating, statusOf } from './esim-status.js';
 import { toQueriedEsim } from './queried-esim.js';
 
-/** The upstream's clock and ours may differ by this much. */
+/** The provider's clock and ours may differ by this much. */
 const CLOCK_SKEW_MS = 120_000;
 /** 30,000 eSIMs in the time of one order: more cannot be looked through within one deadline. */
 const MAX_PAGES = 60;
@@ -23,13 +23,13 @@ export class PurchaseListing {
     order: ProviderOrderRequest,
     placedBefore: Date,
     signal: AbortSignal,
-  ): Promise<readonly UpstreamPurchase[]> {
+  ): Promise<readonly ProviderPurchase[]> {
     const options: CallOptions = { purpose: 'poll', signal };
     const window = {
       fromMs: order.acceptedAt.getTime() - CLOCK_SKEW_MS,
       toMs: placedBefore.getTime() + CLOCK_SKEW_MS,
     };
-    const found = new Map<string, UpstreamPurchase>();
+    const found = new Map<string, ProviderPurchase>();
     for (let pageNum = 1; ; pageNum++) {
       const { esims, pages } = await patiently(() => this.search.page(window, pageNum, options), options);
       for (const value of esims) {
@@ -44,7 +44,7 @@ export class PurchaseListing {
   }
 }
 
-function toPurchase(value: unknown): UpstreamPurchase {
+function toPurchase(value: unknown): ProviderPurchase {
   const esim = toQueriedEsim(value);
   if (statusOf(esim) === 'canceled') return { providerEsimId: esim.esimTranNo, state: 'taken_back' };
   return { providerEsimId: esim.esimTranNo, state: isAllocating(esim) ? 'in_progress' : 'sold' };

@@ -1,15 +1,15 @@
 import type { ProviderProfile } from '../esim-provider.js';
 import {
-  type AnswerObject,
+  type ResponseObject,
   arrayOrEmptyAt,
   asObject,
   countOrNullAt,
   instantOrNullAt,
   textAt,
   textOrNullAt,
-  UpstreamAnswerInvalid,
+  ProviderResponseInvalid,
   valueAt,
-} from '../upstream/index.js';
+} from '../http/index.js';
 
 /** One package on an eSIM: the first is the order's, the others are top-ups. */
 export interface QueriedPackage {
@@ -26,7 +26,7 @@ export interface QueriedEsim {
   readonly transactionId: string | null;
   readonly esimStatus: string;
   readonly smdpStatus: string;
-  /** Null until the upstream has allocated it. */
+  /** Null until the provider has allocated it. */
   readonly iccid: string | null;
   readonly activationCode: string | null;
   readonly apn: string | null;
@@ -46,7 +46,7 @@ const UNLIMITED_DATA_TYPE = 4;
 const NO_TOPUP = 1;
 const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,255})(?:\$[^$]*)*$/i;
 
-/** @throws UpstreamAnswerInvalid */
+/** @throws ProviderResponseInvalid */
 export function toQueriedEsim(value: unknown): QueriedEsim {
   const esim = asObject(value, 'esim');
   return {
@@ -69,11 +69,11 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
   };
 }
 
-/** @throws UpstreamAnswerInvalid when it has no usable ICCID or activation code. */
+/** @throws ProviderResponseInvalid when it has no usable ICCID or activation code. */
 export function toProfile(esim: QueriedEsim): ProviderProfile {
   const [, smdpAddress, matchingId] = ACTIVATION_CODE.exec(esim.activationCode ?? '') ?? [];
-  if (smdpAddress === undefined || matchingId === undefined) throw new UpstreamAnswerInvalid('ac');
-  if (esim.iccid === null) throw new UpstreamAnswerInvalid('iccid');
+  if (smdpAddress === undefined || matchingId === undefined) throw new ProviderResponseInvalid('ac');
+  if (esim.iccid === null) throw new ProviderResponseInvalid('iccid');
   return {
     providerEsimId: esim.esimTranNo,
     iccid: esim.iccid,
@@ -95,9 +95,9 @@ export function isLuhnValid(iccid: string): boolean {
 }
 
 /** 18 to 20 digits, without the F that fills up an odd length. */
-function iccidOf(esim: AnswerObject): string | null {
+function iccidOf(esim: ResponseObject): string | null {
   const iccid = textOrNullAt(esim, 'iccid')?.replace(/F$/i, '') ?? null;
-  if (iccid !== null && !/^\d{18,20}$/.test(iccid)) throw new UpstreamAnswerInvalid('iccid');
+  if (iccid !== null && !/^\d{18,20}$/.test(iccid)) throw new ProviderResponseInvalid('iccid');
   return iccid;
 }
 

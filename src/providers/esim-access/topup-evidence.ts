@@ -4,7 +4,7 @@ import type { QueriedEsim, QueriedPackage } from './queried-esim.js';
 /** What the packages of an eSIM say of one top-up. */
 export type TopupEvidence = 'present' | 'absent' | 'doubtful';
 
-/** The clock of the wholesaler and ours may differ by so much. */
+/** The clock of the provider and ours may differ by so much. */
 const CLOCK_SKEW_MS = 60_000;
 const TOPUP_PREFIX = /^TOPUP_/;
 

@@ -5,12 +5,12 @@ import {
   type ProviderTopupState,
 } from '../esim-provider.js';
 import {
-  type AnswerObject,
+  type ResponseObject,
   countOrNullAt,
   instantOrNullAt,
   textOrNullAt,
-  UpstreamAnswerInvalid,
-} from '../upstream/index.js';
+  ProviderResponseInvalid,
+} from '../http/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
 import { statusOf } from './esim-status.js';
@@ -112,10 +112,10 @@ export class TopupPlacement {
 /**
  * A success for our eSIM is one, whatever transactionId it names: recorded answers name another one than was sent. One
  * that names neither our eSIM nor our top-up is not trusted with the partner's money: it is looked for.
- * @throws UpstreamAnswerInvalid
+ * @throws ProviderResponseInvalid
  */
-function assertIsFor({ esim, reference }: ProviderTopupRequest, answer: AnswerObject): void {
+function assertIsFor({ esim, reference }: ProviderTopupRequest, answer: ResponseObject): void {
   const iccid = textOrNullAt(answer, 'iccid')?.replace(/F$/i, '') ?? null;
   if (iccid === null ? textOrNullAt(answer, 'transactionId') !== reference : iccid !== esim.iccid)
-    throw new UpstreamAnswerInvalid('iccid');
+    throw new ProviderResponseInvalid('iccid');
 }

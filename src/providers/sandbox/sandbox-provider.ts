@@ -6,7 +6,7 @@ import {
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   type ProviderFailure,
   type ProviderOrderParts,
   type ProviderOrderRequest,
@@ -17,7 +17,7 @@ import {
   type RepeatPolicy,
 } from '../esim-provider.js';
 import { mintProfile } from './minted-profile.js';
-import { SandboxUpstreamRepository, type UpstreamOrder } from './sandbox-upstream.repository.js';
+import { SandboxProviderRepository, type SandboxOrder } from './sandbox-provider.repository.js';
 
 /** `pkg_test_slow` is ready after this (D26). */
 const SLOW_MS = 20_000;
@@ -37,7 +37,7 @@ const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
 
 const OWN: RepeatPolicy = { repeat: 'same_request', source: 'its own table: one row per reference' };
 
-/** The built-in upstream of Sandbox (D26): real states and faults, chosen by magic packages, and no charge. */
+/** The built-in provider of Sandbox (D26): real states and faults, chosen by magic packages, and no charge. */
 @Injectable()
 export class SandboxProvider implements EsimProvider {
   readonly name = 'sandbox';
@@ -46,7 +46,7 @@ export class SandboxProvider implements EsimProvider {
   readonly readLagMs = 0;
   readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
-  constructor(private readonly upstream: SandboxUpstreamRepository) {}
+  constructor(private readonly upstream: SandboxProviderRepository) {}
 
   async placeOrder(
     request: ProviderOrderRequest,
@@ -83,10 +83,13 @@ export class SandboxProvider implements EsimProvider {
   }
 
   /** It knows no devices, so an eSIM of its is unused until it is canceled. */
-  async findStandings({ reference, esims }: ProviderCancelRequest): Promise<readonly ProviderEsimStanding[]> {
+  async findCancelStatuses({
+    reference,
+    esims,
+  }: ProviderCancelRequest): Promise<readonly ProviderCancelStatus[]> {
     const order = await this.upstream.find(reference);
-    const standing = order === null ? 'unknown' : order.canceled ? 'canceled' : 'unused';
-    return esims.map(({ providerEsimId }) => ({ providerEsimId, standing }));
+    const cancelStatus = order === null ? 'unknown' : order.canceled ? 'canceled' : 'unused';
+    return esims.map(({ providerEsimId }) => ({ providerEsimId, cancelStatus }));
   }
 
   async placeTopup(request: ProviderTopupRequest): Promise<ProviderTopupState> {
@@ -110,7 +113,7 @@ export class SandboxProvider implements EsimProvider {
     return { state: 'completed', totalBytes: null, expiresAt: null };
   }
 
-  private decide(request: ProviderOrderRequest): Parameters<SandboxUpstreamRepository['insert']>[0] {
+  private decide(request: ProviderOrderRequest): Parameters<SandboxProviderRepository['insert']>[0] {
     const { reference, packageId, quantity } = request;
     const rejection = REJECTIONS[packageId] ?? null;
     const provisioned = packageId === MAGIC_PACKAGES.partial ? Math.ceil(PARTIAL_SHARE * quantity) : quantity;
@@ -125,7 +128,7 @@ export class SandboxProvider implements EsimProvider {
   }
 }
 
-function toState(order: UpstreamOrder): ProviderOrderState {
+function toState(order: SandboxOrder): ProviderOrderState {
   if (order.rejection !== null) return { state: 'rejected', failure: failure(order.rejection) };
   if (order.readyInMs > 0) return { state: 'in_progress', checkAfterMs: order.readyInMs };
   const shortfall = order.profiles.length < order.quantity ? failure('package_unavailable') : null;

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import {
-  type ProviderEsimReading,
+  type ProviderUsageReport,
   type ProviderEsimRef,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
 } from '../esim-provider.js';
-import { UpstreamAnswerInvalid } from '../upstream/index.js';
-import { UpstreamStatus, type ZenditApi } from './zendit-api.js';
-import { toReading } from './zendit-reading.js';
+import { ProviderResponseInvalid } from '../http/index.js';
+import { ZenditStatus, type ZenditApi } from './zendit-api.js';
+import { toReading } from './zendit-map-usage.js';
 
 /** After so many eSIMs in a row without an answer it is Zendit that is in trouble, and no longer an eSIM. */
 const FAILURES_IN_A_ROW = 3;
@@ -31,8 +31,8 @@ export class ZenditEsimReader {
   async readAll(
     esims: readonly ProviderEsimRef[],
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimReading[]> {
-    const readings: ProviderEsimReading[] = [];
+  ): Promise<readonly ProviderUsageReport[]> {
+    const readings: ProviderUsageReport[] = [];
     let failuresInARow = 0;
     for (const esim of esims) {
       try {
@@ -47,27 +47,27 @@ export class ZenditEsimReader {
     return readings;
   }
 
-  private async read(esim: ProviderEsimRef, signal: AbortSignal): Promise<ProviderEsimReading | null> {
+  private async read(esim: ProviderEsimRef, signal: AbortSignal): Promise<ProviderUsageReport | null> {
     const plans = await this.api.findPlans(esim.iccid, signal);
     if (plans === null) return null;
     try {
       return toReading(esim, plans, new Date());
     } catch (error) {
-      if (!(error instanceof UpstreamAnswerInvalid)) throw error;
+      if (!(error instanceof ProviderResponseInvalid)) throw error;
       this.skipped(esim, error);
       return null;
     }
   }
 
   private skipped({ providerEsimId }: ProviderEsimRef, error: unknown): void {
-    const path = error instanceof UpstreamAnswerInvalid ? error.path : null;
-    const status = error instanceof UpstreamStatus ? error.status : null;
-    this.logger.warn({ event: 'upstream.reading_skipped', provider: 'zendit', providerEsimId, path, status });
+    const path = error instanceof ProviderResponseInvalid ? error.path : null;
+    const status = error instanceof ZenditStatus ? error.status : null;
+    this.logger.warn({ event: 'provider.reading_skipped', provider: 'zendit', providerEsimId, path, status });
   }
 }
 
 /** An answer that says nothing, or none; not a circuit, a limit, a key or a connection that takes no calls. */
 function isAboutOneEsim(error: unknown): boolean {
-  if (error instanceof UpstreamStatus) return !WHOLE_SERVICE.includes(error.status);
+  if (error instanceof ZenditStatus) return !WHOLE_SERVICE.includes(error.status);
   return error instanceof ProviderOutcomeUnknown && !(error instanceof ProviderUnavailable);
 }

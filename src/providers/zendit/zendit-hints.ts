@@ -1,4 +1,4 @@
-import type { UpstreamHint } from '../esim-provider.js';
+import type { ProviderHint } from '../esim-provider.js';
 
 const PART_OF_ORDER = /^(.+)-[1-9]\d{0,3}$/;
 const TRANSACTION_ID = /^[\w-]{1,128}$/;
@@ -9,7 +9,7 @@ export function purchaseIdOf(reference: string, number: number): string {
 }
 
 /** A webhook's body is a purchase: `<order>-<i>`, or the reference of a top-up as it is. Never throws. */
-export function hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+export function hintsOf(callbackBody: unknown): readonly ProviderHint[] {
   if (typeof callbackBody !== 'object' || callbackBody === null) return [];
   const { transactionId } = callbackBody as { readonly transactionId?: unknown };
   if (typeof transactionId !== 'string' || !TRANSACTION_ID.test(transactionId)) return [];

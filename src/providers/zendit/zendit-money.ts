@@ -1,13 +1,13 @@
-import type { UpstreamCost } from '../esim-provider.js';
+import type { ProviderCost } from '../esim-provider.js';
 import {
-  type AnswerObject,
+  type ResponseObject,
   countOrNullAt,
   integerAt,
   numberAt,
   textAt,
-  UpstreamAnswerInvalid,
+  ProviderResponseInvalid,
   valueAt,
-} from '../upstream/index.js';
+} from '../http/index.js';
 
 const MICROS = 1_000_000n;
 /** Digits of `feePct` that count; what is finer is rounded up. */
@@ -15,22 +15,22 @@ const SHARE_UNITS = 1_000_000_000;
 
 /**
  * An integer amount over its divisor, in millionths; what is smaller than one is rounded up, so that no cost is
- * understated. @throws UpstreamAnswerInvalid
+ * understated. @throws ProviderResponseInvalid
  */
-export function toUpstreamCost(amount: number, divisor: number, currency: string): UpstreamCost {
-  if (divisor <= 0) throw new UpstreamAnswerInvalid('currencyDivisor');
-  if (!/^[A-Z]{3}$/.test(currency)) throw new UpstreamAnswerInvalid('currency');
+export function toProviderCost(amount: number, divisor: number, currency: string): ProviderCost {
+  if (divisor <= 0) throw new ProviderResponseInvalid('currencyDivisor');
+  if (!/^[A-Z]{3}$/.test(currency)) throw new ProviderResponseInvalid('currency');
   const scaled = BigInt(amount) * MICROS;
   const whole = scaled / BigInt(divisor);
   const isRounded = amount > 0 && scaled % BigInt(divisor) !== 0n;
   const micros = Number(isRounded ? whole + 1n : whole);
-  if (!Number.isSafeInteger(micros)) throw new UpstreamAnswerInvalid('amount');
+  if (!Number.isSafeInteger(micros)) throw new ProviderResponseInvalid('amount');
   return { micros, currency };
 }
 
-/** The amount in `field` beside `currencyDivisor` and `currency`. @throws UpstreamAnswerInvalid */
-export function moneyAt(object: AnswerObject, field: string): UpstreamCost {
-  return toUpstreamCost(
+/** The amount in `field` beside `currencyDivisor` and `currency`. @throws ProviderResponseInvalid */
+export function moneyAt(object: ResponseObject, field: string): ProviderCost {
+  return toProviderCost(
     integerAt(object, field),
     integerAt(object, 'currencyDivisor'),
     textAt(object, 'currency'),
@@ -41,17 +41,17 @@ export function moneyAt(object: AnswerObject, field: string): UpstreamCost {
  * What one of an offer costs: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. What the fees
  * mean is documented nowhere: a price made of all of them is too high at worst, and no sale is below its cost. A
  * `discount` is not counted on for the same reason.
- * @throws UpstreamAnswerInvalid for fees that cannot be counted: negative ones, parts of a cent, a share of 100 % and
+ * @throws ProviderResponseInvalid for fees that cannot be counted: negative ones, parts of a cent, a share of 100 % and
  * more (it would be percents)
  */
-export function saleCostOf(cost: AnswerObject): UpstreamCost {
+export function saleCostOf(cost: ResponseObject): ProviderCost {
   const fixed = integerAt(cost, 'fixed');
-  if (fixed < 0) throw new UpstreamAnswerInvalid('fixed');
+  if (fixed < 0) throw new ProviderResponseInvalid('fixed');
   const fee = countOrNullAt(cost, 'fee') ?? 0;
   const share = valueAt(cost, 'feePct') == null ? 0 : numberAt(cost, 'feePct');
-  if (share < 0 || share >= 1) throw new UpstreamAnswerInvalid('feePct');
+  if (share < 0 || share >= 1) throw new ProviderResponseInvalid('feePct');
   const units = BigInt(Math.ceil(Number((share * SHARE_UNITS).toPrecision(15))));
   const ofFixed = (BigInt(fixed) * units + BigInt(SHARE_UNITS - 1)) / BigInt(SHARE_UNITS);
   const amount = fixed + fee + Number(ofFixed);
-  return toUpstreamCost(amount, integerAt(cost, 'currencyDivisor'), textAt(cost, 'currency'));
+  return toProviderCost(amount, integerAt(cost, 'currencyDivisor'), textAt(cost, 'currency'));
 }

@@ -3,21 +3,21 @@ import type {
   Placement,
   ProviderCancelRequest,
   ProviderCancelState,
-  ProviderEsimReading,
+  ProviderUsageReport,
   ProviderEsimRef,
-  ProviderEsimStanding,
+  ProviderCancelStatus,
   ProviderOrderParts,
   ProviderOrderRequest,
   ProviderOrderState,
   PackageList,
   ProviderTopupRequest,
   ProviderTopupState,
-  UpstreamCost,
-  UpstreamHint,
-  UpstreamPurchase,
-  Wholesaler,
+  ProviderCost,
+  ProviderHint,
+  ProviderPurchase,
+  LiveProvider,
 } from '../esim-provider.js';
-import { type PlacementGuard, type UpstreamClient, withinLook } from '../upstream/index.js';
+import { type PlacementGuard, type ProviderHttpClient, lookupTimeout } from '../http/index.js';
 import { REPEATS, ZenditApi } from './zendit-api.js';
 import { ZenditCancelling } from './zendit-cancelling.js';
 import { ZenditCatalog } from './zendit-catalog.js';
@@ -26,10 +26,10 @@ import { hintsOf, purchaseIdOf } from './zendit-hints.js';
 import { findParts } from './zendit-order-parts.js';
 import { listPurchases } from './zendit-purchase-listing.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
-import { findStandings } from './zendit-standings.js';
+import { findCancelStatuses } from './zendit-cancel-statuses.js';
 
 export interface ZenditOptions {
-  readonly client: Pick<UpstreamClient, 'request'>;
+  readonly client: Pick<ProviderHttpClient, 'request'>;
   readonly apiKey: string;
   readonly guard: PlacementGuard;
   readonly timeoutMs: number;
@@ -45,7 +45,7 @@ const CHECK_AFTER_MS_PER_ESIM = 250;
 const READ_BATCH_SIZE = 8;
 
 /** Zendit (docs/providers.md): one purchase per eSIM, its transactionId fixed by us, and no usage callbacks. */
-export class ZenditProvider implements Wholesaler {
+export class ZenditProvider implements LiveProvider {
   readonly name = 'zendit';
   readonly timeoutMs: number;
   readonly readLagMs: number;
@@ -55,7 +55,7 @@ export class ZenditProvider implements Wholesaler {
    * 3 h 28 min when nothing else is asked, and 7 h beside other calls for half of the slots: who polls has to choose
    * the eSIMs in use before those that wait in a drawer.
    */
-  readonly readBatchSize = READ_BATCH_SIZE;
+  readonly usageBatchSize = READ_BATCH_SIZE;
 
   readonly catalogTimeoutMs: number;
   /** It sells the same offers for new and for existing eSIMs, and does not say which fit. */
@@ -93,18 +93,18 @@ export class ZenditProvider implements Wholesaler {
   }
 
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
-    return findParts(this.api, orderBatch(request).transactionIds, withinLook(signal, this.timeoutMs));
+    return findParts(this.api, orderBatch(request).transactionIds, lookupTimeout(signal, this.timeoutMs));
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancelling.cancel(request, signal);
   }
 
-  findStandings(
+  findCancelStatuses(
     { esims }: ProviderCancelRequest,
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimStanding[]> {
-    return findStandings(this.api, esims, withinLook(signal, this.timeoutMs));
+  ): Promise<readonly ProviderCancelStatus[]> {
+    return findCancelStatuses(this.api, esims, lookupTimeout(signal, this.timeoutMs));
   }
 
   async placeTopup(
@@ -130,11 +130,14 @@ export class ZenditProvider implements Wholesaler {
     order: ProviderOrderRequest,
     _placedBefore: Date,
     signal: AbortSignal,
-  ): Promise<readonly UpstreamPurchase[]> {
+  ): Promise<readonly ProviderPurchase[]> {
     return listPurchases(this.api, orderBatch(order).transactionIds, signal);
   }
 
-  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
+  fetchUsage(
+    esims: readonly ProviderEsimRef[],
+    signal: AbortSignal,
+  ): Promise<readonly ProviderUsageReport[]> {
     return this.reader.readAll(esims, signal);
   }
 
@@ -142,11 +145,11 @@ export class ZenditProvider implements Wholesaler {
     return [this.catalog];
   }
 
-  getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+  getBalance(signal: AbortSignal): Promise<ProviderCost> {
     return this.api.getBalance(signal);
   }
 
-  hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+  hintsOf(callbackBody: unknown): readonly ProviderHint[] {
     return hintsOf(callbackBody);
   }
 }
@@ -181,9 +184,11 @@ function toOrderState(states: readonly PurchaseState[]): ProviderOrderState {
   const profiles = states.flatMap((one) => (one.state === 'done' && one.profile ? [one.profile] : []));
   const failures = states.flatMap((one) => (one.state === 'failed' ? [one.failure] : []));
   if (profiles.length === 0) return { state: 'rejected', failure: failures[0]! };
-  const dearer = states.flatMap((one) => (one.state === 'done' && one.dearerCost ? [one.dearerCost] : []));
-  const dearerCost = dearer[0] ?? null;
-  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, dearerCost };
+  const actualCosts = states.flatMap((one) =>
+    one.state === 'done' && one.actualCost ? [one.actualCost] : [],
+  );
+  const actualCost = actualCosts[0] ?? null;
+  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, actualCost };
 }
 
 function toTopupState(one: PurchaseState): ProviderTopupState {
@@ -194,6 +199,6 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
       return { state: 'rejected', failure: one.failure };
     case 'done':
       // A purchase tells what it added and not what the eSIM has now; the next reading does.
-      return { state: 'completed', totalBytes: null, expiresAt: null, dearerCost: one.dearerCost };
+      return { state: 'completed', totalBytes: null, expiresAt: null, actualCost: one.actualCost };
   }
 }

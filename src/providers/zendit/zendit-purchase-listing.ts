@@ -1,4 +1,4 @@
-import type { UpstreamPurchase } from '../esim-provider.js';
+import type { ProviderPurchase } from '../esim-provider.js';
 import type { ZenditApi } from './zendit-api.js';
 
 /**
@@ -10,8 +10,8 @@ export async function listPurchases(
   api: Pick<ZenditApi, 'findPurchase'>,
   transactionIds: readonly string[],
   signal: AbortSignal,
-): Promise<readonly UpstreamPurchase[]> {
-  const purchases: UpstreamPurchase[] = [];
+): Promise<readonly ProviderPurchase[]> {
+  const purchases: ProviderPurchase[] = [];
   for (const providerEsimId of transactionIds) {
     const purchase = await api.findPurchase(providerEsimId, 'poll', signal);
     if (purchase === null || purchase.progress === 'failed') continue;

@@ -1,11 +1,11 @@
-import type { ProviderProfile, UpstreamCost } from '../esim-provider.js';
+import type { ProviderProfile, ProviderCost } from '../esim-provider.js';
 import {
-  type AnswerObject,
+  type ResponseObject,
   objectOrNullAt,
   textAt,
   textOrNullAt,
-  UpstreamAnswerInvalid,
-} from '../upstream/index.js';
+  ProviderResponseInvalid,
+} from '../http/index.js';
 import { codeAt } from './zendit-code.js';
 import { readPurchaseCost } from './zendit-purchase-cost.js';
 import { readProfile } from './zendit-profile.js';
@@ -19,13 +19,13 @@ export interface ZenditPurchase {
   /** The code of its error when it failed. */
   readonly errorCode: string | null;
   /** What it cost with its fee, where the answer says so. */
-  readonly cost: UpstreamCost | null;
+  readonly cost: ProviderCost | null;
   /**
    * Where its refund stands as the purchase itself says it; null without one.
-   * @throws UpstreamAnswerInvalid for a refund of another form or status than the contract has
+   * @throws ProviderResponseInvalid for a refund of another form or status than the contract has
    */
   refund(): ZenditProgress | null;
-  /** @throws UpstreamAnswerInvalid when the confirmation of a finished purchase cannot be used */
+  /** @throws ProviderResponseInvalid when the confirmation of a finished purchase cannot be used */
   profile(): ProviderProfile;
 }
 
@@ -40,17 +40,17 @@ const PROGRESS: Readonly<Record<string, ZenditProgress>> = {
   FAIL: 'failed',
 };
 
-/** @throws UpstreamAnswerInvalid for a status that the contract does not name: no guess ends an order */
-export function readProgress(answer: AnswerObject): ZenditProgress {
+/** @throws ProviderResponseInvalid for a status that the contract does not name: no guess ends an order */
+export function readProgress(answer: ResponseObject): ZenditProgress {
   const status = textAt(answer, 'status');
   const progress = Object.hasOwn(PROGRESS, status) ? PROGRESS[status] : undefined;
-  if (progress === undefined) throw new UpstreamAnswerInvalid('status');
+  if (progress === undefined) throw new ProviderResponseInvalid('status');
   return progress;
 }
 
-/** @throws UpstreamAnswerInvalid when it is another purchase than `transactionId`, or none */
-export function readPurchase(answer: AnswerObject, transactionId: string): ZenditPurchase {
-  if (textAt(answer, 'transactionId') !== transactionId) throw new UpstreamAnswerInvalid('transactionId');
+/** @throws ProviderResponseInvalid when it is another purchase than `transactionId`, or none */
+export function readPurchase(answer: ResponseObject, transactionId: string): ZenditPurchase {
+  if (textAt(answer, 'transactionId') !== transactionId) throw new ProviderResponseInvalid('transactionId');
   return {
     transactionId,
     progress: readProgress(answer),
@@ -62,7 +62,7 @@ export function readPurchase(answer: AnswerObject, transactionId: string): Zendi
 }
 
 /** Only says why: a failure whose reason cannot be read is a failure, and something that runs has no reason. */
-function readErrorCode(answer: AnswerObject): string | null {
+function readErrorCode(answer: ResponseObject): string | null {
   try {
     const error = objectOrNullAt(answer, 'error');
     return error && codeAt(error, 'code');
@@ -72,7 +72,7 @@ function readErrorCode(answer: AnswerObject): string | null {
 }
 
 /** An empty one is none: a server may write what it has not as an object without values. */
-function readRefund(answer: AnswerObject): ZenditProgress | null {
+function readRefund(answer: ResponseObject): ZenditProgress | null {
   const refund = objectOrNullAt(answer, 'refund');
   return refund && textOrNullAt(refund, 'status') !== null ? readProgress(refund) : null;
 }

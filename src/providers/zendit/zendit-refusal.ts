@@ -1,4 +1,4 @@
-import type { AnswerObject } from '../upstream/index.js';
+import type { ResponseObject } from '../http/index.js';
 import { codeAt } from './zendit-code.js';
 
 /** An HTTP refusal of a POST: `{ errorCode, message, fields }`. */
@@ -11,7 +11,7 @@ export interface ZenditRefusal {
 
 /** Never throws: a refusal that says little is a refusal all the same. */
 export function readRefusal(status: number, json: unknown): ZenditRefusal {
-  const body = typeof json === 'object' && json !== null ? (json as AnswerObject) : {};
+  const body = typeof json === 'object' && json !== null ? (json as ResponseObject) : {};
   const { message, fields } = body;
   return {
     status,

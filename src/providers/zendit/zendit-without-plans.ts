@@ -1,4 +1,4 @@
-import type { KnownEsim, ProviderEsimReading, ProviderEsimRef } from '../esim-provider.js';
+import type { KnownEsim, ProviderUsageReport, ProviderEsimRef } from '../esim-provider.js';
 
 /** For so long after a top-up, or after a first look in vain, an empty list may be one that lags. */
 const LAG_MS = 600_000;
@@ -14,9 +14,9 @@ const LAG_MS = 600_000;
  */
 export function withoutPlans(
   { providerEsimId, known }: ProviderEsimRef,
-  profileStatus: ProviderEsimReading['profileStatus'],
+  profileStatus: ProviderUsageReport['profileStatus'],
   asOf: Date,
-): ProviderEsimReading | null {
+): ProviderUsageReport | null {
   const status = known?.activatedAt ? endOf(known, asOf) : 'issued';
   if (status === null) return null;
   const told = { usedBytes: null, totalBytes: null, activatedAt: null, expiresAt: null };

@@ -1,5 +1,5 @@
 import type { ProviderPackage } from '../esim-provider.js';
-import { type AnswerObject, arrayOrEmptyAt, textOrNullAt } from '../upstream/index.js';
+import { type ResponseObject, arrayOrEmptyAt, textOrNullAt } from '../http/index.js';
 
 /** What an offer is told apart by beside its amounts: three of four are "unlimited", in tiers of speed. */
 export interface OfferWording extends Pick<ProviderPackage, 'speedPolicy' | 'notes'> {
@@ -11,8 +11,8 @@ export interface OfferWording extends Pick<ProviderPackage, 'speedPolicy' | 'not
 const PLACE_OR_PRODUCT = /\b(e-?sims?|data|local|country|regional|global)\b/i;
 const ABOUT_SPEED = /\d\s*[kmg]b(?:it)?(?:ps|\/s)|throttl|reduced|slow|speed|fair[ -]us/i;
 
-/** What Zendit says of the offer in words: `subTypes`, `shortNotes` and `notes`. @throws UpstreamAnswerInvalid */
-export function wordingOf(offer: AnswerObject, unlimited: boolean): OfferWording {
+/** What Zendit says of the offer in words: `subTypes`, `shortNotes` and `notes`. @throws ProviderResponseInvalid */
+export function wordingOf(offer: ResponseObject, unlimited: boolean): OfferWording {
   const tier = unlimited ? tierOf(offer) : null;
   const [short, long] = [textOrNullAt(offer, 'shortNotes'), textOrNullAt(offer, 'notes')];
   const said = sentencesOf(short).concat(sentencesOf(long)).filter(isAboutSpeed);
@@ -24,7 +24,7 @@ export function wordingOf(offer: AnswerObject, unlimited: boolean): OfferWording
   };
 }
 
-function tierOf(offer: AnswerObject): string | null {
+function tierOf(offer: ResponseObject): string | null {
   const tiers = arrayOrEmptyAt(offer, 'subTypes').filter(
     (each): each is string => typeof each === 'string' && each.trim() !== '' && !PLACE_OR_PRODUCT.test(each),
   );

@@ -2,7 +2,7 @@ import type { SqlParameter } from '../../infra/database/index.js';
 import type { DifferenceKind } from '../difference.js';
 
 export interface BookSettings {
-  /** What waits longer than this for its upstream is listed. */
+  /** What waits longer than this for its provider is listed. */
   readonly needsReviewAfterMs: number;
 }
 

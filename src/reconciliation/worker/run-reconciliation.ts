@@ -16,7 +16,7 @@ const ALERTED_ELSEWHERE: readonly string[] = ['order_is_not_stuck', 'topup_is_no
 
 /**
  * One scheduled comparison: kept in a table, logged, and told to support where it is about an order or a top-up. The
- * upstreams are asked about a day more than the interval, so that what changed under one run is compared by the next.
+ * providers are asked about a day more than the interval, so that what changed under one run is compared by the next.
  */
 @Injectable()
 export class RunReconciliation {
@@ -35,8 +35,8 @@ export class RunReconciliation {
     const id = await this.transactions.run((tx) => this.runs.begin(tx, reconcileIntervalMs));
     if (id === null) return false;
     try {
-      const upstreamWindowMs = reconcileIntervalMs + DAY_MS;
-      const report = await this.reconcile.execute({ upstreamWindowMs, stopping });
+      const providerWindowMs = reconcileIntervalMs + DAY_MS;
+      const report = await this.reconcile.execute({ providerWindowMs, stopping });
       await this.transactions.run((tx) => this.keep(tx, id, report));
       this.log(report);
     } catch (error) {

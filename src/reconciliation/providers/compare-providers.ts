@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import { ProviderRegistry, type ProviderCost, type LiveProvider } from '../../providers/index.js';
+import type { Difference } from '../difference.js';
+import { RetryingProviderClient, ProviderNotAnswering } from './retrying-provider-client.js';
+import { orderDifferences, topupDifferences } from './provider-differences.js';
+import { ProviderSubjectsRepository } from './provider-subjects.repository.js';
+
+/** What one provider was asked. */
+export interface ComparedProvider {
+  readonly provider: string;
+  readonly orders: number;
+  readonly topups: number;
+  /** Null when it did not say. */
+  readonly balance: ProviderCost | null;
+  readonly differences: readonly Difference[];
+  /** What could not be compared, and why. */
+  readonly unanswered: readonly string[];
+}
+
+/**
+ * Asks the providers about what has ended here since a time, by our references, and compares. Only asks. What
+ * changed here while it was asked about is left to the next run.
+ */
+@Injectable()
+export class CompareProviders {
+  constructor(
+    private readonly providers: ProviderRegistry,
+    private readonly subjects: ProviderSubjectsRepository,
+  ) {}
+
+  /** @throws whatever `stopping` was aborted with */
+  async execute(since: Date, stopping: AbortSignal): Promise<readonly ComparedProvider[]> {
+    const { liveProviders } = this.providers;
+    const compared = await Promise.all(liveProviders.map((each) => this.compare(each, since, stopping)));
+    const known = new Set(liveProviders.map(({ name }) => name));
+    const unknown = (await this.subjects.listProviders(since)).filter((name) => !known.has(name));
+    return [...compared, ...unknown.map(notConnected)];
+  }
+
+  private async compare(
+    liveProvider: LiveProvider,
+    since: Date,
+    stopping: AbortSignal,
+  ): Promise<ComparedProvider> {
+    const { name: provider, readLagMs } = liveProvider;
+    const upstream = new RetryingProviderClient(liveProvider, stopping);
+    const differences: Difference[] = [];
+    const unanswered: string[] = [];
+    const attempt = async <T>(what: string, run: () => Promise<T>): Promise<T | null> => {
+      try {
+        return await run();
+      } catch (error) {
+        if (!(error instanceof ProviderNotAnswering)) throw error;
+        unanswered.push(`${what}: ${error.message}`);
+        return null;
+      }
+    };
+    const balance = await attempt('balance', () => upstream.ask((each, signal) => each.getBalance(signal)));
+    const orders = await this.subjects.listOrderIds({ provider, since, readLagMs });
+    for (const id of orders)
+      differences.push(...((await attempt(id, () => this.compareOrder(upstream, id))) ?? []));
+    const topups = await this.subjects.listTopupIds({ provider, since, readLagMs });
+    for (const id of topups)
+      differences.push(...((await attempt(id, () => this.compareTopup(upstream, id))) ?? []));
+    return { provider, orders: orders.length, topups: topups.length, balance, differences, unanswered };
+  }
+
+  private async compareOrder(upstream: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
+    const order = await this.subjects.findOrder(id);
+    if (!order) return [];
+    const purchases = await upstream.ask((each, signal) =>
+      each.listPurchases(order.request, order.endedAt, signal),
+    );
+    const differences = orderDifferences(upstream.liveProvider.name, order, purchases);
+    return isSame(order, await this.subjects.findOrder(id)) ? differences : [];
+  }
+
+  private async compareTopup(upstream: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
+    const topup = await this.subjects.findTopup(id);
+    if (!topup) return [];
+    const state = await upstream.ask((each, signal) => each.findTopup(topup.request, signal, 'poll'));
+    return topupDifferences(upstream.liveProvider.name, topup, state);
+  }
+}
+
+function notConnected(provider: string): ComparedProvider {
+  const unanswered = ['not connected: nothing that was given to it was compared'];
+  return { provider, orders: 0, topups: 0, balance: null, differences: [], unanswered };
+}
+
+function isSame(before: unknown, after: unknown): boolean {
+  return JSON.stringify(before) === JSON.stringify(after);
+}
