@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { LOGGER } from '../infra/logging/index.js';
-import { EsimAccessProvider } from './esim-access/index.js';
-import type { LiveProvider } from './esim-provider.js';
+import { EsimAccessProvider } from './esim-access/esim-access-provider.js';
+import type { LiveProvider } from './live-provider.js';
 import { ProviderRegistry } from './provider-registry.js';
 import {
   CircuitBreaker,
@@ -14,7 +14,7 @@ import {
   ProviderHttpClient,
   ProviderRateLimiter,
 } from './http/index.js';
-import { ZenditProvider } from './zendit/index.js';
+import { ZenditProvider } from './zendit/zendit-provider.js';
 
 /** Connects the providers whose credentials are set; the others are as if they did not exist. */
 @Injectable()

@@ -1,4 +1,4 @@
-export { askProvider, callProvider } from './call-provider.js';
+export { askProvider, callProvider, retryDelayMs } from './call-provider.js';
 export {
   type EsimProvider,
   type EsimPurchases,
@@ -8,27 +8,30 @@ export {
   type Placement,
   type PlacementOperation,
   type ProviderCancelRequest,
-  type ProviderUsageReport,
-  type ProviderEsimRef,
   type ProviderCancelStatus,
+  type ProviderCost,
+  type ProviderEsimRef,
   type ProviderFailure,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
-  type PackageList,
-  type PackagePage,
-  type ProviderPackage,
   type ProviderProfile,
   type ProviderTopupRequest,
   type ProviderTopupState,
   ProviderUnavailable,
   type RepeatPolicy,
-  type ProviderCost,
-  type ProviderHint,
-  type ProviderPurchase,
-  type LiveProvider,
+  unitCostOf,
 } from './esim-provider.js';
+export type {
+  LiveProvider,
+  PackageList,
+  PackagePage,
+  ProviderHint,
+  ProviderPackage,
+  ProviderPurchase,
+  ProviderUsageReport,
+} from './live-provider.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
 export { ProviderRegistry } from './provider-registry.js';
 export {
@@ -38,5 +41,3 @@ export {
   type ProviderPlacement,
 } from './http/index.js';
 export { ProvidersModule } from './providers.module.js';
-export { retryDelayMs } from './retry-delay.js';
-export { unitCostOf } from './unit-cost.js';

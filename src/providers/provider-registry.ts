@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
-import type { EsimProvider, LiveProvider } from './esim-provider.js';
+import type { EsimProvider } from './esim-provider.js';
+import type { LiveProvider } from './live-provider.js';
 import { SandboxProvider } from './sandbox/sandbox-provider.js';
 
 /** The providers of this process: the built-in simulator for Sandbox, and the providers that are connected. */

@@ -10,9 +10,9 @@ import {
 import { offerLike, unlimitedTier } from '../../simulators/zendit/offers.js';
 import { startZenditSimulator, type ZenditSimulator } from '../../simulators/zendit/simulator.js';
 import type { EsimProvider } from '../../src/providers/index.js';
-import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { CircuitBreaker, ProviderHttpClient, ProviderRateLimiter } from '../../src/providers/http/index.js';
-import { ZenditProvider } from '../../src/providers/zendit/index.js';
+import { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { Transactions } from '../../src/infra/database/index.js';
 import { CatalogSyncsRepository, SyncOvertaken } from '../../src/catalog-sync/catalog-syncs.repository.js';
 import { HeldSync } from '../../src/catalog-sync/worker/held-sync.js';

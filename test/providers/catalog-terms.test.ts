@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { offerLike, unlimitedTier } from '../../simulators/zendit/offers.js';
-import { toPackage } from '../../src/providers/esim-access/listed-package.js';
+import { toPackage } from '../../src/providers/esim-access/package-listing.js';
 import { toPackages } from '../../src/providers/zendit/zendit-offer.js';
 
 const LISTED_2026 = {

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
-import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import {
   type EsimAccessSimulator,

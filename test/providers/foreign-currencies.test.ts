@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { defaultCatalogue, packageOnWire } from '../../simulators/esim-access/catalogue.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
-import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import { toLivePackage } from '../../src/catalog-sync/live-packages.js';
 import { newPlacementGuard } from './provider-world.js';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KnownEsim, ProviderEsimRef } from '../../src/providers/index.js';
-import { ProviderUnavailable } from '../../src/providers/index.js';
+import { type KnownEsim, type ProviderEsimRef, ProviderUnavailable } from '../../src/providers/index.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 
 const MINUTE_MS = 60_000;

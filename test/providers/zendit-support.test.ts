@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
-import type { ZenditProvider } from '../../src/providers/zendit/index.js';
+import type { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { type AnsweringServer, startAnsweringServer, type WireAnswer } from './answering-server.js';
-import { findParts, findCancelStatuses } from './support-conformance.js';
+import { findCancelStatuses, findParts } from './support-conformance.js';
 import { newOrder } from './zendit-suite.js';
 import { ZenditBench } from './zendit-world.js';
 

@@ -7,7 +7,7 @@ import {
 } from '../../simulators/zendit/simulator.js';
 import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
 import { CircuitBreaker, ProviderHttpClient, ProviderRateLimiter } from '../../src/providers/http/index.js';
-import { ZenditProvider } from '../../src/providers/zendit/index.js';
+import { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
 

@@ -9,8 +9,7 @@ import {
 import { type SeenCancelStatus, toCancelStatuses, toNoResponseReason } from '../http/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
-import { isInUse, isNew, statusOf } from './esim-status.js';
-import type { QueriedEsim } from './queried-esim.js';
+import { isInUse, isNew, type QueriedEsim, statusOf } from './queried-esim.js';
 import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const IN_USE: ProviderFailure = {

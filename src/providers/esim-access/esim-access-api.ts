@@ -1,3 +1,5 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import {
   type PlacementOperation,
@@ -6,26 +8,25 @@ import {
   type RepeatPolicy,
 } from '../esim-provider.js';
 import {
-  type ResponseObject,
   asObject,
+  type CallPurpose,
   type PlacementGuard,
   type PlacementPermit,
-  textOrNullAt,
+  type ProviderHttpClient,
   type ProviderHttpResponse,
   ProviderResponseInvalid,
-  type ProviderHttpClient,
-  type CallPurpose,
+  type ResponseObject,
+  textOrNullAt,
   valueAt,
 } from '../http/index.js';
 import { CODES, EsimAccessRefusal, failureOf, meaningOf } from './refusal.js';
-import { type EsimAccessCredentials, signedHeaders } from './request-signature.js';
 
 export const ESIM_ACCESS = 'esim_access';
 
 /** Calls that only ask. */
-export type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
+type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
 
-export interface EsimAccessPlacement {
+interface EsimAccessPlacement {
   readonly operation: PlacementOperation;
   /** The transactionId, or the esimTranNo that is taken back. */
   readonly key: string;
@@ -64,6 +65,9 @@ export interface CallOptions {
 
 const RETRY_BUSY_MS = 1_000;
 const RETRY_SETUP_MS = 60_000;
+/** Waits for a slot that are worth it inside one poll; a longer one is the caller's to wait. */
+const LONGEST_WAIT_MS = 1_000;
+const MAX_WAITS = 10;
 
 /** Calls of the open API: signed, and with the envelope read. */
 export class EsimAccessApi {
@@ -172,4 +176,50 @@ function codeOf(envelope: ResponseObject): string {
   const inText = /^\[(\d{6})\]/.exec(text)?.[1];
   if (inText === undefined) throw new ProviderResponseInvalid('errorCode');
   return inText;
+}
+
+export interface EsimAccessCredentials {
+  readonly accessCode: string;
+  readonly secretKey: string;
+}
+
+interface SignedRequest extends EsimAccessCredentials {
+  /** Unix time in milliseconds, as text. */
+  readonly timestamp: string;
+  readonly requestId: string;
+  /** The very bytes that are sent. */
+  readonly body: string;
+}
+
+/** Lower-case hex HMAC-SHA256 over timestamp, request id, access code and raw body (docs/providers.md). */
+export function signEsimAccessRequest(request: SignedRequest): string {
+  return createHmac('sha256', request.secretKey)
+    .update(request.timestamp + request.requestId + request.accessCode + request.body)
+    .digest('hex');
+}
+
+/** Headers of a signed call that leaves now. */
+function signedHeaders(credentials: EsimAccessCredentials, body: string): Record<string, string> {
+  const timestamp = String(Date.now());
+  const requestId = randomUUID();
+  return {
+    'content-type': 'application/json',
+    'RT-AccessCode': credentials.accessCode,
+    'RT-RequestID': requestId,
+    'RT-Timestamp': timestamp,
+    'RT-Signature': signEsimAccessRequest({ ...credentials, timestamp, requestId, body }),
+  };
+}
+
+/** Polls give way to orders (pace), call by call: a batch waits a little rather than being thrown away half read. */
+export async function retryShortWaits<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
+  for (let waits = 0; ; waits++) {
+    try {
+      return await call();
+    } catch (error) {
+      const isShort = error instanceof ProviderUnavailable && error.retryAfterMs < LONGEST_WAIT_MS;
+      if (!isShort || waits >= MAX_WAITS || signal.aborted) throw error;
+      await delay(error.retryAfterMs);
+    }
+  }
 }

@@ -1,44 +1,43 @@
 import type { Logger } from 'pino';
+import type {
+  LiveProvider,
+  PackageList,
+  ProviderHint,
+  ProviderPackage,
+  ProviderPurchase,
+  ProviderUsageReport,
+} from '../live-provider.js';
 import {
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
-  type ProviderUsageReport,
-  type ProviderEsimRef,
   type ProviderCancelStatus,
+  type ProviderCost,
+  type ProviderEsimRef,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
-  type PackageList,
-  type ProviderPackage,
   type ProviderTopupRequest,
   type ProviderTopupState,
-  type ProviderCost,
-  type ProviderHint,
-  type ProviderPurchase,
-  type LiveProvider,
 } from '../esim-provider.js';
 import {
   CircuitBreaker,
   countAt,
-  type PlacementGuard,
-  ProviderHttpClient,
-  type ProviderHealthRecorder,
-  type ProviderRateLimiter,
   lookupTimeout,
+  type PlacementGuard,
+  type ProviderHealthRecorder,
+  ProviderHttpClient,
+  type ProviderRateLimiter,
 } from '../http/index.js';
-import { hintsOf } from './callback-hints.js';
 import { Cancellation } from './cancellation.js';
-import { ESIM_ACCESS, EsimAccessApi, REPEATS } from './esim-access-api.js';
-import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
+import { ESIM_ACCESS, EsimAccessApi, type EsimAccessCredentials, REPEATS } from './esim-access-api.js';
 import { EsimSearch } from './esim-search.js';
+import { PackageListing, toMicros } from './package-listing.js';
+import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
 import { OrderPlacement } from './order-placement.js';
-import { toMicros } from './listed-package.js';
-import { PackageListing } from './package-listing.js';
-import { PurchaseListing } from './purchase-listing.js';
+import { PurchaseListing } from './order-search.js';
 import { EsimAccessRefusal } from './refusal.js';
-import type { EsimAccessCredentials } from './request-signature.js';
 import { TopupPlacement } from './topup-placement.js';
 
 export interface EsimAccessSettings extends EsimAccessCredentials {
@@ -183,4 +182,35 @@ export class EsimAccessProvider implements LiveProvider {
 /** A question that is refused has no answer; the port knows no other word for it. */
 function asUnknown(error: unknown): never {
   throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
+}
+
+const MAX_REFERENCE_LENGTH = 50;
+const ABOUT_ESIMS: readonly unknown[] = ['ESIM_STATUS', 'SMDP_EVENT', 'DATA_USAGE', 'VALIDITY_USAGE'];
+
+/**
+ * What an unsigned callback is about. It may be late, doubled, out of order or a stranger's, so nothing but the name
+ * of the thing is taken from it. Never throws.
+ */
+function hintsOf(body: unknown): readonly ProviderHint[] {
+  try {
+    return read(body);
+  } catch {
+    return [];
+  }
+}
+
+function read(body: unknown): readonly ProviderHint[] {
+  const { notifyType, content } = body as { notifyType?: unknown; content?: Record<string, unknown> | null };
+  if (notifyType === 'CHECK_HEALTH') return [{ about: 'health_check' }];
+  if (notifyType === 'ORDER_STATUS') {
+    const reference = content?.['transactionId'];
+    return isName(reference, /^[A-Za-z0-9_-]+$/) ? [{ about: 'order', reference }] : [];
+  }
+  if (!ABOUT_ESIMS.includes(notifyType)) return [];
+  const providerEsimId = content?.['esimTranNo'];
+  return isName(providerEsimId, /^[A-Za-z0-9]+$/) ? [{ about: 'esim', providerEsimId }] : [];
+}
+
+function isName(value: unknown, pattern: RegExp): value is string {
+  return typeof value === 'string' && value.length <= MAX_REFERENCE_LENGTH && pattern.test(value);
 }

@@ -1,17 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import {
-  type ProviderUsageReport,
-  type ProviderEsimRef,
-  ProviderOutcomeUnknown,
-  ProviderUnavailable,
-} from '../esim-provider.js';
-import { arrayAt, asObject, countAt, instantAt, textAt, ProviderResponseInvalid } from '../http/index.js';
-import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
-import type { EsimSearch } from './esim-search.js';
-import { profileStatusOf, statusOf } from './esim-status.js';
-import { groupByIssueTime, type IssueGroup } from './issue-groups.js';
-import { type QueriedEsim, toQueriedEsim } from './queried-esim.js';
+import { type ProviderEsimRef, ProviderOutcomeUnknown } from '../esim-provider.js';
+import type { ProviderUsageReport } from '../live-provider.js';
+import { arrayAt, asObject, countAt, instantAt, ProviderResponseInvalid, textAt } from '../http/index.js';
+import { type CallOptions, ESIM_ACCESS, type EsimAccessApi, retryShortWaits } from './esim-access-api.js';
+import type { EsimSearch, IssueWindow } from './esim-search.js';
+import { profileStatusOf, type QueriedEsim, statusOf, toQueriedEsim } from './queried-esim.js';
 import { EsimAccessRefusal } from './refusal.js';
 
 /**
@@ -21,9 +14,6 @@ import { EsimAccessRefusal } from './refusal.js';
 export const READ_BATCH_SIZE = 100;
 /** What one `esim/usage/query` takes. */
 const USAGE_BATCH_SIZE = 10;
-/** Waits for a slot that are worth it inside one reading; a longer one is the caller's to wait. */
-const LONGEST_PATIENCE_MS = 1_000;
-const MAX_WAITS = 10;
 
 /** A figure of `esim/usage/query`. */
 interface UsageReading {
@@ -85,7 +75,7 @@ export class EsimReader {
   ): Promise<void> {
     const missing = new Set(group.refs.map((ref) => ref.providerEsimId));
     for (let pageNum = 1; ; pageNum++) {
-      const { esims, pages } = await patiently(
+      const { esims, pages } = await retryShortWaits(
         () => this.search.page(group.window, pageNum, options),
         options,
       );
@@ -102,7 +92,7 @@ export class EsimReader {
     keep: (esim: QueriedEsim) => void,
     options: CallOptions,
   ): Promise<void> {
-    const esim = await patiently(() => this.search.byTranNo(ref.providerEsimId, options), options);
+    const esim = await retryShortWaits(() => this.search.byTranNo(ref.providerEsimId, options), options);
     if (esim) keep(esim);
   }
 
@@ -120,7 +110,7 @@ export class EsimReader {
   ): Promise<ReadonlyMap<string, UsageReading>> {
     if (esimTranNoList.length === 0) return new Map();
     try {
-      const answer = await patiently(
+      const answer = await retryShortWaits(
         () => this.api.call('esim/usage/query', { esimTranNoList }, options),
         options,
       );
@@ -194,15 +184,34 @@ function toUsage(value: unknown): [string, UsageReading] {
   ];
 }
 
-/** Polls give way to orders (pace), call by call: a batch waits a little rather than being thrown away half read. */
-export async function patiently<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
-  for (let waits = 0; ; waits++) {
-    try {
-      return await call();
-    } catch (error) {
-      const isShort = error instanceof ProviderUnavailable && error.retryAfterMs < LONGEST_PATIENCE_MS;
-      if (!isShort || waits >= MAX_WAITS || signal.aborted) throw error;
-      await delay(error.retryAfterMs);
-    }
+/** eSIMs that one window of time covers. */
+interface IssueGroup {
+  readonly refs: readonly ProviderEsimRef[];
+  readonly window: IssueWindow;
+}
+
+/** A longer pause between two issues starts a new group. */
+const LONGEST_PAUSE_MS = 3_600_000;
+/** The provider made an eSIM before we issued it, by at most this much in ordinary times. */
+const MADE_BEFORE_MS = 600_000;
+const CLOCK_SKEW_MS = 120_000;
+
+/** Splits by the pauses in time of issue. One that was made outside its group's window is asked for by itself. */
+function groupByIssueTime(refs: readonly ProviderEsimRef[]): readonly IssueGroup[] {
+  const ordered = [...refs].sort((a, b) => a.issuedAt.getTime() - b.issuedAt.getTime());
+  const groups: ProviderEsimRef[][] = [];
+  let lastMs = -Infinity;
+  for (const ref of ordered) {
+    const atMs = ref.issuedAt.getTime();
+    if (atMs - lastMs > LONGEST_PAUSE_MS) groups.push([]);
+    groups.at(-1)!.push(ref);
+    lastMs = atMs;
   }
+  return groups.map((group) => ({
+    refs: group,
+    window: {
+      fromMs: group[0]!.issuedAt.getTime() - MADE_BEFORE_MS,
+      toMs: group.at(-1)!.issuedAt.getTime() + CLOCK_SKEW_MS,
+    },
+  }));
 }

@@ -1,7 +1,6 @@
 import type { ProviderFailure, ProviderOrderParts, ProviderProfile } from '../esim-provider.js';
-import { asObject, textAt, ProviderResponseInvalid } from '../http/index.js';
-import { isAllocating, statusOf } from './esim-status.js';
-import { toProfile, toQueriedEsim } from './queried-esim.js';
+import { asObject, ProviderResponseInvalid, textAt } from '../http/index.js';
+import { isAllocating, statusOf, toProfile, toQueriedEsim } from './queried-esim.js';
 
 export const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',

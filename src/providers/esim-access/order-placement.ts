@@ -1,20 +1,26 @@
 import type { Logger } from 'pino';
 import {
   type Placement,
+  type ProviderCost,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
-  type ProviderCost,
 } from '../esim-provider.js';
 import { textAt } from '../http/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
-import { isAllocating, statusOf } from './esim-status.js';
+import {
+  isAllocating,
+  isLuhnValid,
+  type QueriedEsim,
+  statusOf,
+  toProfile,
+  toQueriedEsim,
+} from './queried-esim.js';
 import { allocating, TAKEN_BACK, toParts } from './order-parts.js';
 import { OrderSearch, TooManyEsims } from './order-search.js';
-import { isLuhnValid, type QueriedEsim, toProfile, toQueriedEsim } from './queried-esim.js';
 import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const LOOK_AGAIN_MS = 1_000;

@@ -3,13 +3,15 @@ export { CircuitBreaker, type CircuitBreakerOptions, type CircuitState } from '.
 export { SendDeadlineExceeded } from './send-deadline.js';
 export {
   type ProviderHealth,
-  ProviderHealthRepository,
   type ProviderHealthRecorder,
+  ProviderHealthRepository,
 } from './provider-health.repository.js';
 export {
-  PartialResponse,
   lookupTimeout,
   type NoResponseReason,
+  PartialResponse,
+  type SeenCancelStatus,
+  toCancelStatuses,
   toNoResponseReason,
 } from './partial-response.js';
 export {
@@ -19,11 +21,10 @@ export {
   RepeatLimitReached,
   type RepeatListener,
 } from './placement-guard.js';
-export { type SeenCancelStatus, toCancelStatuses } from './cancel-statuses.js';
 export {
-  type ProviderHttpResponse,
   ProviderHttpClient,
   type ProviderHttpClientOptions,
   type ProviderHttpRequest,
+  type ProviderHttpResponse,
 } from './provider-http-client.js';
-export { type RateLimitedCall, ProviderRateLimiter, type CallPurpose } from './provider-rate-limiter.js';
+export { type CallPurpose, ProviderRateLimiter, type RateLimitedCall } from './provider-rate-limiter.js';

@@ -1,4 +1,4 @@
-import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
+import { type ProviderCancelStatus, ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import { ProviderResponseInvalid } from './response-reader.js';
 
 /** Why one of several looks gave nothing: it was not answered, or the answer makes no sense. */
@@ -28,4 +28,25 @@ export function toNoResponseReason(error: unknown, signal: AbortSignal): NoRespo
   if (error instanceof ProviderResponseInvalid) return 'unreadable';
   if (error instanceof ProviderOutcomeUnknown || signal.aborted) return 'silent';
   throw error;
+}
+
+/** What a look at one eSIM gave. */
+export type SeenCancelStatus = Pick<ProviderCancelStatus, 'providerEsimId'> & {
+  readonly cancelStatus: ProviderCancelStatus['cancelStatus'] | NoResponseReason;
+};
+
+/**
+ * @throws PartialResponse when some eSIMs were answered and others not: one of those may be in use
+ * @throws ProviderOutcomeUnknown when there is no word on any
+ */
+export function toCancelStatuses(seen: readonly SeenCancelStatus[]): readonly ProviderCancelStatus[] {
+  const count = (wanted: NoResponseReason): number =>
+    seen.filter(({ cancelStatus }) => cancelStatus === wanted).length;
+  if (seen.length > 0 && count('silent') + count('unreadable') === seen.length)
+    throw new ProviderOutcomeUnknown();
+  if (count('silent') > 0) throw new PartialResponse();
+  return seen.map(({ providerEsimId, cancelStatus }) => ({
+    providerEsimId,
+    cancelStatus: cancelStatus === 'silent' || cancelStatus === 'unreadable' ? 'unknown' : cancelStatus,
+  }));
 }

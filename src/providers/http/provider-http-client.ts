@@ -1,14 +1,13 @@
+import { subscribe } from 'node:diagnostics_channel';
 import type { Logger } from 'pino';
-import { Agent, request as send, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, request as send } from 'undici';
 import { deadlineOf } from '../call-provider.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
-import { failureCode, isBeforeSending } from './connection-failure.js';
-import { isPastDeadline, failAfterSendDeadline, SendDeadlineExceeded } from './send-deadline.js';
 import type { PlacementPermit } from './placement-guard.js';
 import type { ProviderHealthRecorder } from './provider-health.repository.js';
-import { readJsonBody, type ReadBody } from './response-body.js';
-import type { ProviderRateLimiter, CallPurpose } from './provider-rate-limiter.js';
+import type { CallPurpose, ProviderRateLimiter } from './provider-rate-limiter.js';
+import { failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from './send-deadline.js';
 
 export interface ProviderHttpClientOptions {
   readonly provider: string;
@@ -193,4 +192,60 @@ function asProviderError(error: unknown): Error {
   return isBeforeSending(error)
     ? new ProviderUnavailable(RETRY_CONNECTION_MS, error)
     : new ProviderOutcomeUnknown(error);
+}
+
+/** What reading a body gave: `cut` and `late` bodies throw instead. */
+type ReadBody =
+  | { readonly kind: 'json'; readonly json: unknown }
+  | { readonly kind: 'unreadable'; readonly why: 'too_large' | 'not_json' };
+
+/** Reads at most `maxBytes` and parses them. @throws whatever the stream throws when the answer is cut. */
+async function readJsonBody(
+  body: AsyncIterable<Uint8Array> & { destroy(): unknown },
+  maxBytes: number,
+): Promise<ReadBody> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) {
+      body.destroy();
+      return { kind: 'unreadable', why: 'too_large' };
+    }
+    chunks.push(chunk);
+  }
+  return parse(Buffer.concat(chunks, bytes));
+}
+
+function parse(bytes: Buffer): ReadBody {
+  try {
+    return { kind: 'json', json: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
+  } catch {
+    return { kind: 'unreadable', why: 'not_json' };
+  }
+}
+
+/**
+ * Errors that ended an attempt to connect: the name, TCP, TLS with the certificate. What an error says of itself is no
+ * proof: `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and from one that breaks after it read.
+ */
+const connectErrors = new WeakSet<object>();
+
+// undici tells here before it fails the requests that waited for the connection. Were it silent, all would be unknown.
+subscribe('undici:client:connectError', (message) => {
+  const { error } = message as { readonly error?: unknown };
+  if (error instanceof Error) connectErrors.add(error);
+});
+
+/** Whether the connection failed before anything of the request could leave. When in doubt it is false. */
+function isBeforeSending(error: unknown): boolean {
+  return error instanceof Error && connectErrors.has(error);
+}
+
+/** A short word for logs and the health table. */
+function failureCode(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'timeout';
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code.slice(0, 64) : 'unknown';
 }

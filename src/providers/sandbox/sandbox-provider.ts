@@ -1,3 +1,4 @@
+import { randomBytes, randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { MAGIC_PACKAGES } from '../../catalog/index.js';
 import {
@@ -12,12 +13,12 @@ import {
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type ProviderProfile,
   type ProviderTopupRequest,
   type ProviderTopupState,
   type RepeatPolicy,
 } from '../esim-provider.js';
-import { mintProfile } from './minted-profile.js';
-import { SandboxProviderRepository, type SandboxOrder } from './sandbox-provider.repository.js';
+import { type SandboxOrder, SandboxProviderRepository } from './sandbox-provider.repository.js';
 
 /** `pkg_test_slow` is ready after this (D26). */
 const SLOW_MS = 20_000;
@@ -148,4 +149,34 @@ function silence(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new ProviderOutcomeUnknown()), { once: true });
   });
+}
+
+/** `89` (telecom) and a country and issuer part that no operator uses. */
+const ICCID_PREFIX = '8900099';
+const ICCID_DIGITS = 19;
+const SMDP_ADDRESS = 'smdp.sandbox.example.com';
+
+/** A profile that looks real and installs nowhere (D26): Luhn-valid ICCID of 19 digits with prefix 89 (D23). */
+function mintProfile(): ProviderProfile {
+  let digits = ICCID_PREFIX;
+  while (digits.length < ICCID_DIGITS - 1) digits += String(randomInt(10));
+  return {
+    providerEsimId: `sim_${randomBytes(12).toString('hex')}`,
+    iccid: digits + luhnDigit(digits),
+    smdpAddress: SMDP_ADDRESS,
+    matchingId: randomBytes(12).toString('hex').toUpperCase(),
+    confirmationCode: null,
+    apn: 'sandbox.internet',
+  };
+}
+
+/** The check digit that makes `digits` followed by it Luhn-valid. */
+function luhnDigit(digits: string): string {
+  let sum = 0;
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i]);
+    const doubled = digit * 2;
+    sum += i % 2 === 0 ? (doubled > 9 ? doubled - 9 : doubled) : digit;
+  }
+  return String((10 - (sum % 10)) % 10);
 }

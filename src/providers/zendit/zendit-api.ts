@@ -1,26 +1,25 @@
 import type { Logger } from 'pino';
 import {
   type PlacementOperation,
+  type ProviderCost,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
   type RepeatPolicy,
-  type ProviderCost,
 } from '../esim-provider.js';
 import {
-  type ResponseObject,
   asObject,
+  type CallPurpose,
   type PlacementGuard,
   type PlacementPermit,
+  type ProviderHttpClient,
   type ProviderHttpResponse,
   ProviderResponseInvalid,
-  type ProviderHttpClient,
-  type CallPurpose,
+  type ResponseObject,
   valueAt,
 } from '../http/index.js';
-import { codeAt } from './zendit-code.js';
-import { moneyAt } from './zendit-money.js';
+import { codeAt, readRefusal, type ZenditRefusal } from './zendit-errors.js';
+import { moneyAt } from './zendit-amounts.js';
 import { readProgress, readPurchase, type ZenditProgress, type ZenditPurchase } from './zendit-purchase.js';
-import { readRefusal, type ZenditRefusal } from './zendit-refusal.js';
 
 export interface ZenditApiOptions {
   readonly client: Pick<ProviderHttpClient, 'request'>;

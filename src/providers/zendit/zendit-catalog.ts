@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { PackageList, PackagePage, ProviderPackage } from '../esim-provider.js';
+import type { PackageList, PackagePage, ProviderPackage } from '../live-provider.js';
 import { arrayAt, countAt, ProviderResponseInvalid } from '../http/index.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toPackages } from './zendit-offer.js';

@@ -1,6 +1,6 @@
-import type { ProviderPackage, ProviderCost } from '../esim-provider.js';
+import type { ProviderCost } from '../esim-provider.js';
+import type { ProviderPackage } from '../live-provider.js';
 import {
-  type ResponseObject,
   arrayAt,
   arrayOrEmptyAt,
   asObject,
@@ -11,14 +11,13 @@ import {
   numberAt,
   objectAt,
   objectOrNullAt,
+  ProviderResponseInvalid,
+  type ResponseObject,
   textAt,
   textOrNullAt,
-  ProviderResponseInvalid,
   valueAt,
 } from '../http/index.js';
-import { gigabytesToBytes } from './exact-bytes.js';
-import { moneyAt, saleCostOf } from './zendit-money.js';
-import { wordingOf } from './zendit-wording.js';
+import { gigabytesToBytes, moneyAt, saleCostOf } from './zendit-amounts.js';
 
 const COUNTRY = /^[A-Z]{2}$/;
 /**
@@ -121,4 +120,43 @@ function retailOf(offer: ResponseObject): ProviderCost | null {
   const price = objectOrNullAt(offer, 'price');
   if (!price || !valueAt(price, 'suggestedFixed')) return null;
   return integerAt(price, 'suggestedFixed') > 0 ? moneyAt(price, 'suggestedFixed') : null;
+}
+
+/** What an offer is told apart by beside its amounts: three of four are "unlimited", in tiers of speed. */
+interface OfferWording extends Pick<ProviderPackage, 'speedPolicy' | 'notes'> {
+  /** `Faster`; null where there is one only. */
+  readonly tier: string | null;
+}
+
+/** Sub-types that say where an offer is for, and not how good it is. */
+const PLACE_OR_PRODUCT = /\b(e-?sims?|data|local|country|regional|global)\b/i;
+const ABOUT_SPEED = /\d\s*[kmg]b(?:it)?(?:ps|\/s)|throttl|reduced|slow|speed|fair[ -]us/i;
+
+/** What Zendit says of the offer in words: `subTypes`, `shortNotes` and `notes`. @throws ProviderResponseInvalid */
+function wordingOf(offer: ResponseObject, unlimited: boolean): OfferWording {
+  const tier = unlimited ? tierOf(offer) : null;
+  const [short, long] = [textOrNullAt(offer, 'shortNotes'), textOrNullAt(offer, 'notes')];
+  const said = sentencesOf(short).concat(sentencesOf(long)).filter(isAboutSpeed);
+  const policy = [...new Set(said)].join(' ');
+  return {
+    tier,
+    speedPolicy: policy === '' ? tier : policy,
+    notes: long ?? short,
+  };
+}
+
+function tierOf(offer: ResponseObject): string | null {
+  const tiers = arrayOrEmptyAt(offer, 'subTypes').filter(
+    (each): each is string => typeof each === 'string' && each.trim() !== '' && !PLACE_OR_PRODUCT.test(each),
+  );
+  return tiers.length === 0 ? null : tiers.join(', ');
+}
+
+/** Ends of lines and of sentences; the point in `1.25 Mbps` is none. */
+function sentencesOf(text: string | null): readonly string[] {
+  return (text ?? '').split(/(?<=[.!;])\s+|[\r\n]+|<br\s*\/?>/i).map((sentence) => sentence.trim());
+}
+
+function isAboutSpeed(sentence: string): boolean {
+  return ABOUT_SPEED.test(sentence);
 }

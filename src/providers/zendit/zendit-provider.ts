@@ -1,34 +1,33 @@
 import type { Logger } from 'pino';
 import type {
+  LiveProvider,
+  PackageList,
+  ProviderHint,
+  ProviderPurchase,
+  ProviderUsageReport,
+} from '../live-provider.js';
+import type {
   Placement,
   ProviderCancelRequest,
   ProviderCancelState,
-  ProviderUsageReport,
-  ProviderEsimRef,
   ProviderCancelStatus,
+  ProviderCost,
+  ProviderEsimRef,
   ProviderOrderParts,
   ProviderOrderRequest,
   ProviderOrderState,
-  PackageList,
   ProviderTopupRequest,
   ProviderTopupState,
-  ProviderCost,
-  ProviderHint,
-  ProviderPurchase,
-  LiveProvider,
 } from '../esim-provider.js';
-import { type PlacementGuard, type ProviderHttpClient, lookupTimeout } from '../http/index.js';
+import { lookupTimeout, type PlacementGuard, type ProviderHttpClient } from '../http/index.js';
 import { REPEATS, ZenditApi } from './zendit-api.js';
-import { ZenditCancelling } from './zendit-cancelling.js';
+import { findCancelStatuses, ZenditCancelling } from './zendit-cancellation.js';
 import { ZenditCatalog } from './zendit-catalog.js';
-import { ZenditEsimReader } from './zendit-esim-reader.js';
-import { hintsOf, purchaseIdOf } from './zendit-hints.js';
-import { findParts } from './zendit-order-parts.js';
-import { listPurchases } from './zendit-purchase-listing.js';
+import { ZenditEsimReader } from './zendit-map-usage.js';
+import { findParts, listPurchases } from './zendit-order-parts.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
-import { findCancelStatuses } from './zendit-cancel-statuses.js';
 
-export interface ZenditOptions {
+interface ZenditOptions {
   readonly client: Pick<ProviderHttpClient, 'request'>;
   readonly apiKey: string;
   readonly guard: PlacementGuard;
@@ -201,4 +200,20 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
       // A purchase tells what it added and not what the eSIM has now; the next reading does.
       return { state: 'completed', totalBytes: null, expiresAt: null, actualCost: one.actualCost };
   }
+}
+
+const PART_OF_ORDER = /^(.+)-[1-9]\d{0,3}$/;
+const TRANSACTION_ID = /^[\w-]{1,128}$/;
+
+/** The id of the purchase of the `number`-th eSIM of an order, from 1: one eSIM is one purchase. */
+function purchaseIdOf(reference: string, number: number): string {
+  return `${reference}-${number}`;
+}
+
+/** A webhook's body is a purchase: `<order>-<i>`, or the reference of a top-up as it is. Never throws. */
+function hintsOf(callbackBody: unknown): readonly ProviderHint[] {
+  if (typeof callbackBody !== 'object' || callbackBody === null) return [];
+  const { transactionId } = callbackBody as { readonly transactionId?: unknown };
+  if (typeof transactionId !== 'string' || !TRANSACTION_ID.test(transactionId)) return [];
+  return [{ about: 'order', reference: PART_OF_ORDER.exec(transactionId)?.[1] ?? transactionId }];
 }

@@ -1,18 +1,17 @@
 import type { Logger } from 'pino';
 import {
   type Placement,
+  type ProviderCost,
   type ProviderFailure,
   ProviderOutcomeUnknown,
   type ProviderProfile,
   ProviderUnavailable,
-  type ProviderCost,
 } from '../esim-provider.js';
 import type { CallPurpose } from '../http/index.js';
 import { eachValue, settleEach } from './settle-each.js';
 import type { PurchaseBody, ZenditApi } from './zendit-api.js';
-import { FUNDS_EXHAUSTED, TAKEN_BACK, toFailure } from './zendit-failure.js';
+import { FUNDS_EXHAUSTED, TAKEN_BACK, toFailure, type ZenditRefusal } from './zendit-errors.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
-import type { ZenditRefusal } from './zendit-refusal.js';
 
 /** One purchase of an order, or the one of a top-up. */
 export type PurchaseState =

@@ -2,12 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ProviderCancelRequest,
   type ProviderCancelState,
+  type ProviderCancelStatus,
+  type ProviderEsimRef,
   ProviderOutcomeUnknown,
 } from '../esim-provider.js';
+import { instantOrNullAt, type ResponseObject, toCancelStatuses, toNoResponseReason } from '../http/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
+import { toReading } from './zendit-map-usage.js';
 import type { ZenditProgress } from './zendit-purchase.js';
-import { lookForRefund } from './zendit-refund.js';
 
 const CALLS_AT_ONCE = 6;
 const LOOKS = 5;
@@ -67,4 +70,61 @@ async function pause(signal: AbortSignal): Promise<void> {
   } catch (error) {
     throw new ProviderOutcomeUnknown(error);
   }
+}
+
+/**
+ * What has become of eSIMs that were to be taken back: the refund of each, and whether it is used where there is none;
+ * `unknown` where that cannot be read.
+ * @throws ProviderUnavailable, also when some eSIMs get an answer and others none
+ * @throws ProviderOutcomeUnknown when there is no word on any
+ */
+export async function findCancelStatuses(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
+  esims: readonly ProviderEsimRef[],
+  signal: AbortSignal,
+): Promise<readonly ProviderCancelStatus[]> {
+  const seen = await eachValue(esims, CALLS_AT_ONCE, async (esim) => ({
+    providerEsimId: esim.providerEsimId,
+    cancelStatus: await cancelStatusOf(api, esim, signal).catch((error: unknown) =>
+      toNoResponseReason(error, signal),
+    ),
+  }));
+  return toCancelStatuses(seen);
+}
+
+async function cancelStatusOf(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
+  esim: ProviderEsimRef,
+  signal: AbortSignal,
+): Promise<ProviderCancelStatus['cancelStatus']> {
+  const refund = await lookForRefund(api, esim.providerEsimId, signal);
+  if (refund === 'done') return 'canceled';
+  if (refund === 'running') return 'being_canceled';
+  const plans = await api.findPlans(esim.iccid, signal, 'order');
+  if (plans === null) return 'unknown';
+  return isInUse(esim, plans) ? 'in_use' : 'unused';
+}
+
+/** ICCIDs are reused: an installation before the eSIM was issued is somebody else's. */
+function isInUse(esim: ProviderEsimRef, plans: ResponseObject): boolean {
+  const installedAt = instantOrNullAt(plans, 'firstInstalledAt');
+  if (installedAt && installedAt >= esim.issuedAt) return true;
+  const reading = toReading(esim, plans, new Date());
+  return reading !== null && (reading.activatedAt !== null || (reading.usedBytes ?? 0) > 0);
+}
+
+/**
+ * Where the refund of a purchase stands; null when there is none. The purchase says so itself; where it shows no end,
+ * the refund is asked for too, because a second one is posted on the word of this look.
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ */
+async function lookForRefund(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  transactionId: string,
+  signal: AbortSignal,
+): Promise<ZenditProgress | null> {
+  const purchase = await api.findPurchase(transactionId, 'order', signal);
+  const own = purchase?.refund() ?? null;
+  if (own === 'done' || own === 'failed') return own;
+  return (await api.findRefund(transactionId, signal)) ?? own;
 }

@@ -1,11 +1,12 @@
 import type { ProviderCost } from '../esim-provider.js';
 import {
-  type ResponseObject,
+  countAt,
   countOrNullAt,
   integerAt,
   numberAt,
-  textAt,
   ProviderResponseInvalid,
+  type ResponseObject,
+  textAt,
   valueAt,
 } from '../http/index.js';
 
@@ -54,4 +55,50 @@ export function saleCostOf(cost: ResponseObject): ProviderCost {
   const ofFixed = (BigInt(fixed) * units + BigInt(SHARE_UNITS - 1)) / BigInt(SHARE_UNITS);
   const amount = fixed + fee + Number(ofFixed);
   return toProviderCost(amount, integerAt(cost, 'currencyDivisor'), textAt(cost, 'currency'));
+}
+
+/**
+ * What a purchase cost; null where it cannot be read, for it is only compared and logged, and must not hold up a paid
+ * eSIM. Zendit documents nowhere whether `cost` has `costFee` in it, so the higher of `cost` and `costBase` +
+ * `costFee` counts: a sale may look dearer than it was, never cheaper.
+ */
+export function readPurchaseCost(answer: ResponseObject): ProviderCost | null {
+  try {
+    const amount = Math.max(countAt(answer, 'cost'), baseAndFee(answer));
+    return toProviderCost(amount, countAt(answer, 'costCurrencyDivisor'), textAt(answer, 'costCurrency'));
+  } catch {
+    return null;
+  }
+}
+
+function baseAndFee(answer: ResponseObject): number {
+  const [base, fee] = ['costBase', 'costFee'].map((field) => amountOrNull(answer, field));
+  return (base ?? 0) + (fee ?? 0);
+}
+
+/** A part that cannot be read takes nothing from what the whole says. */
+function amountOrNull(answer: ResponseObject, field: string): number | null {
+  try {
+    return countOrNullAt(answer, field);
+  } catch {
+    return null;
+  }
+}
+
+const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/;
+const BYTE_DIGITS = 9;
+
+/**
+ * Bytes of an amount in GB of 10^9, exactly: `0.1` has no binary fraction, so its decimal digits are read and not its
+ * value. Less than a byte is dropped. @throws ProviderResponseInvalid for negative or unsafe amounts
+ */
+export function gigabytesToBytes(dataGB: number, path: string): number {
+  const match = DECIMAL.exec(String(dataGB));
+  if (!match) throw new ProviderResponseInvalid(path);
+  const [, whole = '', fraction = '', exponent = '0'] = match;
+  const shift = BYTE_DIGITS + Number(exponent) - fraction.length;
+  const digits = BigInt(whole + fraction);
+  const bytes = Number(shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift));
+  if (!Number.isSafeInteger(bytes)) throw new ProviderResponseInvalid(path);
+  return bytes;
 }
