@@ -1,10 +1,34 @@
+import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { newId } from '../common/ids.js';
 import { sql, type Tx } from '../infra/database/index.js';
 import { CatalogSyncEntity, type SyncError, type SyncOutcome } from './catalog-sync.entity.js';
-import type { RunningSync, SyncSettings } from './sync-settings.js';
+import type { SalesTerms } from './live-packages.js';
+
+/** The settings that a worker would make the live catalogue with, and for how long it has had them. */
+interface SyncSettings {
+  readonly digest: string;
+  /** Milliseconds since this worker began. */
+  readonly ageMs: number;
+  /** How long it may be silent before another worker takes its synchronisation over, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** A synchronisation as the worker holds it that took it up. */
+export interface RunningSync {
+  readonly id: string;
+  /** How often it was taken up: only who did so last may write. */
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+/** Equal for the same margin, rules and connected providers, whatever process they are of. */
+export function digestOf({ marginBps, rules }: SalesTerms, liveProviders: readonly string[]): string {
+  const settings = JSON.stringify([marginBps, rules, [...liveProviders].sort()]);
+  return createHash('sha256').update(settings).digest('base64url').slice(0, 22);
+}
 
 /** A synchronisation that failed is made again after this, unless one is due sooner. */
 const REPEAT_MS = 60_000;

@@ -1,7 +1,6 @@
 import { CatalogSyncEntity } from './catalog-sync.entity.js';
 
-export { RefreshCatalog } from './refresh-catalog.js';
-export { ReportCostOverrun } from './report-cost-overrun.js';
+export { RefreshCatalog, ReportCostOverrun } from './report-cost-overrun.js';
 export { CatalogSyncAdminModule, CatalogSyncModule, CatalogSyncWorkerModule } from './catalog-sync.module.js';
 
 export const CATALOG_SYNC_ENTITIES = [CatalogSyncEntity];

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { type CatalogPackage, NOTES_LENGTH, priceWithMargin, SPEED_POLICY_LENGTH } from '../catalog/index.js';
+import {
+  type CatalogPackage,
+  NOTES_LENGTH,
+  priceWithMargin,
+  type Region,
+  SPEED_POLICY_LENGTH,
+} from '../catalog/index.js';
 import type { LivePackageRule } from '../config/index.js';
-import type { ProviderPackage, ProviderCost } from '../providers/index.js';
-import { isSoldBy } from './package-rules.js';
-import { regionOf } from './regions.js';
-import { toShownText } from './shown-text.js';
+import type { ProviderCost, ProviderPackage } from '../providers/index.js';
 
 /** A provider's package as the live catalogue keeps it, and where it comes from. */
 export interface LivePackage {
@@ -80,7 +83,7 @@ function hasTwoDecimals(currency: string): boolean {
 }
 
 /** Stable for ever: orders and eSIMs name it. Readable where the provider's own id allows it. */
-export function livePackageId(provider: string, { kind, upstreamId }: ProviderPackage): string {
+function livePackageId(provider: string, { kind, upstreamId }: ProviderPackage): string {
   const prefix = `pkg_${ID_PARTS[provider] ?? provider}_${kind === 'topup' ? 'topup_' : ''}`;
   const readable = upstreamId.replaceAll(/[^A-Za-z0-9_-]/g, '-');
   const id = prefix + readable;
@@ -96,4 +99,73 @@ function placeOf(offered: ProviderPackage): Pick<CatalogPackage, 'type' | 'regio
   const isGlobal = /global|world/i.test(offered.regionName ?? offered.title);
   if (isGlobal || offered.coverage.length >= GLOBAL_COUNTRIES) return { type: 'global', region: null };
   return { type: 'regional', region: null };
+}
+
+/** What a rule looks at. */
+type RuledPackage = Pick<CatalogPackage, 'id' | 'kind' | 'coverage'>;
+
+/**
+ * Whether `provider` may sell this package of its list by the operator's rules (`LIVE_PACKAGE_PROVIDERS`).
+ * The first rule that matches decides; what none matches is sold by whoever lists it. Top-ups follow no rule:
+ * only the provider that issued an eSIM can top it up, and eSIMs already sold must stay usable.
+ */
+export function isSoldBy(rules: readonly LivePackageRule[], provider: string, item: RuledPackage): boolean {
+  if (item.kind === 'topup') return true;
+  const rule = rules.find(({ selector }) => isAbout(selector, item));
+  return rule === undefined || rule.provider === provider;
+}
+
+function isAbout(selector: LivePackageRule['selector'], { id, coverage }: RuledPackage): boolean {
+  switch (selector.type) {
+    case 'all':
+      return true;
+    case 'package':
+      return selector.id === id;
+    case 'country':
+      return coverage.length === 1 && coverage[0] === selector.country;
+  }
+}
+
+/** Words of the providers' names of regions: `Western Europe`, `South America`, `Middle East and North Africa`. */
+const NAMES: readonly (readonly [RegExp, Region])[] = [
+  [/\b(middle[ -]east|gulf|mena|gcc)\b/i, 'middle-east'],
+  [/\b(latin|south|central)[ -]america\b/i, 'latin-america'],
+  [/\bnorth[ -]america\b/i, 'north-america'],
+  [/\bcaribbean\b/i, 'caribbean'],
+  [/\bbalkans?\b/i, 'balkans'],
+  [/\b(europe|scandinavia|nordics?)\b/i, 'europe'],
+  [/\basia\b/i, 'asia'],
+  [/\boceania\b/i, 'oceania'],
+  [/\bafrica\b/i, 'africa'],
+];
+/** A region that stretches over two of ours goes by its first name. */
+const OF_TWO = /middle[ -]east\W+(and|&)\W+(north(ern)?\W+)?africa/i;
+
+/** Our region for a provider's name of one; null for none and for names of several. */
+export function regionOf(name: string | null): Region | null {
+  if (name === null) return null;
+  if (OF_TWO.test(name)) return 'middle-east';
+  const found = new Set(NAMES.filter(([pattern]) => pattern.test(name)).map(([, region]) => region));
+  return found.size === 1 ? [...found][0]! : null;
+}
+
+/** Characters that break lines, hide text or turn its direction around: control and format characters. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
+const MARKUP = /<\/?[a-z!][^<>]*>/gi;
+
+/**
+ * A provider's words as partners may show them: one line without markup and control characters, cut to `maxLength`
+ * characters. Null when nothing is left.
+ */
+export function toShownText(text: string | null, maxLength: number): string | null {
+  if (text === null) return null;
+  const plain = text.replaceAll(MARKUP, ' ').replaceAll(UNSEEN, ' ').replaceAll(/[<>]/g, ' ');
+  const line = [...plain.replaceAll(/\s+/g, ' ').trim()];
+  if (line.length === 0) return null;
+  return line.length <= maxLength
+    ? line.join('')
+    : `${line
+        .slice(0, maxLength - 1)
+        .join('')
+        .trimEnd()}…`;
 }

@@ -1,2 +1,2 @@
 export { TakeCallback } from './take-callback.js';
-export { EsimSyncWorkerModule } from './worker/esim-sync-worker.module.js';
+export { EsimSyncWorkerModule } from './esim-sync.module.js';

@@ -1,10 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { Transactions } from '../infra/database/index.js';
 import { OrderJobsRepository } from '../orders/index.js';
-import { ProviderRegistry, type ProviderHint } from '../providers/index.js';
+import { type ProviderHint, ProviderRegistry } from '../providers/index.js';
 import { TopupJobsRepository } from '../topups/index.js';
 import { EsimPollsRepository } from './esim-polls.repository.js';
-import { PollNotifier } from './poll-notifier.js';
+
+/** Tells the poller of this process that a hint waits. Best effort: the sweeps of all workers find it too. */
+@Injectable()
+export class PollNotifier {
+  private listener: ((provider: string) => void) | null = null;
+
+  /** One listener: the poller, where this process has it. */
+  onNotify(listener: (provider: string) => void): void {
+    this.listener = listener;
+  }
+
+  notify(provider: string): void {
+    this.listener?.(provider);
+  }
+}
 
 /** However many callbacks arrive, nothing is asked for again sooner after a look. */
 const COOLDOWN_MS = 1_000;

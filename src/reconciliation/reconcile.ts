@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { databaseNow, Transactions } from '../infra/database/index.js';
-import type { BookCounts } from './books/books.repository.js';
-import { CheckBooks } from './books/check-books.js';
+import { type BookCounts, CheckBooks } from './books/check-books.js';
 import type { Difference } from './difference.js';
 import { type ComparedProvider, CompareProviders } from './providers/compare-providers.js';
 

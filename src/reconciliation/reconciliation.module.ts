@@ -1,15 +1,12 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { ProvidersModule } from '../providers/index.js';
-import { BooksRepository } from './books/books.repository.js';
-import { CheckBooks } from './books/check-books.js';
+import { BooksRepository, CheckBooks } from './books/check-books.js';
 import { Reconcile } from './reconcile.js';
 import { CompareProviders } from './providers/compare-providers.js';
 import { ProviderSubjectsRepository } from './providers/provider-subjects.repository.js';
-import { ReconciliationJob } from './worker/reconciliation-job.js';
-import { ReconciliationMetrics } from './worker/reconciliation-metrics.js';
+import { ReconciliationJob, ReconciliationMetrics, RunReconciliation } from './worker/run-reconciliation.js';
 import { ReconciliationRunsRepository } from './worker/reconciliation-runs.repository.js';
-import { RunReconciliation } from './worker/run-reconciliation.js';
 
 /** Comparing, for `npm run reconcile`. */
 @Module({

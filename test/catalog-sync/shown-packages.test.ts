@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { LookAlikes } from '../../src/catalog-sync/look-alikes.js';
-import { toLivePackage } from '../../src/catalog-sync/live-packages.js';
-import { regionOf } from '../../src/catalog-sync/regions.js';
-import { toShownText } from '../../src/catalog-sync/shown-text.js';
+import { LookAlikes } from '../../src/catalog-sync/list-in-progress.js';
+import { regionOf, toLivePackage, toShownText } from '../../src/catalog-sync/live-packages.js';
 import { offer } from './scripted-provider.js';
 
 const TERMS = { marginBps: 0, rules: [] };

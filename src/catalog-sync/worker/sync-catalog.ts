@@ -3,15 +3,17 @@ import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
-import { ProviderHealthRepository, ProviderRegistry, type LiveProvider } from '../../providers/index.js';
+import { type LiveProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
 import type { SyncError, SyncOutcome, WrittenOutcome } from '../catalog-sync.entity.js';
-import { CatalogSyncsRepository, SyncOvertaken } from '../catalog-syncs.repository.js';
-import type { SalesTerms } from '../live-packages.js';
+import {
+  CatalogSyncsRepository,
+  digestOf,
+  type RunningSync,
+  SyncOvertaken,
+} from '../catalog-syncs.repository.js';
+import { isSoldBy, type SalesTerms } from '../live-packages.js';
 import { LiveCatalogRepository } from '../live-catalog.repository.js';
-import { isSoldBy } from '../package-rules.js';
-import { digestOf, type RunningSync } from '../sync-settings.js';
-import { HeldSync, SyncStopped } from './held-sync.js';
-import { pagesOf } from './package-pages.js';
+import { HeldSync, pagesOf, SyncStopped } from './held-sync.js';
 import { CatalogShrank, ListIncomplete, type ListToStore, StoreList } from './store-list.js';
 
 /** A lease is renewed while it is waited for a page; a worker that dies is followed after one call and this. */

@@ -10,7 +10,7 @@ import { LOGGER } from '../../infra/logging/index.js';
 import { JobRunner } from '../../infra/jobs/index.js';
 import { ProviderOutcomeUnknown, ProviderRegistry, ProviderUnavailable } from '../../providers/index.js';
 import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
-import { PollNotifier } from '../poll-notifier.js';
+import { PollNotifier } from '../take-callback.js';
 import { PollEsimBatch } from './poll-esim-batch.js';
 
 /** Few enough that a provider also tells when it counted, and that a hint does not wait for a long batch. */
