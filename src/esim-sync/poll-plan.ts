@@ -9,11 +9,11 @@ export const OFTEN_MS = 30 * MINUTE_MS;
 export const IN_USE_MS = 6 * HOUR_MS;
 /** All is used: only its end or a top-up can follow, and those are known here first. */
 export const SPENT_MS = 12 * HOUR_MS;
-/** In a drawer since it was issued. */
+/** Dormant: not installed since it was issued. */
 export const DORMANT_MS = 24 * HOUR_MS;
-/** Most eSIMs are installed soon after they are bought; one that is not goes to the drawer. */
+/** Most eSIMs are installed soon after they are bought; one that is not counts as dormant. */
 const NEW_MS = 2 * HOUR_MS;
-/** One that is installed and not used within this goes there too. */
+/** One that is installed and not used within this is dormant too. */
 const UNUSED_MS = 24 * HOUR_MS;
 /** An end that its provider moved is noticed before ours takes effect. */
 const NEAR_END_MS = 2 * HOUR_MS;
@@ -37,7 +37,7 @@ export type PolledEsim = Pick<
  * 100,000 live eSIMs at a provider that takes 8 calls a second and answers one eSIM a call (the worst case), issued
  * over the last half year as travellers buy them:
  *
- *     60,000 in a drawer                           every 24 h        0.69 calls/s
+ *     60,000 dormant                               every 24 h        0.69 calls/s
  *      1,500 new or installed, unused              every 30 min      0.83
  *     28,500 in use, levels far away for 9 of 10   every 6 h .. 30 min   about 2
  *     10,000 depleted                              every 12 h        0.23

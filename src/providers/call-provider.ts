@@ -13,7 +13,7 @@ export function deadlineOf(signal: AbortSignal): number {
   return deadlines.get(signal) ?? Infinity;
 }
 
-/** Told to whoever is too late to begin a call. */
+/** The caller whose deadline passed before its call began is to wait so long. */
 const RETRY_LATE_MS = 1_000;
 
 /**

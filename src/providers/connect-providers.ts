@@ -16,7 +16,11 @@ import {
 } from './http/index.js';
 import { ZenditProvider } from './zendit/zendit-provider.js';
 
-/** Connects the providers whose credentials are set; the others are as if they did not exist. */
+/**
+ * Connects the providers whose credentials are set; the others are as if they did not exist. A new one is built and
+ * registered here, beside its credentials in `config/config.ts`, its name in `config/live-package-rules.ts` and its short
+ * name in `catalog-sync/live-packages.ts`.
+ */
 @Injectable()
 export class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
   private readonly closers: (() => Promise<void>)[] = [];

@@ -199,7 +199,7 @@ export interface RepeatPolicy {
 }
 
 /**
- * A provider that provisions. Every call takes a reference that was fixed before, and may be repeated after a crash.
+ * The port: a provider that provisions. `live-provider.ts` adds what a real one is asked besides. Every call takes a reference that was fixed before, and may be repeated after a crash.
  * Every method @throws ProviderOutcomeUnknown, ProviderUnavailable
  */
 export interface EsimProvider {

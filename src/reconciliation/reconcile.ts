@@ -32,7 +32,7 @@ export class Reconcile {
   constructor(
     private readonly transactions: Transactions,
     private readonly books: CheckBooks,
-    private readonly upstreams: CompareProviders,
+    private readonly providers: CompareProviders,
   ) {}
 
   /** @throws Error of the database; whatever `stopping` was aborted with */
@@ -41,7 +41,7 @@ export class Reconcile {
     const startedAt = await this.transactions.run(databaseNow);
     const { checks, counts, differences, cut } = await this.books.execute();
     const since = providerWindowMs === null ? null : new Date(startedAt.getTime() - providerWindowMs);
-    const compared = since === null ? [] : await this.upstreams.execute(since, stopping);
+    const compared = since === null ? [] : await this.providers.execute(since, stopping);
     return {
       startedAt,
       durationMs: Math.round(performance.now() - startedMs),

@@ -6,7 +6,7 @@ const HOUR = 60;
 const DAY = 24 * HOUR;
 
 describe('the plan of polls', () => {
-  it('looks often at what was just bought or installed, and once a day into the drawer', () => {
+  it('looks often at what was just bought or installed, and once a day at a dormant one', () => {
     expect(pollDelayMs(newEsim(), minute(10))).toBe(OFTEN_MS);
     expect(pollDelayMs(newEsim({ profileStatus: 'installed' }), minute(20 * HOUR))).toBe(OFTEN_MS);
     expect(pollDelayMs(newEsim(), minute(3 * HOUR))).toBe(DORMANT_MS);
@@ -39,16 +39,16 @@ describe('the plan of polls', () => {
   });
 
   it('needs less than half of 8 calls a second for 100,000 live eSIMs at one eSIM a call', () => {
-    const drawer = 60_000 * callsPerSecond(newEsim(), 30 * DAY);
+    const dormant = 60_000 * callsPerSecond(newEsim(), 30 * DAY);
     const starting = 1_500 * callsPerSecond(newEsim(), HOUR);
     const inUse = 28_500 * averageOf(trips().map((trip) => callsPerSecond(trip.esim, trip.atMinute)));
     const spent = 10_000 * callsPerSecond(active({ status: 'depleted' }), 3 * DAY);
-    expect(drawer).toBeCloseTo(0.69, 1);
+    expect(dormant).toBeCloseTo(0.69, 1);
     expect(starting).toBeCloseTo(0.83, 1);
     expect(spent).toBeCloseTo(0.23, 1);
     expect(inUse).toBeGreaterThan(1.3);
     expect(inUse).toBeLessThan(2.2);
-    expect(drawer + starting + inUse + spent).toBeLessThan(4);
+    expect(dormant + starting + inUse + spent).toBeLessThan(4);
   });
 });
 

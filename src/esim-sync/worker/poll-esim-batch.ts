@@ -8,8 +8,8 @@ import { type EsimPoll, EsimPollsRepository, type PollBatch } from '../esim-poll
 import { IN_USE_MS, pollDelayMs } from '../poll-plan.js';
 
 /**
- * An eSIM that its provider said nothing usable about is asked for again within this, also one in a drawer. All 60,000
- * drawers of the plan would be 2.8 calls/s, which the other half of the slots takes.
+ * An eSIM that its provider said nothing usable about is asked for again within this, also a dormant one. All 60,000
+ * dormant ones of the plan would be 2.8 calls/s, which the other half of the slots takes.
  */
 const UNREAD_MS = IN_USE_MS;
 

@@ -47,14 +47,14 @@ export class SandboxProvider implements EsimProvider {
   readonly readLagMs = 0;
   readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
-  constructor(private readonly upstream: SandboxProviderRepository) {}
+  constructor(private readonly repository: SandboxProviderRepository) {}
 
   async placeOrder(
     request: ProviderOrderRequest,
     _placement: Placement,
     signal: AbortSignal,
   ): Promise<ProviderOrderState> {
-    const isNew = await this.upstream.insert(this.decide(request));
+    const isNew = await this.repository.insert(this.decide(request));
     // Provisioned and committed, and then no answer: the case that a fixed reference exists for (D19).
     if (isNew && request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
     return (await this.findOrder(request))!;
@@ -63,17 +63,17 @@ export class SandboxProvider implements EsimProvider {
   async findOrder({
     reference,
   }: Pick<ProviderOrderRequest, 'reference'>): Promise<ProviderOrderState | null> {
-    const order = await this.upstream.find(reference);
+    const order = await this.repository.find(reference);
     return order && toState(order);
   }
 
   async cancelOrder({ reference }: ProviderCancelRequest): Promise<ProviderCancelState> {
-    await this.upstream.cancel(reference);
+    await this.repository.cancel(reference);
     return { state: 'canceled' };
   }
 
   async findParts({ reference }: Pick<ProviderOrderRequest, 'reference'>): Promise<ProviderOrderParts> {
-    const order = await this.upstream.find(reference);
+    const order = await this.repository.find(reference);
     const state = order && toState(order);
     return {
       profiles: state?.state === 'provisioned' && !order!.canceled ? state.profiles : [],
@@ -88,14 +88,14 @@ export class SandboxProvider implements EsimProvider {
     reference,
     esims,
   }: ProviderCancelRequest): Promise<readonly ProviderCancelStatus[]> {
-    const order = await this.upstream.find(reference);
+    const order = await this.repository.find(reference);
     const cancelStatus = order === null ? 'unknown' : order.canceled ? 'canceled' : 'unused';
     return esims.map(({ providerEsimId }) => ({ providerEsimId, cancelStatus }));
   }
 
   async placeTopup(request: ProviderTopupRequest): Promise<ProviderTopupState> {
     const { reference, packageId, esim } = request;
-    await this.upstream.insertTopup({
+    await this.repository.insertTopup({
       reference,
       packageId,
       providerEsimId: esim.providerEsimId,
@@ -107,7 +107,7 @@ export class SandboxProvider implements EsimProvider {
   async findTopup({
     reference,
   }: Pick<ProviderTopupRequest, 'reference'>): Promise<ProviderTopupState | null> {
-    const topup = await this.upstream.findTopup(reference);
+    const topup = await this.repository.findTopup(reference);
     if (!topup) return null;
     if (topup.rejection !== null) return { state: 'rejected', failure: failure(topup.rejection) };
     // It only remembers what was bought; what the eSIM has now is counted by us.

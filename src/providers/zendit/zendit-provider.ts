@@ -52,7 +52,7 @@ export class ZenditProvider implements LiveProvider {
   /**
    * One call per eSIM, so a batch is one second of the 8 requests/s. 100,000 eSIMs take 100,000 / 8 = 12,500 s or
    * 3 h 28 min when nothing else is asked, and 7 h beside other calls for half of the slots: who polls has to choose
-   * the eSIMs in use before those that wait in a drawer.
+   * the eSIMs in use before the dormant ones.
    */
   readonly usageBatchSize = READ_BATCH_SIZE;
 

@@ -50,7 +50,7 @@ export class CompareProviders {
     stopping: AbortSignal,
   ): Promise<ComparedProvider> {
     const { name: provider, readLagMs } = liveProvider;
-    const upstream = new RetryingProviderClient(liveProvider, stopping);
+    const client = new RetryingProviderClient(liveProvider, stopping);
     const differences: Difference[] = [];
     const unanswered: string[] = [];
     const attempt = async <T>(what: string, run: () => Promise<T>): Promise<T | null> => {
@@ -62,31 +62,31 @@ export class CompareProviders {
         return null;
       }
     };
-    const balance = await attempt('balance', () => upstream.ask((each, signal) => each.getBalance(signal)));
+    const balance = await attempt('balance', () => client.ask((each, signal) => each.getBalance(signal)));
     const orders = await this.subjects.listOrderIds({ provider, since, readLagMs });
     for (const id of orders)
-      differences.push(...((await attempt(id, () => this.compareOrder(upstream, id))) ?? []));
+      differences.push(...((await attempt(id, () => this.compareOrder(client, id))) ?? []));
     const topups = await this.subjects.listTopupIds({ provider, since, readLagMs });
     for (const id of topups)
-      differences.push(...((await attempt(id, () => this.compareTopup(upstream, id))) ?? []));
+      differences.push(...((await attempt(id, () => this.compareTopup(client, id))) ?? []));
     return { provider, orders: orders.length, topups: topups.length, balance, differences, unanswered };
   }
 
-  private async compareOrder(upstream: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
+  private async compareOrder(client: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
     const order = await this.subjects.findOrder(id);
     if (!order) return [];
-    const purchases = await upstream.ask((each, signal) =>
+    const purchases = await client.ask((each, signal) =>
       each.listPurchases(order.request, order.endedAt, signal),
     );
-    const differences = orderDifferences(upstream.liveProvider.name, order, purchases);
+    const differences = orderDifferences(client.liveProvider.name, order, purchases);
     return isSame(order, await this.subjects.findOrder(id)) ? differences : [];
   }
 
-  private async compareTopup(upstream: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
+  private async compareTopup(client: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
     const topup = await this.subjects.findTopup(id);
     if (!topup) return [];
-    const state = await upstream.ask((each, signal) => each.findTopup(topup.request, signal, 'poll'));
-    return topupDifferences(upstream.liveProvider.name, topup, state);
+    const state = await client.ask((each, signal) => each.findTopup(topup.request, signal, 'poll'));
+    return topupDifferences(client.liveProvider.name, topup, state);
   }
 }
 
@@ -102,7 +102,7 @@ function isSame(before: unknown, after: unknown): boolean {
 /** For how long one question is asked again. */
 const RETRY_BUDGET_MS = 10_000;
 const PAUSE_MS = 500;
-/** A provider that fails this often in a row is left alone: each failure costs all the patience. */
+/** A provider that fails this often in a row is left alone: each failure costs the whole budget. */
 const MAX_FAILURES_IN_A_ROW = 2;
 
 /** The provider gave no answer that could be compared. */
@@ -142,7 +142,7 @@ class RetryingProviderClient {
     }
   }
 
-  /** @throws ProviderNotAnswering when the patience would be over; the error itself when it is no word of a provider */
+  /** @throws ProviderNotAnswering when the budget would be spent; the error itself when it is none of a provider */
   private async waitAfter(error: unknown, deadline: number): Promise<void> {
     if (!(error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)) throw error;
     const waitMs = PAUSE_MS + (error instanceof ProviderUnavailable ? error.retryAfterMs : 0);
