@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|wholesale|lifecycle|reconciliation|events|webhooks';
+  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|esim-sync|reconciliation|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -12,7 +12,7 @@ const MAY_USE = {
   'call-log': ['auth', 'partners', 'api-keys'],
   catalog: ['auth', 'audit', 'partners'],
   providers: ['catalog'],
-  wholesale: ['auth', 'audit', 'alerts', 'catalog', 'providers'],
+  'catalog-sync': ['auth', 'audit', 'alerts', 'catalog', 'providers'],
   events: ['auth', 'partners'],
   esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],
@@ -26,7 +26,7 @@ const MAY_USE = {
     'partners',
     'providers',
     'wallet',
-    'wholesale',
+    'catalog-sync',
   ],
   topups: [
     'auth',
@@ -38,9 +38,9 @@ const MAY_USE = {
     'partners',
     'providers',
     'wallet',
-    'wholesale',
+    'catalog-sync',
   ],
-  lifecycle: ['esims', 'orders', 'topups', 'providers'],
+  'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };

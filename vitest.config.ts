@@ -8,10 +8,10 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 const SHARING = [
   'test/{alerts,api-keys,catalog,config,openapi,orders-live,partners,topups,wallet}/**/*.test.ts',
   'test/e2e/!(embedded-*|redis).test.ts',
-  'test/providers/!(upstream-pace).test.ts',
+  'test/providers/!(provider-rate-limiter).test.ts',
   'test/infra/{crypto,http,idempotency,jobs}/*.test.ts',
   'test/call-log/{call-log,call-rows,daily-partitions,unknown-caller-cap}.test.ts',
-  'test/lifecycle/{esim-polls,poll-plan,reading-reducer}.test.ts',
+  'test/esim-sync/{esim-polls,poll-plan,reading-reducer}.test.ts',
   'test/webhooks/{admin,blocking,delivery,delivery-log,feed-late-commits,hostile-service,outcome-batcher,replay-selection}.test.ts',
   'test/webhooks/{response-headers,retention-and-resends,rotation,safe-text,sender-failures,signature}.test.ts',
   'test/webhooks/{switch,switch-after-test,switch-discard,target-policy}.test.ts',

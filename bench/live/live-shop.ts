@@ -66,7 +66,7 @@ export class LiveShop {
   }
 }
 
-/** The Sandbox's package in Live, and a full wallet for everybody: as rows, for no wholesaler is asked. */
+/** The Sandbox's package in Live, and a full wallet for everybody: as rows, for no provider is asked. */
 async function stock(server: DatabaseServer): Promise<void> {
   await server.query(
     `INSERT INTO packages SELECT (jsonb_populate_record(p, '{"mode": "live", "cost_micros": 600000}')).*
@@ -89,7 +89,7 @@ async function stock(server: DatabaseServer): Promise<void> {
   await server.query('ANALYZE', [], DATABASE);
 }
 
-/** The wholesaler is connected, as live orders demand, at an address where nobody listens: only a worker calls it. */
+/** The provider is connected, as live orders demand, at an address where nobody listens: only a worker calls it. */
 function settings(): Readonly<Record<string, string>> {
   return {
     NODE_ENV: 'production',

@@ -12,7 +12,7 @@ import { PartnersAdminModule } from '../partners/index.js';
 import { TopupsAdminModule } from '../topups/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
 import { CatalogAdminModule } from '../catalog/index.js';
-import { WholesaleAdminModule } from '../wholesale/index.js';
+import { CatalogSyncAdminModule } from '../catalog-sync/index.js';
 import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
@@ -35,7 +35,7 @@ import type { ProcessResources } from './process-resources.js';
     EventsAdminModule,
     WalletAdminModule,
     CatalogAdminModule,
-    WholesaleAdminModule,
+    CatalogSyncAdminModule,
     WebhooksCoreModule,
     WebhooksAdminModule,
   ],

@@ -12,11 +12,11 @@ export interface CallbackAuthenticatorSettings {
   readonly secret: string;
   readonly allowedCidrs: AppConfig['callbacks']['allowedCidrs'];
   readonly trustProxyHops: AppConfig['trustProxyHops'];
-  /** Whether a wholesaler of that name is connected. */
+  /** Whether a provider of that name is connected. */
   knows(provider: string): boolean;
 }
 
-/** Knows a wholesaler's callback: it comes from an allowed address, has the secret and names a connected wholesaler. */
+/** Knows a provider's callback: it comes from an allowed address, has the secret and names a connected provider. */
 export class CallbackAuthenticator {
   private readonly secret: Buffer;
   private readonly senders: NetworkList | null;
@@ -27,7 +27,7 @@ export class CallbackAuthenticator {
     this.senders = allowedCidrs.length > 0 ? new NetworkList(allowedCidrs) : null;
   }
 
-  /** The wholesaler's name; null for everybody else, whatever is wrong. Takes the same time either way. */
+  /** The provider's name; null for everybody else, whatever is wrong. Takes the same time either way. */
   authenticate(request: IncomingMessage): string | null {
     const [, provider, secret] = PATH.exec(pathOf(request.url ?? '')) ?? NO_MATCH;
     const isSecret = timingSafeEqual(digestOf(secret ?? ''), this.secret);

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { clientAddress } from '../infra/http/edge/index.js';
-import type { TakeCallback } from '../lifecycle/index.js';
+import type { TakeCallback } from '../esim-sync/index.js';
 import { CallbackAuthenticator } from './callback-authenticator.js';
 import type { RunningApp } from './http-app.js';
 import type { ProcessResources } from './process-resources.js';
@@ -36,7 +36,7 @@ export interface ListenerPatience {
 }
 
 /**
- * Listens for wholesalers' callbacks on `CALLBACK_HOST:CALLBACK_PORT`, with nothing else on it (D3). A callback is
+ * Listens for providers' callbacks on `CALLBACK_HOST:CALLBACK_PORT`, with nothing else on it (D3). A callback is
  * answered 200 once its hints are stored and 503 when they cannot be, so that the sender tries again. Without the
  * secret every path and method is the same 404. Null when no secret is set: then nothing listens.
  */
@@ -114,7 +114,7 @@ class CallbackListener {
     else refuse(request, response, status, retryAfterS);
   }
 
-  /** Tells an operator that a wholesaler's address is missing in `CALLBACK_ALLOWED_CIDRS`, say. */
+  /** Tells an operator that a provider's address is missing in `CALLBACK_ALLOWED_CIDRS`, say. */
   private countRefusal({ socket }: IncomingMessage): void {
     this.refusals++;
     if (performance.now() - this.refusalsLoggedAtMs < REFUSALS_LOGGED_EVERY_MS) return;

@@ -9,7 +9,7 @@ import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
 import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
-import { WHOLESALE_ENTITIES } from '../wholesale/index.js';
+import { CATALOG_SYNC_ENTITIES } from '../catalog-sync/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
 
 /** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -21,7 +21,7 @@ export const ENTITIES = [
   ...PARTNER_ENTITIES,
   ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
-  ...WHOLESALE_ENTITIES,
+  ...CATALOG_SYNC_ENTITIES,
   EsimEntity,
   EventEntity,
   OrderEntity,

@@ -2,8 +2,8 @@ import { parseArgs } from 'node:util';
 
 export interface ReconcileOptions {
   readonly json: boolean;
-  /** Null: the wholesalers are not asked. */
-  readonly upstreamWindowMs: number | null;
+  /** Null: the providers are not asked. */
+  readonly providerWindowMs: number | null;
 }
 
 /** The arguments are unusable; `message` says why. */
@@ -31,7 +31,7 @@ export function parseReconcileOptions(args: readonly string[], now: Date): Recon
   const values = parse(args);
   if (values.help) return null;
   const windowMs = toWindowMs(values.since ?? DEFAULT_WINDOW, now);
-  return { json: values.json, upstreamWindowMs: values['no-upstream'] ? null : windowMs };
+  return { json: values.json, providerWindowMs: values['no-upstream'] ? null : windowMs };
 }
 
 function parse(args: readonly string[]) {

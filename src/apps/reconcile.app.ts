@@ -52,7 +52,7 @@ export async function runReconcile(
 }
 
 async function reconcile(
-  { upstreamWindowMs }: ReconcileOptions,
+  { providerWindowMs }: ReconcileOptions,
   env: NodeJS.ProcessEnv,
 ): Promise<ReconciliationReport> {
   const config = loadConfig(env);
@@ -67,7 +67,7 @@ async function reconcile(
     });
     try {
       const stopping = new AbortController().signal;
-      return await app.get(Reconcile, { strict: false }).execute({ upstreamWindowMs, stopping });
+      return await app.get(Reconcile, { strict: false }).execute({ providerWindowMs, stopping });
     } finally {
       await app.close();
     }

@@ -13,7 +13,7 @@ export interface RunningProcess {
   readonly resources: ProcessResources;
   readonly api: RunningHttpApp | null;
   readonly admin: RunningHttpApp | null;
-  /** Where upstream callbacks are taken; null where they are not. */
+  /** Where provider callbacks are taken; null where they are not. */
   readonly callbacksUrl: string | null;
   /** From here on `/readyz` answers 200; only needed after `startRole(..., 'when told')`. */
   becomeReady(): void;

@@ -7,12 +7,12 @@ import { CallLogWorkerModule } from '../call-log/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging/index.js';
-import { LifecycleWorkerModule, TakeCallback } from '../lifecycle/index.js';
+import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
-import { WholesaleWorkerModule } from '../wholesale/index.js';
+import { CatalogSyncWorkerModule } from '../catalog-sync/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
 import { type CallbackRateLimit, startCallbacks } from './callbacks.app.js';
 import type { RunningApp } from './http-app.js';
@@ -26,13 +26,13 @@ import type { ProcessResources } from './process-resources.js';
     OrdersWorkerModule,
     TopupsWorkerModule,
     EsimsWorkerModule,
-    LifecycleWorkerModule,
+    EsimSyncWorkerModule,
     EventsWorkerModule,
     WebhooksCoreModule,
     WebhooksWorkerModule,
     CallLogWorkerModule,
     ApiKeysWorkerModule,
-    WholesaleWorkerModule,
+    CatalogSyncWorkerModule,
     ReconciliationWorkerModule,
     WalletWorkerModule,
   ],

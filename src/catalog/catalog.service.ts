@@ -67,7 +67,7 @@ export class CatalogService {
 
   /**
    * Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. Where the
-   * wholesaler's word is needed and not known, or old, it is asked for: a later call has it.
+   * provider's word is needed and not known, or old, it is asked for: a later call has it.
    */
   async listTopupsFor(reader: CatalogReader, baseId: string): Promise<readonly PackageEntity[]> {
     const { packages } = await this.catalogs.get(reader);
@@ -87,7 +87,7 @@ export class CatalogService {
   }
 }
 
-/** @param known ids of those that fit, by the wholesaler's word; null where it gives none */
+/** @param known ids of those that fit, by the provider's word; null where it gives none */
 function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet<string> | null): boolean {
   const [ofBase, ofTopup] = [toPackage(base), toPackage(topup)];
   if (known === null) return topupPackageMatches(ofBase, ofTopup);

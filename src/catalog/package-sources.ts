@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { sql } from '../infra/database/index.js';
 
-/** Which wholesaler provisions which live package. The catalogue's synchronisation writes it. */
+/** Which provider provisions which live package. The catalogue's synchronisation writes it. */
 @Injectable()
 export class PackageSources {
   /** Which of the packages `provider` provisions. */

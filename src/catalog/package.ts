@@ -23,7 +23,7 @@ export type PackageKind = (typeof PACKAGE_KINDS)[number];
 export const ACTIVATION_POLICIES = ['on_install', 'on_first_use', 'on_purchase'] as const;
 export type ActivationPolicy = (typeof ACTIVATION_POLICIES)[number];
 
-/** Characters of what is shown of a package in the wholesaler's words. */
+/** Characters of what is shown of a package in the provider's words. */
 export const SPEED_POLICY_LENGTH = 200;
 export const NOTES_LENGTH = 500;
 

@@ -77,7 +77,7 @@ const BY_MODE: Record<Mode, (tx: Tx, id: string, partnerId: string) => Promise<S
   live: findInLive,
 };
 
-/** Everybody pays the same, and the built-in upstream knows packages by our own ids. */
+/** Everybody pays the same, and the built-in provider knows packages by our own ids. */
 async function findInSandbox(tx: Tx, id: string): Promise<SellablePackage | null> {
   const { rows } = await sql<PackageRow>(tx.manager, IN_SANDBOX, [id]);
   const [row] = rows;

@@ -3,17 +3,17 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../infra/database/index.js';
 
-/** What is known of the top-ups of a base package, by its wholesaler's word, is asked for again after this. */
+/** What is known of the top-ups of a base package, by its provider's word, is asked for again after this. */
 export const TOPUP_FITS_FRESH_MS = 86_400_000;
 
-/** Which live top-ups fit which live base package, where the wholesaler says so. */
+/** Which live top-ups fit which live base package, where the provider says so. */
 @Injectable()
 export class TopupFits {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
-   * Ids of the top-ups that fit eSIMs of the package, as far as they are known: none before the wholesaler was asked.
-   * Null for a package whose wholesaler does not say, so that top-ups are matched by the places they cover.
+   * Ids of the top-ups that fit eSIMs of the package, as far as they are known: none before the provider was asked.
+   * Null for a package whose provider does not say, so that top-ups are matched by the places they cover.
    */
   async find(baseId: string, manager: EntityManager = this.manager): Promise<ReadonlySet<string> | null> {
     const { rows } = await sql<{ ids: string[] }>(
@@ -25,7 +25,7 @@ export class TopupFits {
     return rows[0] ? new Set(rows[0].ids) : null;
   }
 
-  /** Has the wholesaler asked soon where nothing is known of this package, or nothing new. Nobody waits for it. */
+  /** Has the provider asked soon where nothing is known of this package, or nothing new. Nobody waits for it. */
   async want(baseId: string): Promise<void> {
     await sql(
       this.manager,

@@ -17,7 +17,7 @@ export interface AppConfig {
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
   readonly ops: ListenAddress;
-  /** The listener for upstream callbacks (D3). */
+  /** The listener for provider callbacks (D3). */
   readonly callbacks: CallbackConfig;
   readonly adminTokens: readonly AdminToken[];
   readonly secretKeys: readonly SecretKey[];
@@ -28,7 +28,7 @@ export interface AppConfig {
   readonly adminRateLimit: RateLimitConfig;
   readonly webhooks: WebhookConfig;
   readonly provisioning: ProvisioningConfig;
-  readonly wholesalers: WholesalersConfig;
+  readonly liveProviders: LiveProvidersConfig;
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly callLogRetentionDays: number;
@@ -59,19 +59,19 @@ export interface WebhookConfig {
 
 export interface ProvisioningConfig {
   readonly concurrencyPerPartner: number;
-  /** One call to a wholesaler; after it the outcome counts as unknown (D22). */
+  /** One call to a provider; after it the outcome counts as unknown (D22). */
   readonly providerTimeoutMs: number;
-  /** The whole catalogue of a wholesaler, all its pages; it bears on no order. */
+  /** The whole catalogue of a provider, all its pages; it bears on no order. */
   readonly providerCatalogTimeoutMs: number;
-  /** Calls a second to one wholesaler, over all processes. */
+  /** Calls a second to one provider, over all processes. */
   readonly providerRequestsPerSecond: number;
-  /** For how long after a placement a wholesaler may still deny knowing it. */
+  /** For how long after a placement a provider may still deny knowing it. */
   readonly providerReadLagMs: number;
   /** From one synchronisation of the live catalogue to the next. */
   readonly catalogSyncIntervalMs: number;
   /** Hundredths of a percent on top of what a live package costs, for partners without a price list. */
   readonly liveMarginBps: number;
-  /** Which wholesaler sells which live packages, the first match first; empty: each sells what it lists. */
+  /** Which provider sells which live packages, the first match first; empty: each sells what it lists. */
   readonly livePackageRules: readonly LivePackageRule[];
   /** An order or top-up without an answer for this long is listed for support (D22). */
   readonly needsReviewAfterMs: number;
@@ -86,8 +86,8 @@ export interface CallbackConfig extends ListenAddress {
   readonly rateLimit: RateLimitConfig;
 }
 
-/** Credentials of the wholesalers; null for one that is not connected. */
-export interface WholesalersConfig {
+/** Credentials of the providers; null for one that is not connected. */
+export interface LiveProvidersConfig {
   readonly esimAccess: {
     readonly baseUrl: string;
     readonly accessCode: string;
@@ -142,7 +142,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       livePackageRules: parseLivePackageRules(read),
       needsReviewAfterMs: read.integer('NEEDS_REVIEW_AFTER_MS', 900_000, MILLISECONDS),
     },
-    wholesalers: readWholesalers(read, production),
+    liveProviders: readLiveProviders(read, production),
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
     callLogRetentionDays: read.integer('CALL_LOG_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),
@@ -154,7 +154,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
   return Object.freeze(config);
 }
 
-/** A call that is still on its way upstream must not be taken for one that never arrived; tests may be faster. */
+/** A call that is still on its way to the provider must not be taken for one that never arrived; tests may be faster. */
 function refuseShortReadLag(read: EnvReader, { production, provisioning }: AppConfig): void {
   if (!production || provisioning.providerReadLagMs >= provisioning.providerTimeoutMs) return;
   read.problems.push('PROVIDER_READ_LAG_MS must be at least PROVIDER_TIMEOUT_MS');
@@ -212,7 +212,7 @@ function readCallbackConfig(read: EnvReader): CallbackConfig {
   };
 }
 
-function readWholesalers(read: EnvReader, production: boolean): WholesalersConfig {
+function readLiveProviders(read: EnvReader, production: boolean): LiveProvidersConfig {
   const protocols = production ? ['https:'] : ['https:', 'http:'];
   const esimAccess = readTogether(read, ['ESIM_ACCESS_CODE', 'ESIM_ACCESS_SECRET']);
   const zendit = readTogether(read, ['ZENDIT_API_KEY']);

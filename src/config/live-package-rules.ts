@@ -1,8 +1,8 @@
 import type { EnvReader } from './env-reader.js';
 
-/** The wholesalers that can be connected, as orders and packages name them. */
-export const WHOLESALER_NAMES = ['esim_access', 'zendit'] as const;
-export type WholesalerName = (typeof WHOLESALER_NAMES)[number];
+/** The providers that can be connected, as orders and packages name them. */
+export const LIVE_PROVIDER_NAMES = ['esim_access', 'zendit'] as const;
+export type LiveProviderName = (typeof LIVE_PROVIDER_NAMES)[number];
 
 /** Which live packages a rule is about. A country means what covers exactly that one. */
 export type LivePackageSelector =
@@ -13,7 +13,7 @@ export type LivePackageSelector =
 /** Who sells the packages of a selector; null: nobody. */
 export interface LivePackageRule {
   readonly selector: LivePackageSelector;
-  readonly provider: WholesalerName | null;
+  readonly provider: LiveProviderName | null;
 }
 
 const NOBODY = 'none';
@@ -44,8 +44,8 @@ function parseRule(selectorText: string, providerText: string): LivePackageRule 
   const selector = parseSelector(selectorText);
   if (!selector) return 'must begin with a package id, a country such as FR, or *';
   if (providerText === NOBODY) return { selector, provider: null };
-  const provider = WHOLESALER_NAMES.find((name) => name === providerText);
-  if (!provider) return `must name one of ${WHOLESALER_NAMES.join(', ')} or ${NOBODY}`;
+  const provider = LIVE_PROVIDER_NAMES.find((name) => name === providerText);
+  if (!provider) return `must name one of ${LIVE_PROVIDER_NAMES.join(', ')} or ${NOBODY}`;
   return { selector, provider };
 }
 

@@ -24,7 +24,7 @@ export type EsimObservation =
   | ({ readonly kind: 'read' } & EsimReading)
   | ({ readonly kind: 'topped_up' } & AppliedTopup);
 
-/** What a top-up added, and what its upstream says that the eSIM has now; null where it does not say. */
+/** What a top-up added, and what its provider says that the eSIM has now; null where it does not say. */
 export interface AppliedTopup {
   /** Null when it added days only. */
   readonly dataBytes: number | null;
@@ -97,7 +97,7 @@ function expire(esim: EsimEntity, now: Date): EsimTransition {
   };
 }
 
-/** A live eSIM is looked at again at once: its upstream may tell an expiry that the top-up's answer did not. */
+/** A live eSIM is looked at again at once: its provider may tell an expiry that the top-up's answer did not. */
 function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEntity> {
   return {
     ...addData(esim, topup),

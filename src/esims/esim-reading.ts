@@ -1,5 +1,5 @@
 import type { NewEvent } from '../events/index.js';
-import type { ProviderEsimReading } from '../providers/index.js';
+import type { ProviderUsageReport } from '../providers/index.js';
 import type { EsimStatus, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 import {
@@ -14,16 +14,16 @@ import {
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
 
-/** What an upstream said of an eSIM when we asked it. */
+/** What a provider said of an eSIM when we asked it. */
 export interface EsimReading {
-  readonly reading: ProviderEsimReading;
+  readonly reading: ProviderUsageReport;
   /** What made us ask: a callback's hint or the plan of polls. */
   readonly source: Exclude<UsageSource, 'simulated'>;
   /** When we asked, by the database's clock; `reading.asOf` may be hours older. */
   readonly askedAt: Date;
 }
 
-/** A wholesaler may go on showing what was before a top-up for this long. */
+/** A provider may go on showing what was before a top-up for this long. */
 const TOPUP_LAG_MS = 600_000;
 
 /** The usage of an eSIM after a reading. */
@@ -42,7 +42,7 @@ interface Usage {
  *   `expires_at` follow the newest reading both ways, newest by `askedAt`. The profile status `unknown` says nothing.
  * - `used_bytes` is the highest figure that was ever told, so a counter that falls changes nothing, and an older one
  *   is lower and does not count. `as_of` and `source` belong to that figure: the newest time at which it was told.
- * - Our own sum of what was bought is the total. `depleted` means all of it: upstreams say so without a round figure.
+ * - Our own sum of what was bought is the total. `depleted` means all of it: providers say so without a round figure.
  *   A reading that counts more than our sum knows a top-up that is not settled here: it cannot reach 100 percent.
  *   One that counts less, soon after a top-up, is from before it; later, plans that ended have left its counters, and
  *   what remains is what counts.
@@ -74,22 +74,22 @@ export function applyReading(esim: EsimEntity, read: EsimReading, now: Date): Es
 }
 
 /** Whether the reading is from before a top-up that is settled here. */
-function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderEsimReading): boolean {
+function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderUsageReport): boolean {
   if (esim.toppedUpAt === null || esim.totalBytes === null || totalBytes === null) return false;
   return totalBytes < esim.totalBytes && asOf.getTime() < esim.toppedUpAt.getTime() + TOPUP_LAG_MS;
 }
 
-function saysExpired(esim: EsimEntity, reading: ProviderEsimReading): boolean {
+function saysExpired(esim: EsimEntity, reading: ProviderUsageReport): boolean {
   return reading.status === 'expired' && !isBehind(esim, reading);
 }
 
-function showsUse({ status, usedBytes, activatedAt }: ProviderEsimReading): boolean {
+function showsUse({ status, usedBytes, activatedAt }: ProviderUsageReport): boolean {
   if (status === 'active' || status === 'depleted' || (usedBytes ?? 0) > 0) return true;
   return status !== 'issued' && activatedAt !== null;
 }
 
 /** The earliest time that was told; without one, that of the earliest counters that show use. */
-function activationAfter(esim: EsimEntity, reading: ProviderEsimReading): Date | null {
+function activationAfter(esim: EsimEntity, reading: ProviderUsageReport): Date | null {
   if (!showsUse(reading)) return esim.activatedAt;
   const told = reading.activatedAt ?? later(reading.asOf, esim.createdAt);
   return esim.activatedAt !== null && esim.activatedAt <= told ? esim.activatedAt : told;
@@ -111,7 +111,7 @@ function usageAfter(esim: EsimEntity, { reading, source }: EsimReading, now: Dat
 /** The reading's figure where it is higher than ours, or as high and newer; null where ours stands. */
 function figureAfter(
   esim: EsimEntity,
-  reading: ProviderEsimReading,
+  reading: ProviderUsageReport,
   now: Date,
 ): Pick<Usage, 'usedBytes' | 'asOf'> | null {
   if (reading.usedBytes === null && reading.status !== 'depleted') return null;
@@ -124,7 +124,7 @@ function figureAfter(
 }
 
 /** The reading's usage as a part of all that was bought. */
-function countedBytes(esim: EsimEntity, reading: ProviderEsimReading): number {
+function countedBytes(esim: EsimEntity, reading: ProviderUsageReport): number {
   const used = reading.usedBytes ?? 0;
   const { totalBytes } = esim;
   if (totalBytes === null || isBehind(esim, reading)) return used;
@@ -140,7 +140,7 @@ interface Findings {
 
 function statusAfter(
   esim: EsimEntity,
-  reading: ProviderEsimReading,
+  reading: ProviderUsageReport,
   { activatedAt, usage, isNewest }: Findings & { readonly usage: Usage },
 ): EsimStatus {
   if (esim.status === 'canceled' || reading.status === 'canceled') return 'canceled';
@@ -153,18 +153,18 @@ function statusAfter(
 }
 
 /** All levels are crossed when all is used. Unlimited plans have no levels: there the newest word counts. */
-function isSpent(esim: EsimEntity, reading: ProviderEsimReading, usage: Usage, isNewest: boolean): boolean {
+function isSpent(esim: EsimEntity, reading: ProviderUsageReport, usage: Usage, isNewest: boolean): boolean {
   if (esim.totalBytes !== null) return usage.crossed.includes(100);
   return isNewest ? reading.status === 'depleted' : esim.status === 'depleted';
 }
 
 /**
- * Until it is in use a wholesaler tells until when it can be installed, which is not when its validity ends. What is
+ * Until it is in use a provider tells until when it can be installed, which is not when its validity ends. What is
  * told soon after a top-up may be from before it, so it does not shorten what was bought.
  */
 function expiryAfter(
   esim: EsimEntity,
-  reading: ProviderEsimReading,
+  reading: ProviderUsageReport,
   { activatedAt, isNewest }: Findings,
 ): Date | null {
   const { expiresAt, toppedUpAt } = esim;
@@ -178,7 +178,7 @@ function expiryAfter(
   return isNewest ? told : expiresAt;
 }
 
-/** When an expired eSIM ended: the earliest of what is known, so never after an upstream said that it had. */
+/** When an expired eSIM ended: the earliest of what is known, so never after a provider said that it had. */
 function endAfter(esim: EsimEntity, { reading, askedAt }: EsimReading, findings: Findings): Date | null {
   const hadEnded = esim.status === 'expired';
   const ends = [

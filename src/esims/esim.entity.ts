@@ -77,7 +77,7 @@ export class EsimEntity {
   @Column({ name: 'provider_esim_id', type: 'text' })
   providerEsimId!: string;
 
-  /** When the newest reading of its upstream that has been applied was asked for; null before the first. */
+  /** When the newest reading of its provider that has been applied was asked for; null before the first. */
   @Column({ name: 'read_at', type: 'timestamptz', nullable: true })
   readAt!: Date | null;
 
@@ -85,7 +85,7 @@ export class EsimEntity {
   @Column({ name: 'topped_up_at', type: 'timestamptz', nullable: true })
   toppedUpAt!: Date | null;
 
-  /** When its upstream is to be asked next; null in Sandbox, where nobody is. Without effect once it has ended. */
+  /** When its provider is to be asked next; null in Sandbox, where nobody is. Without effect once it has ended. */
   @Column({ name: 'next_poll_at', type: 'timestamptz', nullable: true })
   nextPollAt!: Date | null;
 

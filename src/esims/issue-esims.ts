@@ -11,7 +11,7 @@ import { EsimsRepository } from './esims.repository.js';
 const DAY_MS = 86_400_000;
 /** D23: `install_by` = issue + 180 days. */
 const INSTALL_WITHIN_DAYS = 180;
-/** Nobody installs sooner, and a wholesaler may deny a new eSIM for a moment. */
+/** Nobody installs sooner, and a provider may deny a new eSIM for a moment. */
 const FIRST_POLL_AFTER_MS = 300_000;
 
 /** The order's part of new eSIMs. */

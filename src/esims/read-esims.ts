@@ -68,7 +68,7 @@ export class ReadEsims {
     };
   }
 
-  /** Only the upstream that issued an eSIM can top it up. */
+  /** Only the provider that issued an eSIM can top it up. */
   private async listFitting({
     partnerId,
     mode,

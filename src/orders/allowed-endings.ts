@@ -1,16 +1,17 @@
-import type { ProviderEsimStanding, ProviderOrderParts } from '../providers/index.js';
+import type { ProviderCancelStatus, ProviderOrderParts } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
 import type { EndingAction, UpstreamLook } from './upstream-word.js';
 
 /**
- * Why what the upstream says forbids that support ends the order so; null when it does not (D22). Nothing that may
+ * Why what the provider says forbids that support ends the order so; null when it does not (D22). Nothing that may
  * still come is ended, nothing that was bought is failed, nothing is issued without its profile. A cancellation is not
- * called off when the upstream has the order back, or is taking it, for nobody could use what was paid; and it is not
- * called done when a customer uses an eSIM, for the upstream charges that. One that is still unused there is no reason
- * against it: the wholesaler may give its price back in its own time. Where it is silent, support decides.
+ * called off when the provider has the order back, or is taking it, for nobody could use what was paid; and it is not
+ * called done when a customer uses an eSIM, for the provider charges that. One that is still unused there is no reason
+ * against it: the provider may give its price back in its own time. Where it is silent, support decides.
  */
 export function refusalOf(action: EndingAction, order: OrderEntity, look: UpstreamLook): string | null {
-  if (look.about === 'canceling') return look.standings && cancellationRefusal(action, look.standings);
+  if (look.about === 'canceling')
+    return look.cancelStatuses && cancellationRefusal(action, look.cancelStatuses);
   if (look.parts !== null) return provisioningRefusal(action, order, look.parts);
   return action === 'mark_issued' ? 'The upstream does not answer now.' : null;
 }
@@ -29,13 +30,13 @@ function provisioningRefusal(
 
 function cancellationRefusal(
   action: EndingAction,
-  standings: readonly ProviderEsimStanding[],
+  cancelStatuses: readonly ProviderCancelStatus[],
 ): string | null {
-  const count = (wanted: ProviderEsimStanding['standing']): number =>
-    standings.filter(({ standing }) => standing === wanted).length;
+  const count = (wanted: ProviderCancelStatus['cancelStatus']): number =>
+    cancelStatuses.filter(({ cancelStatus }) => cancelStatus === wanted).length;
   if (action === 'mark_failed')
     return count('in_use') > 0 ? 'An eSIM of the order is in use: mark it issued.' : null;
   if (count('being_canceled') > 0) return 'The upstream is taking the order back right now.';
-  const isBack = standings.length > 0 && count('canceled') === standings.length;
+  const isBack = cancelStatuses.length > 0 && count('canceled') === cancelStatuses.length;
   return isBack ? 'The upstream has taken the order back: mark it failed.' : null;
 }

@@ -7,7 +7,7 @@ import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js
 import {
   askProvider,
   type EsimProvider,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   ProviderRegistry,
 } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
@@ -19,7 +19,7 @@ import { notWaiting, type ReconcileAction, type UpstreamLook, type UpstreamWord 
 
 type WaitingOrder = OrderEntity & { readonly status: 'processing' | 'canceling' };
 
-/** Asks the upstream about an order that support is to end. Only asks, and outside any transaction (D16). */
+/** Asks the provider about an order that support is to end. Only asks, and outside any transaction (D16). */
 @Injectable()
 export class AskUpstream {
   private readonly readLagMs: number;
@@ -36,7 +36,7 @@ export class AskUpstream {
   }
 
   /**
-   * The upstream's word for an action; null when the order does not wait for one, or a worker is asking right now.
+   * The provider's word for an action; null when the order does not wait for one, or a worker is asking right now.
    * Only issuing needs an answer; otherwise silence leaves support to decide.
    * @throws AppError `service_unavailable`
    */
@@ -53,7 +53,7 @@ export class AskUpstream {
     return { ...look, fence, readLagMs };
   }
 
-  /** What the upstream shows of an order, for support to read. @throws NotFound, AppError `conflict` */
+  /** What the provider shows of an order, for support to read. @throws NotFound, AppError `conflict` */
   async look(orderId: string): Promise<{ readonly order: OrderEntity; readonly look: UpstreamLook }> {
     const order = await this.orders.findById(orderId);
     if (!order) throw new NotFound();
@@ -63,20 +63,23 @@ export class AskUpstream {
 
   private async lookAt(provider: EsimProvider | null, order: WaitingOrder): Promise<UpstreamLook> {
     if (order.status === 'canceling') {
-      return { about: order.status, standings: provider && (await this.findStandings(provider, order)) };
+      return {
+        about: order.status,
+        cancelStatuses: provider && (await this.findCancelStatuses(provider, order)),
+      };
     }
     const request = toProviderRequest(order);
     const told = provider && (await askProvider(provider, (signal) => provider.findParts(request, signal)));
     return { about: order.status, parts: told?.answer ?? null };
   }
 
-  private async findStandings(
+  private async findCancelStatuses(
     provider: EsimProvider,
     order: OrderEntity,
-  ): Promise<readonly ProviderEsimStanding[] | null> {
+  ): Promise<readonly ProviderCancelStatus[] | null> {
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
     const request = toCancelRequest(order, esims);
-    const told = await askProvider(provider, (signal) => provider.findStandings(request, signal));
+    const told = await askProvider(provider, (signal) => provider.findCancelStatuses(request, signal));
     return told && (order.mode === 'live' ? told.answer : withOurDevices(told.answer, esims));
   }
 }
@@ -85,11 +88,13 @@ function isWaiting(order: OrderEntity): order is WaitingOrder {
   return order.status === 'processing' || order.status === 'canceling';
 }
 
-/** The device of a sandbox eSIM acts in our own store, where its upstream does not look (D26). */
+/** The device of a sandbox eSIM acts in our own store, where its provider does not look (D26). */
 function withOurDevices(
-  standings: readonly ProviderEsimStanding[],
+  cancelStatuses: readonly ProviderCancelStatus[],
   esims: readonly EsimEntity[],
-): readonly ProviderEsimStanding[] {
+): readonly ProviderCancelStatus[] {
   const inUse = new Set(esims.filter((esim) => !isUntouched(esim)).map((esim) => esim.providerEsimId));
-  return standings.map((one) => (inUse.has(one.providerEsimId) ? { ...one, standing: 'in_use' } : one));
+  return cancelStatuses.map((one) =>
+    inUse.has(one.providerEsimId) ? { ...one, cancelStatus: 'in_use' } : one,
+  );
 }

@@ -10,7 +10,7 @@ import { statusesBefore } from './order-state.js';
 import { OrdersRepository } from './orders.repository.js';
 import type { Buyer } from './place-order.js';
 
-/** Asks for a cancellation; the worker puts it to the upstream, whose word decides (D22, Cancel). */
+/** Asks for a cancellation; the worker puts it to the provider, whose word decides (D22, Cancel). */
 @Injectable()
 export class CancelOrder {
   constructor(

@@ -9,7 +9,7 @@ import { OrderEndingsRepository } from './order-endings.repository.js';
 import { uncanceled } from './order-esims.js';
 import type { OrderLease } from './order-jobs.repository.js';
 
-/** The upstream's word, or support's, in one shape: which eSIMs were taken back, and why not the others. */
+/** The provider's word, or support's, in one shape: which eSIMs were taken back, and why not the others. */
 export interface CancelOutcome {
   readonly isCanceled: (esim: EsimEntity) => boolean;
   readonly failure: ProviderFailure;

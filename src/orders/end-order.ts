@@ -7,7 +7,7 @@ import { EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderOrderState } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
-import { RefreshCatalog, ReportDearSale } from '../wholesale/index.js';
+import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { OrderEntity } from './order.entity.js';
 import { OrderEndingsRepository } from './order-endings.repository.js';
 import type { OrderLease } from './order-jobs.repository.js';
@@ -27,7 +27,7 @@ export class EndOrder {
     private readonly issueEsims: IssueEsims,
     private readonly events: EventRecorder,
     private readonly refreshCatalog: RefreshCatalog,
-    private readonly reportDearSale: ReportDearSale,
+    private readonly reportCostOverrun: ReportCostOverrun,
     private readonly alerts: Alerts,
   ) {}
 
@@ -59,9 +59,9 @@ export class EndOrder {
       },
     ]);
     await this.learnFrom(tx, order, result.shortfall);
-    if (result.dearerCost)
-      await this.reportDearSale.execute(tx, 'order.needs_review', order, result.dearerCost);
-    await this.reportSurplus(tx, order, result.profiles.length);
+    if (result.actualCost)
+      await this.reportCostOverrun.execute(tx, 'order.needs_review', order, result.actualCost);
+    await this.reportOverDelivery(tx, order, result.profiles.length);
     return true;
   }
 
@@ -90,7 +90,7 @@ export class EndOrder {
   }
 
   /** More than was ordered is nobody's: we are charged for it, the partner is not. */
-  private async reportSurplus(tx: Tx, order: OrderEntity, provisioned: number): Promise<void> {
+  private async reportOverDelivery(tx: Tx, order: OrderEntity, provisioned: number): Promise<void> {
     if (provisioned <= order.quantity) return;
     const { id: subjectId, partnerId, provider, quantity } = order;
     const details = { provider, quantity, provisioned };
@@ -98,7 +98,7 @@ export class EndOrder {
     await this.alerts.raise(tx, { type: 'order.needs_review', partnerId, subjectId, details, onceKey });
   }
 
-  /** The next order must not be sold at a price that the upstream has just refused. */
+  /** The next order must not be sold at a price that the provider has just refused. */
   private async learnFrom(tx: Tx, order: OrderEntity, failure: ProviderFailure | null): Promise<void> {
     if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
   }

@@ -10,11 +10,11 @@ type OpenStatus = 'processing' | 'canceling';
 
 /** An order that support has taken over. */
 export interface TakenOver extends OrderLease {
-  /** How long the upstream may still deny what the last call did; 0: it cannot any more. */
+  /** How long the provider may still deny what the last call did; 0: it cannot any more. */
   readonly lagLeftMs: number;
 }
 
-/** Until when a call may have taken effect upstream; null when none ever left. A worker at a cancellation updates the row. */
+/** Until when a call may have taken effect at the provider; null when none ever left. A worker at a cancellation updates the row. */
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
 /**
@@ -71,7 +71,7 @@ export class OrderEndingsRepository {
 
   /**
    * The fence of an order that nobody is at in `status`; null when somebody is, or the status is another. While the
-   * upstream may deny what the last call did, the order is due only after that and as long again twice, for support
+   * provider may deny what the last call did, the order is due only after that and as long again twice, for support
    * to decide in: a worker's retry would begin the read lag anew, for ever.
    */
   async keepWorkersOff(orderId: string, status: OpenStatus, readLagMs: number): Promise<number | null> {
@@ -120,7 +120,7 @@ export class OrderEndingsRepository {
     return affected === 1;
   }
 
-  /** Ends a cancellation that the upstream accepted: `canceled` eSIMs, all that were left, have come back. */
+  /** Ends a cancellation that the provider accepted: `canceled` eSIMs, all that were left, have come back. */
   async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<boolean> {
     const refund =
       'refunded_amount = refunded_amount + unit_price_amount * $4::int, status_before_cancel = NULL';

@@ -84,7 +84,7 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
   }
 
   /**
-   * Notes that a placement leaves again, provided that the last one is longer ago than the upstream's read lag.
+   * Notes that a placement leaves again, provided that the last one is longer ago than the provider's read lag.
    * Null when the lease is void.
    */
   async placeAgain(lease: OrderLease, readLagMs: number): Promise<PlacementTurn | null> {

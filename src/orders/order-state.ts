@@ -9,7 +9,7 @@ export const ORDER_STATUSES = [
 ] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
-/** D22. `canceling` returns to where it was when the upstream refuses the cancellation. */
+/** D22. `canceling` returns to where it was when the provider refuses the cancellation. */
 const TRANSITIONS: Readonly<Record<OrderStatus, readonly OrderStatus[]>> = {
   pending: ['processing'],
   processing: ['issued', 'partially_issued', 'failed'],

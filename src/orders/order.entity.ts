@@ -49,22 +49,22 @@ export class OrderEntity {
   @Column({ type: 'text' })
   provider!: string;
 
-  /** D19: fixed before the first upstream call and used by every one. */
+  /** D19: fixed before the first provider call and used by every one. */
   @Column({ name: 'provider_reference', type: 'text' })
   providerReference!: string;
 
-  /** The wholesaler's name of the package, as it was at acceptance. */
+  /** The provider's name of the package, as it was at acceptance. */
   @Column({ name: 'upstream_package_id', type: 'text' })
   upstreamPackageId!: string;
 
-  /** What one cost upstream at acceptance, in millionths of the currency's unit; null when nobody charges for it. */
+  /** What one cost at the provider at acceptance, in millionths of the currency's unit; null when nobody charges for it. */
   @Column({ name: 'unit_cost_micros', type: 'bigint', nullable: true, transformer: bigintColumn })
   unitCostMicros!: number | null;
 
   @Column({ name: 'unit_cost_currency', type: 'text', nullable: true })
   unitCostCurrency!: string | null;
 
-  /** The last placement that may have taken effect upstream; null: none has ever left. */
+  /** The last placement that may have taken effect at the provider; null: none has ever left. */
   @Column({ name: 'upstream_placed_at', type: 'timestamptz', nullable: true })
   upstreamPlacedAt!: Date | null;
 

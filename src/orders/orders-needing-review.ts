@@ -13,7 +13,7 @@ export interface OrderNeedingReview {
   readonly since: Date;
 }
 
-/** When the upstream was first asked for what has not come: the order, or its cancellation. */
+/** When the provider was first asked for what has not come: the order, or its cancellation. */
 const SINCE = `CASE t.status WHEN 'canceling' THEN coalesce(t.cancel_requested_at, t.updated_at) ELSE t.created_at END`;
 const IS_LATE = `${SINCE} <= now() - :afterMs * interval '1 millisecond'`;
 const SCOPE = ['orders.needs-review'];
@@ -23,7 +23,7 @@ const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
     AND (p.operation = 'cancel') = (t.status = 'canceling'))`;
 
 /**
- * Orders of every partner, both modes, that the upstream has owed an answer for too long, or of which something was
+ * Orders of every partner, both modes, that the provider has owed an answer for too long, or of which something was
  * placed twice (D19, D22).
  */
 @Injectable()

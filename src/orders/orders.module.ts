@@ -5,7 +5,7 @@ import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
-import { WholesaleModule } from '../wholesale/index.js';
+import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { CancelOrder } from './cancel-order.js';
 import { EndCancellation } from './end-cancellation.js';
 import { EndOrder } from './end-order.js';
@@ -35,7 +35,7 @@ const PROVIDERS = [
     EventsModule,
     ProvidersModule,
     WalletModule,
-    WholesaleModule,
+    CatalogSyncModule,
     OrderNotifierModule,
   ],
   providers: PROVIDERS,

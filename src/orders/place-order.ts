@@ -26,7 +26,7 @@ export interface Buyer {
 }
 
 /**
- * Accepts an order: one row, `pending`, with the reference that every upstream call will use and the price and cost
+ * Accepts an order: one row, `pending`, with the reference that every provider call will use and the price and cost
  * of this moment, and the hold on the wallet that pays for it (D19, D22, D27).
  */
 @Injectable()

@@ -2,7 +2,7 @@ import type { EsimEntity } from '../esims/index.js';
 import { type ProviderCancelRequest, type ProviderOrderRequest, unitCostOf } from '../providers/index.js';
 import type { OrderEntity } from './order.entity.js';
 
-/** The order as every upstream call about it names it: fixed at acceptance (D19). */
+/** The order as every provider call about it names it: fixed at acceptance (D19). */
 export function toProviderRequest(order: OrderEntity): ProviderOrderRequest {
   return {
     reference: order.providerReference,
@@ -14,7 +14,7 @@ export function toProviderRequest(order: OrderEntity): ProviderOrderRequest {
   };
 }
 
-/** The cancellation of these eSIMs of the order, as every upstream call about it names it. */
+/** The cancellation of these eSIMs of the order, as every provider call about it names it. */
 export function toCancelRequest(order: OrderEntity, esims: readonly EsimEntity[]): ProviderCancelRequest {
   return {
     reference: order.providerReference,

@@ -19,8 +19,8 @@ const NOT_TAKEN_BACK: ProviderFailure = {
 };
 
 /**
- * Ends a cancellation by support's word, which the upstream's allows. Issued: the order stays with the partner, but
- * for what the upstream took back of it. Failed: it is taken back as a whole, and refunded.
+ * Ends a cancellation by support's word, which the provider's allows. Issued: the order stays with the partner, but
+ * for what the provider took back of it. Failed: it is taken back as a whole, and refunded.
  */
 @Injectable()
 export class ReconcileCancellation {
@@ -43,8 +43,8 @@ export class ReconcileCancellation {
   }
 }
 
-function seenCanceled({ standings }: CancellationWord): CancelOutcome['isCanceled'] {
-  const canceled = (standings ?? []).filter(({ standing }) => standing === 'canceled');
+function seenCanceled({ cancelStatuses }: CancellationWord): CancelOutcome['isCanceled'] {
+  const canceled = (cancelStatuses ?? []).filter(({ cancelStatus }) => cancelStatus === 'canceled');
   const ids = new Set(canceled.map(({ providerEsimId }) => providerEsimId));
   return (esim) => ids.has(esim.providerEsimId);
 }

@@ -16,7 +16,7 @@ export interface ReconcileCommand {
   readonly orderId: string;
   readonly action: ReconcileAction;
   readonly note: string;
-  /** What the upstream said a moment ago; null when there was nothing to ask. */
+  /** What the provider said a moment ago; null when there was nothing to ask. */
   readonly word: UpstreamWord | null;
 }
 
@@ -35,7 +35,7 @@ export class ReconcileOrder {
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** @throws NotFound, AppError `conflict` when the order's state, or what the upstream said, does not allow it */
+  /** @throws NotFound, AppError `conflict` when the order's state, or what the provider said, does not allow it */
   async execute(tx: Tx, by: ChangeAuthor, command: ReconcileCommand): Promise<OrderEntity> {
     const { orderId, action, note, word } = command;
     const order = await this.orders.findByIdForUpdate(tx, orderId);

@@ -17,8 +17,8 @@ const PARTLY_UNCONFIRMED: ProviderFailure = {
 };
 
 /**
- * Ends a processing order by support's word, which the upstream's allows: issued with what there is of it, or failed.
- * Nothing that is missing is given up before the upstream must show it.
+ * Ends a processing order by support's word, which the provider's allows: issued with what there is of it, or failed.
+ * Nothing that is missing is given up before the provider must show it.
  */
 @Injectable()
 export class ReconcileProvisioning {

@@ -13,11 +13,11 @@ export function deadlineOf(signal: AbortSignal): number {
   return deadlines.get(signal) ?? Infinity;
 }
 
-/** Told to whoever is too late to begin a call. */
+/** The caller whose deadline passed before its call began is to wait so long. */
 const RETRY_LATE_MS = 1_000;
 
 /**
- * Runs one upstream call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
+ * Runs one provider call under the provider's deadline, counted from `since`, a time of `performance.now()`. A
  * placement's is that before its note was written: it leaves within the timeout after its note, or not at all, so that
  * whoever waits for the read lag after the note sees it (D19), however long this process was frozen in between. Only the
  * catalogue, which places nothing, has another `timeoutMs` than its provider.
@@ -66,4 +66,20 @@ export async function askProvider<T>(
     const detail = 'The upstream takes no calls now: try again.';
     throw new AppError('service_unavailable', { detail, cause: error });
   }
+}
+
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
+/** A provider may name any time; nothing is forgotten for longer than this. */
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Milliseconds to wait after the `attempts`-th look that led to nothing: what the provider asked for when it was
+ * unavailable, else twice as long each time.
+ */
+export function retryDelayMs(attempts: number, error?: unknown): number {
+  if (error instanceof ProviderUnavailable) {
+    return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_RETRY_MS, error.retryAfterMs));
+  }
+  return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
 }

@@ -1,7 +1,7 @@
 import type { CatalogPackage } from '../catalog/index.js';
 import type { MicroMoney } from '../common/money.js';
 
-/** A profile that an upstream has provisioned. Everything but the ICCID is a secret (D25). */
+/** A profile that a provider has provisioned. Everything but the ICCID is a secret (D25). */
 export interface ProviderProfile {
   readonly providerEsimId: string;
   /** 18 to 20 digits as text; never rejected for its check digit (D23). */
@@ -12,7 +12,7 @@ export interface ProviderProfile {
   readonly apn: string | null;
 }
 
-/** Why an upstream did not give what was asked (D22, `code` in `failure`). */
+/** Why a provider did not give what was asked (D22, `code` in `failure`). */
 export const FAILURE_CODES = [
   'insufficient_balance',
   'package_unavailable',
@@ -29,7 +29,7 @@ export interface ProviderFailure {
   readonly reason: string;
 }
 
-/** The upstream's word on an order. Only `rejected` makes an order fail (D22). */
+/** The provider's word on an order. Only `rejected` makes an order fail (D22). */
 export type ProviderOrderState =
   | { readonly state: 'in_progress'; readonly checkAfterMs: number }
   | {
@@ -37,19 +37,19 @@ export type ProviderOrderState =
       readonly profiles: readonly ProviderProfile[];
       /** Set when fewer profiles than asked were provisioned. */
       readonly shortfall: ProviderFailure | null;
-      /** What the upstream charged for one, if that was more than the cost of the order: its list has moved. */
-      readonly dearerCost?: UpstreamCost | null;
+      /** What the provider charged for one, if that was more than the cost of the order: its list has moved. */
+      readonly actualCost?: ProviderCost | null;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
-/** What an upstream certainly has of an order, complete or not. Nothing at all: it does not know the order. */
+/** What a provider certainly has of an order, complete or not. Nothing at all: it does not know the order. */
 export interface ProviderOrderParts {
   readonly profiles: readonly ProviderProfile[];
   /** eSIMs that may still become profiles: while there are any, nobody may end the order by hand. */
   readonly running: number;
   /** eSIMs that are sold, but not described in a form that can be issued. */
   readonly unusable: number;
-  /** Why there is no profile of an eSIM, where the upstream says so. */
+  /** Why there is no profile of an eSIM, where the provider says so. */
   readonly failure: ProviderFailure | null;
 }
 
@@ -63,41 +63,41 @@ export type ProviderCancelState =
       readonly failure: ProviderFailure;
     };
 
-/** The upstream's word on a top-up. Only `rejected` makes a top-up fail. */
+/** The provider's word on a top-up. Only `rejected` makes a top-up fail. */
 export type ProviderTopupState =
   | { readonly state: 'in_progress'; readonly checkAfterMs: number }
   | {
       readonly state: 'completed';
-      /** What the upstream says that the eSIM has now; null where it does not say. */
+      /** What the provider says that the eSIM has now; null where it does not say. */
       readonly totalBytes: number | null;
       readonly expiresAt: Date | null;
       /** As for an order. */
-      readonly dearerCost?: UpstreamCost | null;
+      readonly actualCost?: ProviderCost | null;
     }
   | { readonly state: 'rejected'; readonly failure: ProviderFailure };
 
-/** What an upstream charges for one. */
-export type UpstreamCost = MicroMoney;
+/** What a provider charges for one. */
+export type ProviderCost = MicroMoney;
 
 export interface ProviderOrderRequest {
   /** Fixed in the order's row; every call, retry and recovery of the order uses it (D19). */
   readonly reference: string;
   /** Our catalogue id, which the sandbox simulator knows. */
   readonly packageId: CatalogPackage['id'];
-  /** The wholesaler's name of the package, as it was when the order was accepted. */
+  /** The provider's name of the package, as it was when the order was accepted. */
   readonly upstreamPackageId: string;
   readonly quantity: number;
-  /** What one cost upstream when the order was accepted; null when nobody charges for it. */
-  readonly unitCost: UpstreamCost | null;
+  /** What one cost at the provider when the order was accepted; null when nobody charges for it. */
+  readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
 }
 
-/** An eSIM as its upstream names it. */
+/** An eSIM as its provider names it. */
 export interface ProviderEsimRef {
   readonly providerEsimId: string;
   readonly iccid: string;
   readonly issuedAt: Date;
-  /** Set by who reads it again and again, for an upstream that no longer shows what has ended. */
+  /** Set by who reads it again and again, for a provider that no longer shows what has ended. */
   readonly known?: KnownEsim;
 }
 
@@ -121,10 +121,10 @@ export interface ProviderCancelRequest {
   readonly esims: readonly ProviderEsimRef[];
 }
 
-/** What has become of an eSIM of an order that is to be taken back. `unknown`: the upstream does not say. */
-export interface ProviderEsimStanding {
+/** What has become of an eSIM of an order that is to be taken back. `unknown`: the provider does not say. */
+export interface ProviderCancelStatus {
   readonly providerEsimId: string;
-  readonly standing: 'unused' | 'in_use' | 'being_canceled' | 'canceled' | 'unknown';
+  readonly cancelStatus: 'unused' | 'in_use' | 'being_canceled' | 'canceled' | 'unknown';
 }
 
 export interface ProviderTopupRequest {
@@ -133,7 +133,7 @@ export interface ProviderTopupRequest {
   readonly esim: ProviderEsimRef;
   readonly packageId: CatalogPackage['id'];
   readonly upstreamPackageId: string;
-  readonly unitCost: UpstreamCost | null;
+  readonly unitCost: ProviderCost | null;
   readonly acceptedAt: Date;
   /** What our books have of the eSIM besides this top-up; read only where the provider's answer leaves a doubt. */
   readonly otherPurchases: () => Promise<EsimPurchases>;
@@ -154,7 +154,7 @@ export interface EsimPurchases {
 
 export interface EsimTopup {
   readonly reference: string;
-  /** The wholesaler's name of the package. */
+  /** The provider's name of the package. */
   readonly upstreamPackageId: string;
   /** Null when it adds days only. */
   readonly dataBytes: number | null;
@@ -199,14 +199,14 @@ export interface RepeatPolicy {
 }
 
 /**
- * An upstream that provisions. Every call takes a reference that was fixed before, and may be repeated after a crash.
+ * The port: a provider that provisions. `live-provider.ts` adds what a real one is asked besides. Every call takes a reference that was fixed before, and may be repeated after a crash.
  * Every method @throws ProviderOutcomeUnknown, ProviderUnavailable
  */
 export interface EsimProvider {
   readonly name: string;
   /** How long one call may take before its outcome counts as unknown. */
   readonly timeoutMs: number;
-  /** For how long after a placement the upstream may still deny knowing it (read lag). */
+  /** For how long after a placement the provider may still deny knowing it (read lag). */
   readonly readLagMs: number;
   /** What it says of repeated placements, each with its source. */
   readonly repeats: Readonly<Record<PlacementOperation, RepeatPolicy>>;
@@ -216,7 +216,7 @@ export interface EsimProvider {
     signal: AbortSignal,
   ): Promise<ProviderOrderState>;
   /**
-   * Only asks. Null when the upstream does not know the reference, or not all parts of it; also when it has too much
+   * Only asks. Null when the provider does not know the reference, or not all parts of it; also when it has too much
    * to look through, provided that placing again is certainly the same request.
    */
   findOrder(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderState | null>;
@@ -224,10 +224,10 @@ export interface EsimProvider {
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts>;
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState>;
   /** Only asks, for support: one standing for each eSIM of the request, in its order. */
-  findStandings(
+  findCancelStatuses(
     request: ProviderCancelRequest,
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimStanding[]>;
+  ): Promise<readonly ProviderCancelStatus[]>;
   placeTopup(
     request: ProviderTopupRequest,
     placement: Placement,
@@ -241,106 +241,11 @@ export interface EsimProvider {
   ): Promise<ProviderTopupState | null>;
 }
 
-/** What an upstream says of one eSIM at one time. */
-export interface ProviderEsimReading {
-  readonly providerEsimId: string;
-  readonly status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
-  readonly profileStatus:
-    'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
-  /** Null where the upstream does not say, or for unlimited plans. */
-  readonly usedBytes: number | null;
-  readonly totalBytes: number | null;
-  readonly activatedAt: Date | null;
-  readonly expiresAt: Date | null;
-  /** When the upstream read its counters; the time of the call where it does not say. */
-  readonly asOf: Date;
-}
-
-/** An eSIM of one of our orders, as its upstream's own books have it. */
-export interface UpstreamPurchase {
-  readonly providerEsimId: string;
-  /** `in_progress` may still become any of the others, or nothing. */
-  readonly state: 'in_progress' | 'sold' | 'taken_back';
-}
-
-/** A package as a wholesaler lists it, in our units (D10): bytes of 10^9 or 2^30 are passed on exactly. */
-export interface ProviderPackage {
-  readonly upstreamId: string;
-  readonly kind: 'base' | 'topup';
-  readonly title: string;
-  /** ISO 3166-1 alpha-2, sorted. */
-  readonly coverage: readonly string[];
-  /** The wholesaler's own region name; null for one country. */
-  readonly regionName: string | null;
-  readonly dataBytes: number | null;
-  readonly unlimited: boolean;
-  readonly voiceMinutes: number | null;
-  readonly smsCount: number | null;
-  readonly validityDays: number;
-  readonly activationPolicy: CatalogPackage['activationPolicy'];
-  readonly topupSupported: boolean;
-  readonly networks: CatalogPackage['networks'];
-  readonly cost: UpstreamCost;
-  readonly suggestedRetail: UpstreamCost | null;
-  readonly available: boolean;
-  /** What the wholesaler says of slower data, in its own words; null where it says nothing. */
-  readonly speedPolicy: string | null;
-  /** What else it says of the package; null where it says nothing. */
-  readonly notes: string | null;
-}
-
-/** A part of a wholesaler's list. */
-export interface PackagePage {
-  readonly packages: readonly ProviderPackage[];
-  /** What `readPage` takes for the page behind this one; null at the end of the list. */
-  readonly next: number | null;
-}
-
-/** A list that a wholesaler gives, page by page: each is asked for, and failed, apart from the others. */
-export interface PackageList {
-  /**
-   * `everything`: what is not in it is not sold any more. `prices`: only what is known of these packages already is
-   * brought up to date; it may lack anything, and nothing is concluded from that.
-   */
-  readonly says: 'everything' | 'prices';
-  readonly kinds: readonly CatalogPackage['kind'][];
-  /** How long one page may take. */
-  readonly pageTimeoutMs: number;
-  /** Begins at 0. @throws ProviderOutcomeUnknown, ProviderUnavailable */
-  readPage(from: number, signal: AbortSignal): Promise<PackagePage>;
-}
-
-/** What a callback is about. It is a hint only: the object is asked for again before anything changes. */
-export type UpstreamHint =
-  | { readonly about: 'order'; readonly reference: string }
-  | { readonly about: 'esim'; readonly providerEsimId: string }
-  | { readonly about: 'health_check' };
-
-/** A live upstream: provisions, lists what it sells, and can be asked about eSIMs (docs/providers.md). */
-export interface Wholesaler extends EsimProvider {
-  /** eSIMs that one `readEsims` takes. */
-  readonly readBatchSize: number;
-  /** Readings of those that the upstream knows, in any order. */
-  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]>;
-  /**
-   * All that the upstream has sold under the order's reference, for reconciliation. Only asks, as a poll. Nothing
-   * that was placed after `placedBefore` is looked for.
-   */
-  listPurchases(
-    order: ProviderOrderRequest,
-    placedBefore: Date,
-    signal: AbortSignal,
-  ): Promise<readonly UpstreamPurchase[]>;
-  /** How long its whole catalogue may take, which is minutes where one call has seconds. */
-  readonly catalogTimeoutMs: number;
-  /** The lists that make its catalogue, the packages that orders are made of first. */
-  listPackages(): readonly PackageList[];
-  /**
-   * The top-ups that eSIMs of this base package take; null for a wholesaler that does not say and matches by coverage.
-   */
-  readonly listTopupsFor:
-    ((baseUpstreamId: string, signal: AbortSignal) => Promise<readonly ProviderPackage[]>) | null;
-  getBalance(signal: AbortSignal): Promise<UpstreamCost>;
-  /** Never throws; what cannot be understood gives no hint. */
-  hintsOf(callbackBody: unknown): readonly UpstreamHint[];
+/** What one cost at the provider at acceptance, as an order or a top-up keeps it; null when nobody charges for it. */
+export function unitCostOf(sold: {
+  readonly unitCostMicros: number | null;
+  readonly unitCostCurrency: string | null;
+}): ProviderCost | null {
+  const { unitCostMicros: micros, unitCostCurrency: currency } = sold;
+  return micros === null || currency === null ? null : { micros, currency };
 }

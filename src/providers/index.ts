@@ -1,4 +1,11 @@
-export { askProvider, callProvider } from './call-provider.js';
+/**
+ * The companies that provision eSIMs, behind one port: `EsimProvider` buys, tops up and takes back; `LiveProvider` also
+ * lists packages and usage. Tables: provider_health, provider_placements, upstream_pace, sandbox_upstream_*.
+ * Called by orders, topups, esim-sync, catalog-sync and reconciliation, who find a provider in `ProviderRegistry`.
+ * Flow: use case, callProvider (deadline), a provider's folder, PlacementGuard, http/ (rate limit, circuit, send).
+ * A third provider: a folder that implements live-provider.ts, built in connect-providers.ts.
+ */
+export { askProvider, callProvider, retryDelayMs } from './call-provider.js';
 export {
   type EsimProvider,
   type EsimPurchases,
@@ -8,27 +15,30 @@ export {
   type Placement,
   type PlacementOperation,
   type ProviderCancelRequest,
-  type ProviderEsimReading,
+  type ProviderCancelStatus,
+  type ProviderCost,
   type ProviderEsimRef,
-  type ProviderEsimStanding,
   type ProviderFailure,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
-  type PackageList,
-  type PackagePage,
-  type ProviderPackage,
   type ProviderProfile,
   type ProviderTopupRequest,
   type ProviderTopupState,
   ProviderUnavailable,
   type RepeatPolicy,
-  type UpstreamCost,
-  type UpstreamHint,
-  type UpstreamPurchase,
-  type Wholesaler,
+  unitCostOf,
 } from './esim-provider.js';
+export type {
+  LiveProvider,
+  PackageList,
+  PackagePage,
+  ProviderHint,
+  ProviderPackage,
+  ProviderPurchase,
+  ProviderUsageReport,
+} from './live-provider.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
 export { ProviderRegistry } from './provider-registry.js';
 export {
@@ -36,7 +46,5 @@ export {
   type ProviderHealth,
   ProviderHealthRepository,
   type ProviderPlacement,
-} from './upstream/index.js';
+} from './http/index.js';
 export { ProvidersModule } from './providers.module.js';
-export { retryDelayMs } from './retry-delay.js';
-export { unitCostOf } from './unit-cost.js';

@@ -1,17 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
-import type { EsimProvider, Wholesaler } from './esim-provider.js';
+import type { EsimProvider } from './esim-provider.js';
+import type { LiveProvider } from './live-provider.js';
 import { SandboxProvider } from './sandbox/sandbox-provider.js';
 
-/** The upstreams of this process: the built-in simulator for Sandbox, and the wholesalers that are connected. */
+/** The providers of this process: the built-in simulator for Sandbox, and the providers that are connected. */
 @Injectable()
 export class ProviderRegistry {
   private readonly live = new Map<string, EsimProvider>();
 
   constructor(private readonly sandbox: SandboxProvider) {}
 
-  /** Connects a live upstream under its name; once per name, at boot. */
+  /** Connects a live provider under its name; once per name, at boot. */
   register(provider: EsimProvider): void {
     if (this.knows(provider.name)) throw new Error(`a provider called ${provider.name} is already connected`);
     this.live.set(provider.name, provider);
@@ -48,14 +49,14 @@ export class ProviderRegistry {
     return [...this.live.keys()];
   }
 
-  /** The wholesalers that are connected. */
-  get wholesalers(): readonly Wholesaler[] {
-    return [...this.live.values()].filter(isWholesaler);
+  /** The providers that are connected. */
+  get liveProviders(): readonly LiveProvider[] {
+    return [...this.live.values()].filter(isLiveProvider);
   }
 
-  /** @throws Error when no wholesaler of that name is connected */
-  getWholesaler(name: string): Wholesaler {
-    const found = this.wholesalers.find((wholesaler) => wholesaler.name === name);
+  /** @throws Error when no provider of that name is connected */
+  getLiveProvider(name: string): LiveProvider {
+    const found = this.liveProviders.find((liveProvider) => liveProvider.name === name);
     if (!found) throw new Error(`no wholesaler is called ${name}`);
     return found;
   }
@@ -65,6 +66,6 @@ export class ProviderRegistry {
   }
 }
 
-function isWholesaler(provider: EsimProvider): provider is Wholesaler {
+function isLiveProvider(provider: EsimProvider): provider is LiveProvider {
   return 'listPackages' in provider;
 }

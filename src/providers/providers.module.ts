@@ -3,17 +3,17 @@ import { getEntityManagerToken } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
 import { LOGGER } from '../infra/logging/index.js';
-import { ConnectWholesalers } from './connect-wholesalers.js';
+import { ConnectProviders } from './connect-providers.js';
 import { EsimPurchasesRepository } from './esim-purchases.repository.js';
 import { ProviderRegistry } from './provider-registry.js';
 import { SandboxProvider } from './sandbox/sandbox-provider.js';
 import { Transactions } from '../infra/database/index.js';
-import { PlacementGuard, ProviderHealthRepository } from './upstream/index.js';
-import { SandboxUpstreamRepository } from './sandbox/sandbox-upstream.repository.js';
+import { PlacementGuard, ProviderHealthRepository } from './http/index.js';
+import { SandboxProviderRepository } from './sandbox/sandbox-provider.repository.js';
 
 @Module({
   providers: [
-    SandboxUpstreamRepository,
+    SandboxProviderRepository,
     SandboxProvider,
     ProviderRegistry,
     EsimPurchasesRepository,
@@ -28,7 +28,7 @@ import { SandboxUpstreamRepository } from './sandbox/sandbox-upstream.repository
       useFactory: (transactions: Transactions, manager: EntityManager) =>
         new PlacementGuard(transactions, manager),
     },
-    ConnectWholesalers,
+    ConnectProviders,
   ],
   exports: [ProviderRegistry, ProviderHealthRepository, PlacementGuard, EsimPurchasesRepository],
 })

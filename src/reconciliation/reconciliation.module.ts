@@ -1,20 +1,17 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { ProvidersModule } from '../providers/index.js';
-import { BooksRepository } from './books/books.repository.js';
-import { CheckBooks } from './books/check-books.js';
+import { BooksRepository, CheckBooks } from './books/check-books.js';
 import { Reconcile } from './reconcile.js';
-import { CompareUpstreams } from './upstream/compare-upstreams.js';
-import { UpstreamSubjectsRepository } from './upstream/upstream-subjects.repository.js';
-import { ReconciliationJob } from './worker/reconciliation-job.js';
-import { ReconciliationMetrics } from './worker/reconciliation-metrics.js';
+import { CompareProviders } from './providers/compare-providers.js';
+import { ProviderSubjectsRepository } from './providers/provider-subjects.repository.js';
+import { ReconciliationJob, ReconciliationMetrics, RunReconciliation } from './worker/run-reconciliation.js';
 import { ReconciliationRunsRepository } from './worker/reconciliation-runs.repository.js';
-import { RunReconciliation } from './worker/run-reconciliation.js';
 
 /** Comparing, for `npm run reconcile`. */
 @Module({
   imports: [ProvidersModule],
-  providers: [BooksRepository, CheckBooks, UpstreamSubjectsRepository, CompareUpstreams, Reconcile],
+  providers: [BooksRepository, CheckBooks, ProviderSubjectsRepository, CompareProviders, Reconcile],
   exports: [Reconcile],
 })
 export class ReconciliationModule {}

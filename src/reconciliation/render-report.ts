@@ -22,13 +22,13 @@ function renderSummary(report: ReconciliationReport): readonly string[] {
   return [
     ...cut.map((check) => `${check}: more than is listed here`),
     `checked ${counts.join(', ')}`,
-    ...renderUpstreams(report),
+    ...renderProviders(report),
     `${checks} checks, ${differences.length} differences (${errors} errors, ${differences.length - errors} warnings), ` +
       `${countUnanswered(report)} questions unanswered, ${(durationMs / 1_000).toFixed(1)} s`,
   ];
 }
 
-function renderUpstreams({ since, upstreams }: ReconciliationReport): readonly string[] {
+function renderProviders({ since, upstreams }: ReconciliationReport): readonly string[] {
   if (since === null) return ['upstream: not asked'];
   if (upstreams.length === 0) return ['upstream: none is connected'];
   return upstreams.flatMap(({ provider, orders, topups, balance, unanswered }) => [
@@ -38,7 +38,7 @@ function renderUpstreams({ since, upstreams }: ReconciliationReport): readonly s
   ]);
 }
 
-/** Questions to upstreams that found no answer: the comparison is not complete. */
+/** Questions to providers that found no answer: the comparison is not complete. */
 export function countUnanswered({ upstreams }: ReconciliationReport): number {
   return upstreams.reduce((sum, { unanswered }) => sum + unanswered.length, 0);
 }

@@ -4,15 +4,15 @@ import { type EventData, EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderTopupState } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
-import { RefreshCatalog, ReportDearSale } from '../wholesale/index.js';
+import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.entity.js';
 import { TopupEndingsRepository } from './topup-endings.repository.js';
 import type { TopupLease } from './topup-jobs.repository.js';
 
-/** What an upstream that has applied a top-up says of the eSIM; null where it does not say. */
+/** What a provider that has applied a top-up says of the eSIM; null where it does not say. */
 export type AppliedUpstream = Pick<
   Extract<ProviderTopupState, { state: 'completed' }>,
-  'totalBytes' | 'expiresAt' | 'dearerCost'
+  'totalBytes' | 'expiresAt' | 'actualCost'
 >;
 
 /**
@@ -28,7 +28,7 @@ export class EndTopup {
     private readonly wallet: Wallet,
     private readonly events: EventRecorder,
     private readonly refreshCatalog: RefreshCatalog,
-    private readonly reportDearSale: ReportDearSale,
+    private readonly reportCostOverrun: ReportCostOverrun,
   ) {}
 
   /** Gives the eSIM what the top-up adds, and captures the whole price. An eSIM that has ended stays ended (D23). */
@@ -47,8 +47,8 @@ export class EndTopup {
         },
       },
     ]);
-    if (applied.dearerCost)
-      await this.reportDearSale.execute(tx, 'topup.needs_review', topup, applied.dearerCost);
+    if (applied.actualCost)
+      await this.reportCostOverrun.execute(tx, 'topup.needs_review', topup, applied.actualCost);
     return true;
   }
 
@@ -64,7 +64,7 @@ export class EndTopup {
         data: { ...identity(topup, esim), code: failure.code, reason: failure.reason },
       },
     ]);
-    // The next one must not be sold at a price that the upstream has just refused.
+    // The next one must not be sold at a price that the provider has just refused.
     if (failure.code === 'price_changed')
       await this.refreshCatalog.ofTopup(tx, topup.packageId, topup.createdAt);
     return true;

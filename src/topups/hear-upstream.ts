@@ -14,20 +14,20 @@ import type { TopupEntity } from './topup.entity.js';
 import { TopupEndingsRepository, type TopupSighting } from './topup-endings.repository.js';
 import { TopupsRepository } from './topups.repository.js';
 
-/** What is known of a top-up upstream. Support decides only when it is `silent`, whatever the reason. */
+/** What is known of a top-up at the provider. Support decides only when it is `silent`, whatever the reason. */
 export type UpstreamWord =
   | ProviderTopupState
   | { readonly state: 'not_applied' }
   | { readonly state: 'silent' }
   | { readonly state: 'too_early' };
 
-/** What the upstream said, and how the top-up stood before it was asked. */
+/** What the provider said, and how the top-up stood before it was asked. */
 export interface HeardUpstream {
   readonly seen: TopupSighting;
   readonly word: UpstreamWord;
 }
 
-/** Looks a top-up up at its upstream, for support. Only asks, and outside any transaction (D16). */
+/** Looks a top-up up at its provider, for support. Only asks, and outside any transaction (D16). */
 @Injectable()
 export class HearUpstream {
   private readonly usualReadLagMs: number;
@@ -58,7 +58,7 @@ export class HearUpstream {
     seen: TopupSighting,
   ): Promise<UpstreamWord> {
     if (seen.placedAt === null) return { state: 'not_applied' };
-    // Within its read lag the upstream may deny what it has applied.
+    // Within its read lag the provider may deny what it has applied.
     if (seen.withinReadLag) return { state: 'too_early' };
     if (!provider) return { state: 'silent' };
     const esim = await this.esims.getById(topup.esimId);

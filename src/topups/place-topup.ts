@@ -28,7 +28,7 @@ export interface Buyer {
 }
 
 /**
- * Accepts a top-up: one row, `pending`, with the reference that every upstream call will use (D19), and its price
+ * Accepts a top-up: one row, `pending`, with the reference that every provider call will use (D19), and its price
  * held (D27).
  */
 @Injectable()
@@ -57,7 +57,7 @@ export class PlaceTopup {
       mode: buyer.mode,
       id: command.packageId,
       baseId: esim.packageId,
-      // Only the upstream that issued an eSIM can top it up.
+      // Only the provider that issued an eSIM can top it up.
       provider: esim.provider,
       maxPrice: command.maxPrice,
     });

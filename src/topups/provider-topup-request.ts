@@ -2,7 +2,7 @@ import type { EsimEntity } from '../esims/index.js';
 import { type EsimPurchasesRepository, type ProviderTopupRequest, unitCostOf } from '../providers/index.js';
 import type { TopupEntity } from './topup.entity.js';
 
-/** The top-up as every upstream call about it names it: fixed at acceptance (D19). */
+/** The top-up as every provider call about it names it: fixed at acceptance (D19). */
 export function toProviderRequest(
   topup: TopupEntity,
   esim: EsimEntity,

@@ -17,7 +17,7 @@ export interface ReconcileCommand {
   readonly topupId: string;
   readonly action: ReconcileAction;
   readonly note: string;
-  /** What the upstream said a moment ago; null allows `requery` only. */
+  /** What the provider said a moment ago; null allows `requery` only. */
   readonly heard: HeardUpstream | null;
 }
 
@@ -25,7 +25,7 @@ const TOO_EARLY =
   'The last placement is so recent that the upstream may not show it yet: try again in a minute.';
 const IN_PROGRESS = 'The upstream is still working on it.';
 
-/** What the upstream says against support's word; where it is silent, support decides. */
+/** What the provider says against support's word; where it is silent, support decides. */
 const REFUSALS: Readonly<
   Record<Exclude<ReconcileAction, 'requery'>, Readonly<Partial<Record<UpstreamWord['state'], string>>>>
 > = {
@@ -62,7 +62,7 @@ export class ReconcileTopup {
     @InjectNotifier(TOPUP_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
-  /** @throws NotFound, AppError `conflict` when the top-up's state, or what the upstream said, does not allow it */
+  /** @throws NotFound, AppError `conflict` when the top-up's state, or what the provider said, does not allow it */
   async execute(tx: Tx, by: ChangeAuthor, command: ReconcileCommand): Promise<TopupEntity> {
     const { topupId, action, note } = command;
     const topup = await this.topups.findByIdForUpdate(tx, topupId);
@@ -104,7 +104,7 @@ function failureOf(word: UpstreamWord): ProviderFailure {
   return word.state === 'rejected' ? word.failure : ENDED_BY_SUPPORT;
 }
 
-/** What the top-up adds is ours: an upstream that says nothing of the eSIM is not needed for it. */
+/** What the top-up adds is ours: a provider that says nothing of the eSIM is not needed for it. */
 function appliedOf(word: UpstreamWord): AppliedUpstream {
   return word.state === 'completed' ? word : { totalBytes: null, expiresAt: null };
 }

@@ -10,7 +10,7 @@ import { statusesBefore, type TopupStatus } from './topup-state.js';
 export interface TopupSighting {
   /** Seconds of the epoch, as text: a Date would cut the microseconds. Null when nothing has ever left. */
   readonly placedAt: string | null;
-  /** The upstream may not show the last placement yet. */
+  /** The provider may not show the last placement yet. */
   readonly withinReadLag: boolean;
 }
 
@@ -32,7 +32,7 @@ export class TopupEndingsRepository {
   }
 
   /**
-   * A processing top-up that nobody is at now, by the database's clock (D40); null for any other. While the upstream
+   * A processing top-up that nobody is at now, by the database's clock (D40); null for any other. While the provider
    * may deny the last placement, the top-up is due only after that and as long again twice, for support to decide in:
    * a worker that places it again would begin the read lag anew, for ever.
    */
@@ -53,7 +53,7 @@ export class TopupEndingsRepository {
 
   /**
    * Takes a processing top-up over that nobody is at: the leases before are void. Null when somebody has ended it,
-   * asks the upstream right now, or has placed it again since it was seen, so that what the upstream said is outdated.
+   * asks the provider right now, or has placed it again since it was seen, so that what the provider said is outdated.
    */
   async takeOver(tx: Tx, topupId: string, seen: TopupSighting): Promise<TopupLease | null> {
     const { rows } = await sql<{ fence: string }>(

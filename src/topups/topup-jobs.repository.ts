@@ -92,7 +92,7 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
     );
   }
 
-  /** Milliseconds until the upstream can be believed that it does not know the last placement; 0 when it can. */
+  /** Milliseconds until the provider can be believed that it does not know the last placement; 0 when it can. */
   async readLagLeftMs(topupId: string, readLagMs: number): Promise<number> {
     const { rows } = await sql<{ ms: number }>(
       this.manager,

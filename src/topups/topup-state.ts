@@ -1,7 +1,7 @@
 export const TOPUP_STATUSES = ['pending', 'processing', 'completed', 'failed'] as const;
 export type TopupStatus = (typeof TOPUP_STATUSES)[number];
 
-/** As for orders (D22): an upstream that says nothing leaves `processing`; both ends are final. */
+/** As for orders (D22): a provider that says nothing leaves `processing`; both ends are final. */
 const TRANSITIONS: Readonly<Record<TopupStatus, readonly TopupStatus[]>> = {
   pending: ['processing'],
   processing: ['completed', 'failed'],

@@ -50,7 +50,7 @@ export class TopupEntity {
   @Column({ type: 'text' })
   provider!: string;
 
-  /** D19: fixed before the first upstream call and used by every one. */
+  /** D19: fixed before the first provider call and used by every one. */
   @Column({ name: 'provider_reference', type: 'text' })
   providerReference!: string;
 
@@ -64,7 +64,7 @@ export class TopupEntity {
   @Column({ name: 'unit_cost_currency', type: 'text', nullable: true })
   unitCostCurrency!: string | null;
 
-  /** The last placement that may have taken effect upstream; null when none has ever left. */
+  /** The last placement that may have taken effect at the provider; null when none has ever left. */
   @Column({ name: 'upstream_placed_at', type: 'timestamptz', nullable: true })
   upstreamPlacedAt!: Date | null;
 
@@ -78,7 +78,7 @@ export class TopupEntity {
   @Column({ type: 'int' })
   attempts!: number;
 
-  /** Class of what the last look went wrong with; null when the upstream answered. */
+  /** Class of what the last look went wrong with; null when the provider answered. */
   @Column({ name: 'last_error', type: 'text', nullable: true })
   lastError!: string | null;
 

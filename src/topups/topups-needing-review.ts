@@ -12,7 +12,7 @@ const IS_PLACED_TWICE = `EXISTS (SELECT 1 FROM provider_placements p
   WHERE p.provider_reference = t.provider_reference AND p.placements > 1)`;
 
 /**
- * Top-ups of every partner, both modes, that the upstream has owed an answer for too long, or that were placed twice
+ * Top-ups of every partner, both modes, that the provider has owed an answer for too long, or that were placed twice
  * (D19, D22).
  */
 @Injectable()

@@ -4,7 +4,7 @@ import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
-import { WholesaleModule } from '../wholesale/index.js';
+import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { EndTopup } from './end-topup.js';
 import { PlaceTopup } from './place-topup.js';
 import { ReadTopups } from './read-topups.js';
@@ -29,7 +29,7 @@ const PROVIDERS = [
     EventsModule,
     ProvidersModule,
     WalletModule,
-    WholesaleModule,
+    CatalogSyncModule,
     TopupNotifierModule,
   ],
   providers: PROVIDERS,

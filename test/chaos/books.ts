@@ -8,7 +8,7 @@ export interface BookedOrder {
   readonly quantity: number;
   readonly quantity_issued: number;
   readonly esims: number;
-  /** Purchases that the upstream knows by the order's reference. */
+  /** Purchases that the provider knows by the order's reference. */
   readonly purchases: number;
   /** `order.issued` and `order.failed` events. */
   readonly events: number;

@@ -130,7 +130,7 @@ describe(`twenty deaths (CHAOS_SEED=${SEED})`, () => {
     expect(orders.map((order) => order.id)).toEqual(accepted.sort());
   });
 
-  it('bought each order exactly once upstream, and nothing else', async () => {
+  it('bought each order exactly once provider, and nothing else', async () => {
     expect(orders.filter((order) => order.purchases !== 1)).toEqual([]);
     expect(await count(database, 'sandbox_upstream_orders')).toBe(orders.length);
   });

@@ -146,7 +146,7 @@ describe('POST /v1/orders', () => {
     });
   });
 
-  it('recovers an order whose upstream answered nothing, within 10 s and once', async () => {
+  it('recovers an order whose provider answered nothing, within 10 s and once', async () => {
     const startedAt = performance.now();
     const { id } = await place({ package_id: 'pkg_test_timeout' });
     const order = await ended(id);

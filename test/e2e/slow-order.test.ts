@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-it('keeps pkg_test_slow processing for 20 s upstream, and issues it as soon as that is over', async () => {
+it('keeps pkg_test_slow processing for 20 s provider, and issues it as soon as that is over', async () => {
   const { id } = await placeOrder(partner.sandbox, { package_id: 'pkg_test_slow' });
   const upstream = await eventually('the upstream has the order', async () => {
     const { rows } = await service.database.pool.query(

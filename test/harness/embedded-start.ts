@@ -49,7 +49,7 @@ export class EmbeddedPlace {
     return postgresProcessesOf(path.join(this.dataDir, 'postgres'));
   }
 
-  /** Programs that were started with this folder, by what they were started with: the simulated wholesaler. */
+  /** Programs that were started with this folder, by what they were started with: the simulated provider. */
   companions(): string[] {
     const { stdout } = spawnSync('pgrep', ['-fa', `simulators/.*${this.dataDir}`]);
     return stdout.toString().split('\n').filter(Boolean);

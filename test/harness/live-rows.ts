@@ -22,7 +22,7 @@ export async function rowsOf({ pool }: TestDatabase, orderId: string): Promise<O
   return { orderId, esimId: rows[0]!.esim_id, eventId: rows[0]!.event_id };
 }
 
-/** Copies an issued order, its eSIM and its event into live: no live upstream is connected that could make them. */
+/** Copies an issued order, its eSIM and its event into live: no live provider is connected that could make them. */
 export async function copyToLive(database: TestDatabase, source: OrderRows): Promise<OrderRows> {
   const copy = { orderId: newId('ord'), esimId: newId('esim'), eventId: newId('evt') };
   const secrets = new SecretBox(loadConfig(testEnvironment(database.url)));

@@ -1,6 +1,6 @@
 import { ESIM_ACCESS_ANSWERS, ESIM_ACCESS_CALM } from './esim-access-answers.js';
 
-/** What goes wrong at a wholesaler: a body for its control endpoint. Counted faults are about the next calls. */
+/** What goes wrong at a provider: a body for its control endpoint. Counted faults are about the next calls. */
 export interface Fault {
   readonly provider: 'esimAccess' | 'zendit';
   readonly control: object;
@@ -30,7 +30,7 @@ const RECORDED_OF_ZENDIT: Readonly<Record<string, Fault>> = {
   zenditCodesInNumbers: ofZendit({ numericCodes: true, outcomes: ['OUT_OF_STOCK'] }),
 };
 
-/** Every way in which a scenario may spoil an upstream, by name. */
+/** Every way in which a scenario may spoil a provider, by name. */
 export const FAULTS: Readonly<Record<string, Fault>> = {
   ...Object.fromEntries(
     Object.entries(ESIM_ACCESS_ANSWERS).map(([name, faults]) => [name, ofEsimAccess(faults)]),

@@ -20,7 +20,7 @@ export interface LiveBuyer {
   readonly api: HttpClient;
 }
 
-/** Small base packages that take top-ups, two of each wholesaler. */
+/** Small base packages that take top-ups, two of each provider. */
 const SOLD = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
 const WORKERS = 2;
 /** Longer than a scenario takes without a doubt that only support can end. */
@@ -35,7 +35,7 @@ const SETTINGS = {
   NEEDS_REVIEW_AFTER_MS: String(NEEDS_REVIEW_AFTER_MS),
 };
 
-/** The service in Live: API and administration here, two workers and both wholesalers as processes. */
+/** The service in Live: API and administration here, two workers and both providers as processes. */
 export class LiveService {
   private constructor(
     readonly database: TestDatabase,

@@ -45,7 +45,7 @@ export async function everythingEnds(service: LiveService, partnerIds: readonly 
   return left.length;
 }
 
-/** Support decides what the wholesaler leaves open: nothing is left that it cannot end. */
+/** Support decides what the provider leaves open: nothing is left that it cannot end. */
 async function settleBySupport({ admin, database }: LiveService, id: string): Promise<void> {
   const isTopup = id.startsWith('top_');
   const path = `/internal/v1/${isTopup ? 'topups' : 'orders'}/${id}/reconcile`;
@@ -92,7 +92,7 @@ interface EndedRow {
   history: object;
 }
 
-/** One purchase upstream for each reference that was issued or applied, and none for one that failed. */
+/** One purchase provider for each reference that was issued or applied, and none for one that failed. */
 export async function expectOnePurchasePerReference(
   service: LiveService,
   partnerIds: readonly string[],
@@ -120,11 +120,11 @@ export async function expectOnePurchasePerReference(
       if (!isBySupport) expect(count, describe(row)).toBeGreaterThanOrEqual(row.issued);
       if (!isBySupport && row.status === 'failed') expect(count, describe(row)).toBe(0);
     }
-    // What support ended as failed while the upstream was silent may have been bought all the same: its to settle.
+    // What support ended as failed while the provider was silent may have been bought all the same: its to settle.
     else if (row.failed_in_silence || row.topup_ended_by_support)
       expect(count, describe(row)).toBeLessThanOrEqual(units);
     else expect(count, describe(row)).toBe(row.issued);
-    // And of a cancellation that it ended the upstream may say otherwise.
+    // And of a cancellation that it ended the provider may say otherwise.
     if (row.quantity > 0 && !row.cancel_ended_by_support)
       expect(back[row.provider_reference] ?? 0, describe(row)).toBe(row.canceled);
   }

@@ -1,7 +1,7 @@
 import { NodeChild } from '../harness/child-process.js';
 import { eventually } from '../harness/index.js';
 
-/** A wholesaler's simulator as a process of its own, told what to do over HTTP. */
+/** A provider's simulator as a process of its own, told what to do over HTTP. */
 export class SimulatorProcess {
   private constructor(
     private readonly child: NodeChild,

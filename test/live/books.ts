@@ -7,7 +7,7 @@ import type { Upstream } from './upstream.js';
 
 /**
  * Everything that must be true once nothing is under way, whatever went wrong before: each reference was bought once
- * upstream and never twice, the money is that of what was issued, each end was told once, and statements add up.
+ * provider and never twice, the money is that of what was issued, each end was told once, and statements add up.
  */
 export async function expectBooksInOrder(shop: LiveShop): Promise<void> {
   await expectBooksToAddUp(shop.database);
@@ -57,7 +57,7 @@ async function expectNothingLeftOver({ database }: LiveShop): Promise<void> {
   }
 }
 
-/** Our orders and top-ups against the wholesaler's own ledger, reference by reference. */
+/** Our orders and top-ups against the provider's own ledger, reference by reference. */
 async function expectUpstreamBooks({ database }: LiveShop, upstream: Upstream): Promise<void> {
   const orders = await database.pool.query<Json>('SELECT * FROM orders WHERE provider = $1', [upstream.name]);
   for (const order of orders.rows) {

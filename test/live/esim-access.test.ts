@@ -76,7 +76,7 @@ describe('eSIM Access', () => {
         note: 'seen in the portal of the wholesaler',
       });
       expect([answer.status, answer.body.data?.status], answer.text).toEqual([200, end]);
-      // The books of the wholesaler, the statement and the event are compared after each test.
+      // The books of the provider, the statement and the event are compared after each test.
       expect(upstream.arrivals('topup') - before, 'placements sent').toBe(1);
       const rest = end === 'completed' ? 0 : topupPrice;
       expect(await money(buyer)).toEqual([rest, 0, rest]);

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Act, Upstream } from './upstream.js';
 
-/** Where a call of consequence waits: before it reaches the upstream, or after the upstream has done it. */
+/** Where a call of consequence waits: before it reaches the provider, or after the provider has done it. */
 export type Hold = 'request' | 'answer';
 
-/** Stands between the service and a wholesaler, passes everything on, and holds acts up when it is told to. */
+/** Stands between the service and a provider, passes everything on, and holds acts up when it is told to. */
 export class Gate {
   /** The acts that wait here now. */
   readonly waiting: Act[] = [];
@@ -30,7 +30,7 @@ export class Gate {
     return gate;
   }
 
-  /** As the base URL of the wholesaler. */
+  /** As the base URL of the provider. */
   get url(): string {
     const { port } = this.server.address() as AddressInfo;
     return `http://127.0.0.1:${port}${new URL(this.upstream.url).pathname.replace(/\/$/, '')}`;

@@ -5,7 +5,7 @@ import { topupsKnown } from '../harness/known-topups.js';
 import { FAST, LiveShop } from './shop.js';
 import type { Upstream } from './upstream.js';
 
-/** The service as real processes, API and worker, each behind a gate to every wholesaler. */
+/** The service as real processes, API and worker, each behind a gate to every provider. */
 export class KillableShop {
   private constructor(
     readonly shop: LiveShop,

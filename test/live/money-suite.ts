@@ -5,7 +5,7 @@ import type { Bench } from './orders-suite.js';
 import { buy, esimIdsOf, money, order, priceOf, readAll, settled, statement, topUp } from './shop.js';
 import type { Upstream } from './upstream.js';
 
-/** What holds for top-ups and for balances at every wholesaler. */
+/** What holds for top-ups and for balances at every provider. */
 export function describeMoney(bench: Bench<Upstream>): void {
   describe('a live top-up', () => {
     it.each([

@@ -34,10 +34,10 @@ export function benchOf<U extends Upstream>(
   return bench;
 }
 
-/** What holds for live orders at every wholesaler. */
+/** What holds for live orders at every provider. */
 export function describeOrders(bench: Bench<Upstream>): void {
   describe('a live order', () => {
-    it('is issued with what the upstream sold, charged, and told', async () => {
+    it('is issued with what the provider sold, charged, and told', async () => {
       const { shop, upstream, price } = bench;
       const buyer = await shop.buyer(5 * price);
       const done = await buy(buyer, upstream.packageId, 2, { reference: 'booking-1' });
@@ -54,7 +54,7 @@ export function describeOrders(bench: Bench<Upstream>): void {
       ]);
     });
 
-    it('whose answer was lost after the upstream sold it is found by its reference and not bought again', async () => {
+    it('whose answer was lost after the provider sold it is found by its reference and not bought again', async () => {
       const { shop, upstream, price } = bench;
       const buyer = await shop.buyer(price);
       const before = upstream.arrivals('order');
@@ -130,7 +130,7 @@ export function describeOrders(bench: Bench<Upstream>): void {
       expect(await statement(buyer)).toEqual([['deposit', 3 * price]]);
     });
 
-    it('fails as provider_unavailable when our account upstream is empty: never as the buyer without money', async () => {
+    it('fails as provider_unavailable when our account provider is empty: never as the buyer without money', async () => {
       const { shop, upstream, price } = bench;
       const buyer = await shop.buyer(price);
       upstream.runOutOfFunds();
@@ -163,7 +163,7 @@ export function describeOrders(bench: Bench<Upstream>): void {
   });
 
   describe('a cancellation', () => {
-    it('before the download is taken back upstream and refunded in full', async () => {
+    it('before the download is taken back provider and refunded in full', async () => {
       const { shop, upstream, price } = bench;
       const buyer = await shop.buyer(2 * price);
       const done = await buy(buyer, upstream.packageId, 2);
@@ -186,7 +186,7 @@ export function describeOrders(bench: Bench<Upstream>): void {
       expectProblem(await buyer.api.post(`/v1/orders/${done['id']}/cancel`), 409, 'order_not_cancelable');
     });
 
-    it('after the download is refused by the upstream, and by us once we have seen it; nothing is refunded', async () => {
+    it('after the download is refused by the provider, and by us once we have seen it; nothing is refunded', async () => {
       const { shop, upstream, price } = bench;
       const buyer = await shop.buyer(price);
       const done = await buy(buyer, upstream.packageId);

@@ -30,7 +30,7 @@ export const FAST = {
 
 const OPEN_STATUSES = ['pending', 'processing', 'canceling'];
 
-/** The whole service in this process, connected to simulated wholesalers over HTTP, and a receiver of webhooks. */
+/** The whole service in this process, connected to simulated providers over HTTP, and a receiver of webhooks. */
 export class LiveShop {
   readonly buyers: Buyer[] = [];
 
@@ -87,7 +87,7 @@ export class LiveShop {
     expect(answer.status, answer.text).toBe(201);
   }
 
-  /** The reference of an order or a top-up that upstream calls use. */
+  /** The reference of an order or a top-up that provider calls use. */
   async referenceOf(id: string): Promise<string> {
     return (await this.row(id))['provider_reference'] as string;
   }

@@ -31,11 +31,11 @@ afterAll(() => shop.close());
 
 interface Sold {
   readonly topup: Json;
-  /** How often the wholesaler has charged the eSIM for a top-up, under whatever name. */
+  /** How often the provider has charged the eSIM for a top-up, under whatever name. */
   readonly charges: () => number;
 }
 
-/** A new eSIM, and a top-up of it that the wholesaler treats as `faults` say. */
+/** A new eSIM, and a top-up of it that the provider treats as `faults` say. */
 async function sell(faults: Partial<TopupFaults>): Promise<Sold> {
   const [esimId] = esimIdsOf(await buy(buyer, upstream.packageId));
   const upstreamId = (await shop.row(esimId!))['provider_esim_id'] as string;
@@ -120,7 +120,7 @@ describe('an eSIM Access top-up that is applied', () => {
       expect(await decide(topup, 'requery')).toBe(200);
       await atItsLimit(topup);
       expect(charges()).toBe(2);
-      // The list proves nothing: support has seen the wholesaler's bill, and decides either way.
+      // The list proves nothing: support has seen the provider's bill, and decides either way.
       await eventually('support may decide', async () => (await decide(topup, decision)) === 200);
       expect(await settled(buyer, topup)).toMatchObject({ status: end });
       expect(await needsReview(topup)).toBe(false);

@@ -1,7 +1,7 @@
-/** What the service asks a wholesaler to do; everything else only asks. */
+/** What the service asks a provider to do; everything else only asks. */
 export type Act = 'order' | 'cancel' | 'topup';
 
-/** What a wholesaler's own books say of one reference of ours. */
+/** What a provider's own books say of one reference of ours. */
 export interface UpstreamAccount {
   /** eSIMs sold under it, canceled ones included. */
   readonly bought: number;
@@ -13,7 +13,7 @@ export interface UpstreamAccount {
 /** A faulty answer in place of the real one. */
 export type Nonsense = 'html' | 'server_error';
 
-/** A wholesaler's simulator with its faults and books, whichever it is. Counts are about the next calls only. */
+/** A provider's simulator with its faults and books, whichever it is. Counts are about the next calls only. */
 export interface Upstream {
   /** As orders and packages name it. */
   readonly name: 'esim_access' | 'zendit';

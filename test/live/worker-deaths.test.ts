@@ -13,12 +13,12 @@ import { ZenditUpstream } from './zendit-upstream.js';
 
 /*
  * Real processes, killed with SIGKILL at each boundary between two steps of the work. At each one there are six jobs,
- * all of them brought to that boundary before the kill: an order, a cancellation and a top-up at each wholesaler.
+ * all of them brought to that boundary before the kill: an order, a cancellation and a top-up at each provider.
  *
  *   1  accepted and committed; no notification has left, nobody has claimed it        API and worker die
  *   2  claimed, the placement noted; the call has not left                       the worker dies
  *   3  the call is on its way and never arrives                                  the worker dies
- *   4  the upstream has committed; its answer is not processed                   the worker dies
+ *   4  the provider has committed; its answer is not processed                   the worker dies
  *   5  the answer is processed; our transaction is open                          the worker dies
  *   6  our transaction is committed; no notification has left                         the worker dies
  *
@@ -116,7 +116,7 @@ async function rowsOf(jobs: readonly Json[]): Promise<Json[]> {
   return Promise.all(jobs.map(({ id }) => house.shop.row(id as string)));
 }
 
-/** What the upstreams have sold, taken back and applied, in order of the jobs. */
+/** What the providers have sold, taken back and applied, in order of the jobs. */
 async function effects(jobs: readonly Json[]): Promise<number[]> {
   const rows = await rowsOf(jobs);
   return rows.map((row, i) => {
@@ -184,7 +184,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('4: after the upstream committed, before its answer is processed', async () => {
+  it('4: after the provider committed, before its answer is processed', async () => {
     closeGates('answer');
     const jobs = await Promise.all(nextWishes().map(wish));
     await actsWait();

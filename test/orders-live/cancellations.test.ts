@@ -19,7 +19,7 @@ afterAll(() => shop.close());
 
 beforeEach(async () => {
   buyer = await shop.buyer(2 * PRICE);
-  shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+  shop.liveProvider.cancelState = () => ({ state: 'canceled' });
 });
 
 async function issuedOrder(quantity: number): Promise<string> {
@@ -33,7 +33,7 @@ async function cancel(id: string): Promise<void> {
   expect(answer.status, answer.text).toBe(202);
 }
 
-/** What the upstream calls the order's eSIMs. */
+/** What the provider calls the order's eSIMs. */
 async function upstreamIds(orderId: string): Promise<string[]> {
   const { rows } = await shop.database.pool.query<{ provider_esim_id: string }>(
     'SELECT provider_esim_id FROM esims WHERE order_id = $1 ORDER BY id',
@@ -72,7 +72,7 @@ describe('a cancellation', () => {
   it('of a part refunds that part, says why the rest stayed, and can be asked for again', async () => {
     buyer = await shop.buyer(3 * PRICE);
     const id = await issuedOrder(3);
-    shop.wholesaler.cancelState = ({ esims }) => ({
+    shop.liveProvider.cancelState = ({ esims }) => ({
       state: 'partly_canceled',
       canceledEsimIds: esims.slice(0, 2).map((esim) => esim.providerEsimId),
       failure: IN_USE,
@@ -88,18 +88,18 @@ describe('a cancellation', () => {
     expect(await balance(buyer)).toMatchObject({ available: 2 * PRICE });
     await expectBooksToAddUp(shop.database);
 
-    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+    shop.liveProvider.cancelState = () => ({ state: 'canceled' });
     await cancel(id);
     const whole = await shop.settled(buyer, id);
     expect(whole).toMatchObject({ status: 'canceled', refunded: { amount: 3 * PRICE, currency: 'USD' } });
-    expect(shop.wholesaler.cancels.at(-1)!.esims).toHaveLength(1);
+    expect(shop.liveProvider.cancels.at(-1)!.esims).toHaveLength(1);
     expect(await balance(buyer)).toMatchObject({ available: 3 * PRICE });
     await expectBooksToAddUp(shop.database);
   });
 
-  it('that the upstream refuses moves no money', async () => {
+  it('that the provider refuses moves no money', async () => {
     const id = await issuedOrder(2);
-    shop.wholesaler.cancelState = () => ({ state: 'refused', failure: IN_USE });
+    shop.liveProvider.cancelState = () => ({ state: 'refused', failure: IN_USE });
     await cancel(id);
     const order = await shop.settled(buyer, id);
     expect(order).toMatchObject({ status: 'issued', cancel_failure: IN_USE, refunded: { amount: 0 } });
@@ -109,17 +109,17 @@ describe('a cancellation', () => {
 });
 
 describe('a cancellation whose first answer was lost', () => {
-  /** Silent until an eSIM was installed; then the wholesaler says what the lost call did. */
+  /** Silent until an eSIM was installed; then the provider says what the lost call did. */
   async function loseAnswerAndInstall(orderId: string, esim: string): Promise<() => void> {
     let isInstalled = false;
-    const { cancelState } = shop.wholesaler;
-    shop.wholesaler.cancelState = (request) => {
+    const { cancelState } = shop.liveProvider;
+    shop.liveProvider.cancelState = (request) => {
       if (!isInstalled) throw new ProviderOutcomeUnknown();
       return cancelState(request);
     };
-    const asked = shop.wholesaler.cancels.length;
+    const asked = shop.liveProvider.cancels.length;
     await cancel(orderId);
-    await eventually('the upstream was asked', () => shop.wholesaler.cancels.length > asked);
+    await eventually('the upstream was asked', () => shop.liveProvider.cancels.length > asked);
     await change(esim, `profile_status = 'downloaded'`);
     return () => (isInstalled = true);
   }
@@ -128,7 +128,7 @@ describe('a cancellation whose first answer was lost', () => {
     const id = await issuedOrder(2);
     const [gone, installed] = await upstreamIds(id);
     const canceledEsimIds = [gone!];
-    shop.wholesaler.cancelState = () => ({ state: 'partly_canceled', canceledEsimIds, failure: IN_USE });
+    shop.liveProvider.cancelState = () => ({ state: 'partly_canceled', canceledEsimIds, failure: IN_USE });
     const answerAgain = await loseAnswerAndInstall(id, installed!);
     answerAgain();
     const order = await shop.settled(buyer, id);
@@ -142,7 +142,7 @@ describe('a cancellation whose first answer was lost', () => {
   it('refunds nothing, and is back where it was, when that call took nothing back', async () => {
     const id = await issuedOrder(1);
     const [installed] = await upstreamIds(id);
-    shop.wholesaler.cancelState = () => ({ state: 'refused', failure: IN_USE });
+    shop.liveProvider.cancelState = () => ({ state: 'refused', failure: IN_USE });
     const answerAgain = await loseAnswerAndInstall(id, installed!);
     answerAgain();
     const order = await shop.settled(buyer, id);
@@ -153,14 +153,14 @@ describe('a cancellation whose first answer was lost', () => {
 });
 
 describe('an order that had lost an eSIM before', () => {
-  it('has refunded what the ledger has, not the eSIM that the upstream revoked by itself', async () => {
+  it('has refunded what the ledger has, not the eSIM that the provider revoked by itself', async () => {
     const id = await issuedOrder(2);
     const [revoked, left] = await upstreamIds(id);
     await change(revoked!, `status = 'canceled'`);
     await cancel(id);
     const order = await shop.settled(buyer, id);
     expect(order).toMatchObject({ status: 'canceled', refunded: { amount: PRICE, currency: 'USD' } });
-    expect(shop.wholesaler.cancels.at(-1)!.esims.map((esim) => esim.providerEsimId)).toEqual([left]);
+    expect(shop.liveProvider.cancels.at(-1)!.esims.map((esim) => esim.providerEsimId)).toEqual([left]);
     expect(await refunds()).toEqual([PRICE]);
     expect(await balance(buyer)).toMatchObject({ available: PRICE });
     await expectBooksToAddUp(shop.database);

@@ -44,12 +44,12 @@ it('asks by reference before it places anything that a dead worker may have plac
   const [placed, lost] = [await place(buyer), await place(buyer)];
   const placedReference = await leaveBehind(placed['id'] as string);
   const lostReference = await leaveBehind(lost['id'] as string);
-  shop.wholesaler.provision({ reference: placedReference, quantity: 1 });
+  shop.liveProvider.provision({ reference: placedReference, quantity: 1 });
   await shop.startWorker();
   for (const { id } of [placed, lost]) {
     expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
   }
-  expect(shop.wholesaler.placementsOf(placedReference)).toEqual([]);
-  expect(shop.wholesaler.placementsOf(lostReference)).toEqual(['again']);
+  expect(shop.liveProvider.placementsOf(placedReference)).toEqual([]);
+  expect(shop.liveProvider.placementsOf(lostReference)).toEqual(['again']);
   await expectBooksToAddUp(shop.database);
 });

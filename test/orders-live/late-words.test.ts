@@ -14,7 +14,7 @@ let buyer: LiveBuyer;
 beforeAll(async () => {
   shop = await LiveShop.open({ SHUTDOWN_TIMEOUT_MS: '20000' });
   // The word must come late for the lease, and never for the call.
-  Object.assign(shop.wholesaler, { timeoutMs: 60_000 });
+  Object.assign(shop.liveProvider, { timeoutMs: 60_000 });
 });
 
 afterAll(() => shop.close());
@@ -24,7 +24,7 @@ beforeEach(async () => {
   await shop.startWorker();
 });
 
-/** A call to the wholesaler that is answered when the test says so. */
+/** A call to the provider that is answered when the test says so. */
 function heldCall<T>(): { readonly isUnderWay: () => boolean; wait(): Promise<T>; answer(state: T): void } {
   let resolve: ((state: T) => void) | null = null;
   return {
@@ -46,7 +46,7 @@ async function takenOver(id: string): Promise<void> {
 describe('the word that a worker gets after another has taken the order', () => {
   it('does not fail an order: a late refusal would refund what the other is buying', async () => {
     const call = heldCall<ProviderOrderState>();
-    shop.wholesaler.script = [() => call.wait()];
+    shop.liveProvider.script = [() => call.wait()];
     const id = (await place(buyer, 2))['id'] as string;
     await eventually('the call is under way', call.isUnderWay);
     await takenOver(id);
@@ -60,11 +60,11 @@ describe('the word that a worker gets after another has taken the order', () => 
 
   it('does not issue an order either: the other would issue what it bought besides', async () => {
     const call = heldCall<ProviderOrderState>();
-    shop.wholesaler.script = [() => call.wait()];
+    shop.liveProvider.script = [() => call.wait()];
     const id = (await place(buyer))['id'] as string;
     await eventually('the call is under way', call.isUnderWay);
     await takenOver(id);
-    call.answer(shop.wholesaler.provision({ reference: 'of-the-first', quantity: 1 }));
+    call.answer(shop.liveProvider.provision({ reference: 'of-the-first', quantity: 1 }));
     await shop.stopWorker();
     expect(await shop.row(id)).toMatchObject({ status: 'processing', quantity_issued: 0 });
     const { rowCount } = await shop.database.pool.query('SELECT 1 FROM esims WHERE order_id = $1', [id]);
@@ -80,7 +80,7 @@ describe('the word that a worker gets after another has taken the order', () => 
     const id = (await place(buyer, 2))['id'] as string;
     expect(await shop.settled(buyer, id)).toMatchObject({ status: 'issued' });
     const call = heldCall<CancelState>();
-    vi.spyOn(shop.wholesaler, 'cancelOrder').mockImplementationOnce(() => call.wait());
+    vi.spyOn(shop.liveProvider, 'cancelOrder').mockImplementationOnce(() => call.wait());
     expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
     await eventually('the call is under way', call.isUnderWay);
     await takenOver(id);
@@ -93,10 +93,10 @@ describe('the word that a worker gets after another has taken the order', () => 
 });
 
 describe('a stop', () => {
-  it('waits for the call to the wholesaler that is under way, and records its word', async () => {
+  it('waits for the call to the provider that is under way, and records its word', async () => {
     const call = heldCall<ProviderOrderState>();
     let reference = '';
-    shop.wholesaler.script = [
+    shop.liveProvider.script = [
       (order) => {
         ({ reference } = order);
         return call.wait();
@@ -106,7 +106,7 @@ describe('a stop', () => {
     await eventually('the call is under way', call.isUnderWay);
     const stopping = shop.stopWorker();
     // Long after a stop that waits for nothing, and long before the end of its time.
-    setTimeout(() => call.answer(shop.wholesaler.provision({ reference, quantity: 1 })), 500);
+    setTimeout(() => call.answer(shop.liveProvider.provision({ reference, quantity: 1 })), 500);
     await stopping;
     expect(await shop.row(id)).toMatchObject({ status: 'issued', quantity_issued: 1 });
     await expectBooksToAddUp(shop.database);

@@ -18,7 +18,7 @@ import {
 } from '../harness/index.js';
 import { addLivePackage } from '../harness/live-rows.js';
 import type { Json } from '../harness/order-steps.js';
-import { StubWholesaler } from './stub-wholesaler.js';
+import { StubProvider } from './stub-wholesaler.js';
 
 /** What one eSIM of the shop's only live package costs the partner, in cents. */
 export const PRICE = 450;
@@ -29,9 +29,9 @@ export interface LiveBuyer {
   readonly live: HttpClient;
 }
 
-/** API, administration and worker on one database, with a stub for the wholesaler. */
+/** API, administration and worker on one database, with a stub for the provider. */
 export class LiveShop {
-  readonly wholesaler = new StubWholesaler();
+  readonly liveProvider = new StubProvider();
   private worker: { readonly app: INestApplicationContext; readonly resources: ProcessResources } | null =
     null;
 
@@ -48,7 +48,7 @@ export class LiveShop {
     const api = await startTestService({ role: 'api', database, env });
     const shop = new LiveShop(database, api, office, env);
     for (const app of [api.process.api, office.process.admin]) {
-      app!.nest.get(ProviderRegistry, { strict: false }).register(shop.wholesaler);
+      app!.nest.get(ProviderRegistry, { strict: false }).register(shop.liveProvider);
     }
     await addLivePackage(database, PACKAGE);
     await database.pool.query(
@@ -71,7 +71,7 @@ export class LiveShop {
       .setLogger(new NestLogger(resources.logger))
       .compile();
     await app.init();
-    app.get(ProviderRegistry, { strict: false }).register(this.wholesaler);
+    app.get(ProviderRegistry, { strict: false }).register(this.liveProvider);
     app.get(BullRegistrar, { strict: false }).register();
     this.worker = { app, resources };
   }

@@ -21,9 +21,9 @@ afterAll(() => shop.close());
 
 type Since = 'created_at' | 'cancel_requested_at';
 
-/** An order that its upstream says nothing about. */
+/** An order that its provider says nothing about. */
 async function stuckOrder(quantity = 1): Promise<string> {
-  shop.wholesaler.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
+  shop.liveProvider.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
   const { id } = await place(buyer, quantity);
   await desk.atRest(id as string);
   return id as string;
@@ -35,9 +35,9 @@ async function issuedOrder(): Promise<string> {
   return id as string;
 }
 
-/** The upstream does not answer. */
+/** The provider does not answer. */
 async function cancelInVain(id: string): Promise<void> {
-  shop.wholesaler.cancelState = () => {
+  shop.liveProvider.cancelState = () => {
     throw new ProviderOutcomeUnknown();
   };
   expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
@@ -110,7 +110,7 @@ describe('orders that need review', () => {
     await backdate(id, 'cancel_requested_at', 16);
     const [item] = await listed();
     expect(item).toMatchObject({ order_id: id, status: 'canceling', last_error: 'ProviderOutcomeUnknown' });
-    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+    shop.liveProvider.cancelState = () => ({ state: 'canceled' });
     expect((await desk.reconcile(id, 'requery')).status).toBe(200);
     expect(await shop.settled(buyer, id)).toMatchObject({ status: 'canceled' });
   });

@@ -19,12 +19,12 @@ beforeAll(async () => {
 afterAll(() => shop.close());
 
 beforeEach(() => {
-  shop.wholesaler.findError = null;
+  shop.liveProvider.findError = null;
 });
 
-/** An order that its upstream says nothing about. */
+/** An order that its provider says nothing about. */
 async function stuckOrder(quantity = 1): Promise<Json> {
-  shop.wholesaler.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
+  shop.liveProvider.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
   const { id } = await place(buyer, quantity);
   return eventually(`order ${id} waits`, async () => {
     const row = await shop.row(id as string);
@@ -40,7 +40,7 @@ function reconcile(id: string, action: string, idempotencyKey = randomUUID()): P
 describe('reconcile', () => {
   it('requery has a worker ask at once', async () => {
     const order = await stuckOrder();
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
     const answer = await reconcile(order['id'] as string, 'requery');
     expect([answer.status, answer.body.data.id]).toEqual([200, order['id']]);
     expect(await shop.settled(buyer, order['id'] as string)).toMatchObject({ status: 'issued' });
@@ -68,10 +68,10 @@ describe('reconcile', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('mark_issued issues what the upstream names, and charges that', async () => {
+  it('mark_issued issues what the provider names, and charges that', async () => {
     const charges = (await statement(buyer)).length;
     const order = await stuckOrder(3);
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 3 }, 2);
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 3 }, 2);
     const answer = await reconcile(order['id'] as string, 'mark_issued');
     expect(answer.status, answer.text).toBe(200);
     expect(answer.body.data).toMatchObject({ status: 'partially_issued', quantity_issued: 2 });
@@ -89,30 +89,30 @@ describe('reconcile', () => {
       status: 'processing',
       fence: order['fence'],
     });
-    // A stored answer needs no upstream, and neither does the refusal of a key that was used for another action.
-    shop.wholesaler.findError = new ProviderOutcomeUnknown();
+    // A stored answer needs no provider, and neither does the refusal of a key that was used for another action.
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
     const replayed = await reconcile(order['id'] as string, 'mark_issued', key);
     expect([replayed.status, replayed.text]).toEqual([409, refused.text]);
     const reused = await reconcile(order['id'] as string, 'mark_failed', key);
     expectProblem(reused, 422, 'idempotency_key_reused');
-    shop.wholesaler.findError = null;
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    shop.liveProvider.findError = null;
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
     expect((await reconcile(order['id'] as string, 'mark_issued', key)).text).toBe(refused.text);
     expect((await reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
   });
 
-  it('mark_issued is 503, and may be repeated, when the upstream does not answer', async () => {
+  it('mark_issued is 503, and may be repeated, when the provider does not answer', async () => {
     const order = await stuckOrder();
-    shop.wholesaler.findError = new ProviderOutcomeUnknown();
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
     expectProblem(await reconcile(order['id'] as string, 'mark_issued'), 503, 'service_unavailable');
     expect(await shop.row(order['id'] as string)).toMatchObject({ status: 'processing' });
     await reconcile(order['id'] as string, 'mark_failed');
   });
 
-  it('mark_failed is 409 for what the upstream has provisioned, and mark_issued then issues it', async () => {
+  it('mark_failed is 409 for what the provider has provisioned, and mark_issued then issues it', async () => {
     const held = (await balance(buyer)).held;
     const order = await stuckOrder();
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
     expectProblem(await reconcile(order['id'] as string, 'mark_failed'), 409, 'conflict');
     expect(await shop.row(order['id'] as string)).toMatchObject({
       status: 'processing',
@@ -123,38 +123,38 @@ describe('reconcile', () => {
     await expectBooksToAddUp(shop.database);
   });
 
-  it('mark_failed is for support to decide when the upstream gives no answer', async () => {
+  it('mark_failed is for support to decide when the provider gives no answer', async () => {
     const before = await balance(buyer);
     const order = await stuckOrder();
-    shop.wholesaler.findError = new ProviderOutcomeUnknown();
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
     const answer = await reconcile(order['id'] as string, 'mark_failed');
     expect([answer.status, answer.body.data?.status], answer.text).toEqual([200, 'failed']);
     expect(await balance(buyer)).toEqual(before);
   });
 
-  it('nothing is decided while the upstream takes no calls: what it has was not asked', async () => {
+  it('nothing is decided while the provider takes no calls: what it has was not asked', async () => {
     const order = await stuckOrder();
-    shop.wholesaler.provision({ reference: order['provider_reference'] as string, quantity: 1 });
-    shop.wholesaler.findError = new ProviderUnavailable(1_000);
+    shop.liveProvider.provision({ reference: order['provider_reference'] as string, quantity: 1 });
+    shop.liveProvider.findError = new ProviderUnavailable(1_000);
     for (const action of ['mark_failed', 'mark_issued'])
       expectProblem(await reconcile(order['id'] as string, action), 503, 'service_unavailable');
-    shop.wholesaler.findError = null;
+    shop.liveProvider.findError = null;
     expect((await reconcile(order['id'] as string, 'mark_issued')).body.data.status).toBe('issued');
   });
 
-  it('lets nobody fail an order while the upstream is asked: what it answers counts', async () => {
+  it('lets nobody fail an order while the provider is asked: what it answers counts', async () => {
     let answerUpstream!: () => void;
     const silence = new Promise<void>((resolve) => (answerUpstream = resolve));
-    shop.wholesaler.script = [
+    shop.liveProvider.script = [
       async (order) => {
         await silence;
-        return shop.wholesaler.provision(order);
+        return shop.liveProvider.provision(order);
       },
     ];
     const before = await balance(buyer);
     const { id } = await place(buyer);
     const reference = (await shop.row(id as string))['provider_reference'] as string;
-    await eventually('the worker is at it', () => shop.wholesaler.placementsOf(reference).length === 1);
+    await eventually('the worker is at it', () => shop.liveProvider.placementsOf(reference).length === 1);
     // What is being asked for right now is nobody's to fail.
     expectProblem(await reconcile(id as string, 'mark_failed'), 409, 'conflict');
     answerUpstream();

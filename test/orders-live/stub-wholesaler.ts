@@ -3,7 +3,7 @@ import type {
   EsimProvider,
   Placement,
   ProviderCancelRequest,
-  ProviderEsimStanding,
+  ProviderCancelStatus,
   ProviderFailure,
   ProviderOrderParts,
   ProviderOrderRequest,
@@ -15,7 +15,7 @@ import type {
 
 type CancelState = Awaited<ReturnType<EsimProvider['cancelOrder']>>;
 
-/** What a placement does: its effect upstream, then what the caller gets. */
+/** What a placement does: its effect at the provider, then what the caller gets. */
 type Script = (
   order: ProviderOrderRequest,
   placement: Placement,
@@ -23,8 +23,8 @@ type Script = (
 
 const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
-/** A wholesaler inside the test that remembers what it was asked; only for the logic of orders and wallet. */
-export class StubWholesaler implements EsimProvider {
+/** A provider inside the test that remembers what it was asked; only for the logic of orders and wallet. */
+export class StubProvider implements EsimProvider {
   readonly name = 'stub';
   readonly timeoutMs = 2_000;
   readLagMs = 0;
@@ -39,8 +39,8 @@ export class StubWholesaler implements EsimProvider {
   /** What a look-up for support finds where it is not what was provisioned. */
   readonly parts = new Map<string, Partial<ProviderOrderParts>>();
   cancelState: (request: ProviderCancelRequest) => CancelState = () => ({ state: 'canceled' });
-  /** What became of the eSIMs by their upstream ids; the others are unused. */
-  readonly standings = new Map<string, ProviderEsimStanding['standing']>();
+  /** What became of the eSIMs by their provider ids; the others are unused. */
+  readonly cancelStatuses = new Map<string, ProviderCancelStatus['cancelStatus']>();
   readonly cancels: ProviderCancelRequest[] = [];
 
   placeOrder(request: ProviderOrderRequest, placement: Placement): Promise<ProviderOrderState> {
@@ -66,12 +66,12 @@ export class StubWholesaler implements EsimProvider {
     });
   }
 
-  findStandings({ esims }: ProviderCancelRequest): Promise<readonly ProviderEsimStanding[]> {
+  findCancelStatuses({ esims }: ProviderCancelRequest): Promise<readonly ProviderCancelStatus[]> {
     return attempt(() => {
       if (this.findError) throw this.findError;
       return esims.map(({ providerEsimId }) => ({
         providerEsimId,
-        standing: this.standings.get(providerEsimId) ?? 'unused',
+        cancelStatus: this.cancelStatuses.get(providerEsimId) ?? 'unused',
       }));
     });
   }

@@ -30,16 +30,16 @@ afterEach(async () => {
 describe('a cancellation that support ends', () => {
   interface Hanging {
     readonly id: string;
-    /** What the upstream calls its eSIMs. */
+    /** What the provider calls its eSIMs. */
     readonly esims: readonly string[];
   }
 
-  /** An order whose cancellation the upstream does not answer. */
+  /** An order whose cancellation the provider does not answer. */
   async function hanging(quantity: number, issued = quantity): Promise<Hanging> {
-    shop.wholesaler.script = [(order) => shop.wholesaler.provision(order, issued)];
+    shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, issued)];
     const { id } = await place(buyer, quantity);
     await shop.settled(buyer, id as string);
-    shop.wholesaler.cancelState = () => {
+    shop.liveProvider.cancelState = () => {
       throw new ProviderOutcomeUnknown();
     };
     expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
@@ -65,7 +65,7 @@ describe('a cancellation that support ends', () => {
     expect(statusesOf(answer)).toEqual(['issued']);
     expect(await balance(buyer)).toEqual({ posted: 9 * PRICE, held: 0, available: 9 * PRICE });
     expect(await eventsOf(buyer, id)).toMatchObject([{ type: 'order.issued' }]);
-    shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+    shop.liveProvider.cancelState = () => ({ state: 'canceled' });
     expect((await buyer.live.post(`/v1/orders/${id}/cancel`)).status).toBe(202);
     expect(await shop.settled(buyer, id)).toMatchObject({
       status: 'canceled',
@@ -88,17 +88,17 @@ describe('a cancellation that support ends', () => {
     expect(await shop.row(id)).toMatchObject({ next_attempt_at: null, cancel_requested_at: null });
   });
 
-  it('is never said not to have happened when the upstream has the order back', async () => {
+  it('is never said not to have happened when the provider has the order back', async () => {
     const { id, esims } = await hanging(2);
-    for (const esim of esims) shop.wholesaler.standings.set(esim, 'canceled');
+    for (const esim of esims) shop.liveProvider.cancelStatuses.set(esim, 'canceled');
     await desk.expectRefused(id, 'mark_issued', /mark it failed/);
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
   });
 
   it('is never said to have happened when an eSIM is in use; what was taken back is refunded', async () => {
     const { id, esims } = await hanging(2);
-    shop.wholesaler.standings.set(esims[0]!, 'in_use');
-    shop.wholesaler.standings.set(esims[1]!, 'canceled');
+    shop.liveProvider.cancelStatuses.set(esims[0]!, 'in_use');
+    shop.liveProvider.cancelStatuses.set(esims[1]!, 'canceled');
     expect(await desk.look(id)).toMatchObject({
       status: 'canceling',
       answered: true,
@@ -115,9 +115,9 @@ describe('a cancellation that support ends', () => {
     expect((await statement(buyer))[0]).toEqual(['refund', PRICE]);
   });
 
-  it('is not said not to have happened while the upstream is at it', async () => {
+  it('is not said not to have happened while the provider is at it', async () => {
     const { id, esims } = await hanging(1);
-    shop.wholesaler.standings.set(esims[0]!, 'being_canceled');
+    shop.liveProvider.cancelStatuses.set(esims[0]!, 'being_canceled');
     expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery', 'mark_failed'] });
     await desk.expectRefused(id, 'mark_issued', /right now/);
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'canceled' });
@@ -126,9 +126,9 @@ describe('a cancellation that support ends', () => {
   it.each([
     ['mark_issued', 'issued'],
     ['mark_failed', 'canceled'],
-  ] as const)('is for support to decide when the upstream is silent: %s', async (action, status) => {
+  ] as const)('is for support to decide when the provider is silent: %s', async (action, status) => {
     const { id } = await hanging(1);
-    shop.wholesaler.findError = new ProviderOutcomeUnknown();
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
     expect(await desk.look(id)).toMatchObject({
       answered: false,
       actions: ['requery', 'mark_issued', 'mark_failed'],
@@ -139,13 +139,13 @@ describe('a cancellation that support ends', () => {
   it('is not ended while a worker asks, nor said not to have happened right after one asked', async () => {
     const { id } = await hanging(1);
     await desk.change(id, `lease_until = now() + interval '1 minute'`);
-    const asked = vi.spyOn(shop.wholesaler, 'findStandings');
+    const asked = vi.spyOn(shop.liveProvider, 'findCancelStatuses');
     for (const action of ['mark_issued', 'mark_failed'] as const)
       await desk.expectRefused(id, action, /being asked right now/);
     expect(asked, 'what it said now would be older than what the worker hears').not.toHaveBeenCalled();
     asked.mockRestore();
     await desk.change(id, 'lease_until = NULL');
-    shop.wholesaler.readLagMs = 60_000;
+    shop.liveProvider.readLagMs = 60_000;
     await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);
     await desk.change(id, `updated_at = now() - interval '61 seconds'`);
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });

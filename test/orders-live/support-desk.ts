@@ -15,7 +15,7 @@ export class SupportDesk {
     return this.shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, body);
   }
 
-  /** What the upstream shows of the order now. */
+  /** What the provider shows of the order now. */
   async look(id: string): Promise<Json> {
     const answer = await this.shop.office.admin.get(`/internal/v1/orders/${id}/upstream`);
     expect(answer.status, answer.text).toBe(200);
@@ -49,10 +49,10 @@ export class SupportDesk {
     return this.shop.row(id);
   }
 
-  /** Puts the wholesaler back to where it answers everything. */
+  /** Puts the provider back to where it answers everything. */
   calmUpstream(): void {
-    Object.assign(this.shop.wholesaler, { findError: null, readLagMs: 0, script: [] });
-    this.shop.wholesaler.cancelState = () => ({ state: 'canceled' });
+    Object.assign(this.shop.liveProvider, { findError: null, readLagMs: 0, script: [] });
+    this.shop.liveProvider.cancelState = () => ({ state: 'canceled' });
   }
 }
 

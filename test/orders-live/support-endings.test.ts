@@ -27,23 +27,23 @@ afterEach(async () => {
 });
 
 describe('a processing order that support ends', () => {
-  /** An order that its upstream says nothing about, and what it shows to support. */
+  /** An order that its provider says nothing about, and what it shows to support. */
   async function stuckOrder(quantity: number): Promise<{ id: string; reference: string }> {
-    shop.wholesaler.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
+    shop.liveProvider.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
     const { id } = await place(buyer, quantity);
     const row = await desk.atRest(id as string);
     return { id: id as string, reference: row['provider_reference'] as string };
   }
 
   function mint(quantity: number): readonly ProviderProfile[] {
-    const state = shop.wholesaler.provision({ reference: 'not-an-order', quantity });
+    const state = shop.liveProvider.provision({ reference: 'not-an-order', quantity });
     return state.state === 'provisioned' ? state.profiles : [];
   }
 
   it('keeps what was bought of it: never failed, and issued in part, the rest released', async () => {
     const { id, reference } = await stuckOrder(3);
     const profiles = mint(2);
-    shop.wholesaler.parts.set(reference, { profiles });
+    shop.liveProvider.parts.set(reference, { profiles });
     expect(await desk.look(id)).toEqual({
       order_id: id,
       status: 'processing',
@@ -77,19 +77,19 @@ describe('a processing order that support ends', () => {
     expect(audit.body.data[0].details.upstream).toBe('2 provisioned, 0 running, 0 unusable');
   });
 
-  it('names the reason that the upstream gives for what is missing', async () => {
+  it('names the reason that the provider gives for what is missing', async () => {
     const { id, reference } = await stuckOrder(2);
     const failure = { code: 'provider_rejected', reason: 'Taken back.' } as const;
-    shop.wholesaler.parts.set(reference, { profiles: mint(1), failure });
+    shop.liveProvider.parts.set(reference, { profiles: mint(1), failure });
     expect((await desk.reconcile(id, 'mark_issued')).body.data).toMatchObject({
       status: 'partially_issued',
       failure,
     });
   });
 
-  it('is ended by nobody while the upstream is at a part of it', async () => {
+  it('is ended by nobody while the provider is at a part of it', async () => {
     const { id, reference } = await stuckOrder(2);
-    shop.wholesaler.parts.set(reference, { profiles: mint(1), running: 1 });
+    shop.liveProvider.parts.set(reference, { profiles: mint(1), running: 1 });
     expect(await desk.look(id)).toMatchObject({ running: 1, actions: ['requery'] });
     await desk.expectRefused(id, 'mark_issued', /1 of 2 eSIMs are provisioned, 1 under way/);
     await desk.expectRefused(id, 'mark_failed', /1 of 2 eSIMs are provisioned, 1 under way/);
@@ -98,7 +98,7 @@ describe('a processing order that support ends', () => {
 
   it('can be failed when nothing that was sold of it can be issued', async () => {
     const { id, reference } = await stuckOrder(1);
-    shop.wholesaler.parts.set(reference, { unusable: 1 });
+    shop.liveProvider.parts.set(reference, { unusable: 1 });
     expect(await desk.look(id)).toMatchObject({
       esims: [],
       unusable: 1,
@@ -108,12 +108,12 @@ describe('a processing order that support ends', () => {
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
 
-  it('is given up only when the upstream must show what the last placement did, and rests until then', async () => {
+  it('is given up only when the provider must show what the last placement did, and rests until then', async () => {
     const { id, reference } = await stuckOrder(2);
-    shop.wholesaler.readLagMs = 60_000;
+    shop.liveProvider.readLagMs = 60_000;
     await desk.change(id, `next_attempt_at = now() + interval '5 seconds'`);
     await desk.expectRefused(id, 'mark_failed', /try again in \d\d s/);
-    shop.wholesaler.parts.set(reference, { profiles: mint(1) });
+    shop.liveProvider.parts.set(reference, { profiles: mint(1) });
     await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);
     const row = await shop.row(id);
     const rests = (row['next_attempt_at'] as Date).getTime() - (row['upstream_placed_at'] as Date).getTime();
@@ -123,18 +123,18 @@ describe('a processing order that support ends', () => {
   });
 
   it('is issued at once when all of it is there, and failed at once when it was never placed', async () => {
-    shop.wholesaler.readLagMs = 60_000;
+    shop.liveProvider.readLagMs = 60_000;
     const whole = await stuckOrder(2);
-    shop.wholesaler.parts.set(whole.reference, { profiles: mint(2) });
+    shop.liveProvider.parts.set(whole.reference, { profiles: mint(2) });
     expect((await desk.reconcile(whole.id, 'mark_issued')).body.data).toMatchObject({ status: 'issued' });
     const { id } = await stuckOrder(1);
     await desk.change(id, 'upstream_placed_at = NULL');
     expect((await desk.reconcile(id, 'mark_failed')).body.data).toMatchObject({ status: 'failed' });
   });
 
-  it('shows what is left to decide when the upstream is silent, and nothing once it has ended', async () => {
+  it('shows what is left to decide when the provider is silent, and nothing once it has ended', async () => {
     const { id } = await stuckOrder(1);
-    shop.wholesaler.findError = new ProviderOutcomeUnknown();
+    shop.liveProvider.findError = new ProviderOutcomeUnknown();
     expect(await desk.look(id)).toMatchObject({
       answered: false,
       esims: [],
@@ -148,8 +148,8 @@ describe('a processing order that support ends', () => {
 
   it('is not ended by a word that is older than the last work on it', async () => {
     const { id } = await stuckOrder(1);
-    const findParts = shop.wholesaler.findParts.bind(shop.wholesaler);
-    vi.spyOn(shop.wholesaler, 'findParts').mockImplementationOnce(async (request) => {
+    const findParts = shop.liveProvider.findParts.bind(shop.liveProvider);
+    vi.spyOn(shop.liveProvider, 'findParts').mockImplementationOnce(async (request) => {
       const parts = await findParts(request);
       // A worker takes it up, places it and is done: all within the time of this answer.
       await desk.change(id, 'fence = fence + 1');

@@ -23,7 +23,7 @@ describe('more profiles than were ordered', () => {
     (await shop.office.admin.get(`/internal/v1/alerts?subject_id=${id}`)).body.data as Json[];
 
   it('are not issued: the ordered number is charged, and an alert tells support of the rest', async () => {
-    shop.wholesaler.script = [(order) => shop.wholesaler.provision(order, 3)];
+    shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, 3)];
     const { id } = await place(buyer, 2);
     const order = await shop.settled(buyer, id as string);
     expect(order).toMatchObject({ status: 'issued', quantity_issued: 2, refunded: { amount: 0 } });
@@ -41,13 +41,13 @@ describe('more profiles than were ordered', () => {
   });
 
   it('are cut off as well when support issues them', async () => {
-    shop.wholesaler.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
+    shop.liveProvider.script = [() => ({ state: 'in_progress', checkAfterMs: 3_600_000 })];
     const { id } = await place(buyer, 1);
     const { provider_reference: reference } = await eventually('it waits', async () => {
       const row = await shop.row(id as string);
       return row['status'] === 'processing' && row['lease_until'] === null ? row : null;
     });
-    shop.wholesaler.provision({ reference: reference as string, quantity: 2 });
+    shop.liveProvider.provision({ reference: reference as string, quantity: 2 });
     const answer = await shop.office.admin.post(`/internal/v1/orders/${id}/reconcile`, {
       action: 'mark_issued',
       note: 'asked the wholesaler',

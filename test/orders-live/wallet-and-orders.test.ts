@@ -35,13 +35,13 @@ describe('a live order', () => {
     });
     const row = await shop.row(id as string);
     expect(row).toMatchObject({ provider: 'stub', upstream_package_id: 'UP-1', unit_cost_micros: '2500000' });
-    expect(shop.wholesaler.placementsOf(row['provider_reference'] as string)).toEqual(['first']);
+    expect(shop.liveProvider.placementsOf(row['provider_reference'] as string)).toEqual(['first']);
     await expectBooksToAddUp(shop.database);
   });
 
   it('that was issued in part is charged for that part only', async () => {
     const buyer = await shop.buyer(5 * PRICE);
-    shop.wholesaler.script = [(order) => shop.wholesaler.provision(order, 3)];
+    shop.liveProvider.script = [(order) => shop.liveProvider.provision(order, 3)];
     const order = await shop.settled(buyer, (await place(buyer, 5))['id'] as string);
     expect(order).toMatchObject({
       status: 'partially_issued',
@@ -59,9 +59,9 @@ describe('a live order', () => {
   it.each([
     ['rejects it', { state: 'rejected', failure: OUT_OF_STOCK }],
     ['ends it without an eSIM', { state: 'provisioned', profiles: [], shortfall: OUT_OF_STOCK }],
-  ] as const)('fails and is released without a charge when the upstream %s', async (_what, state) => {
+  ] as const)('fails and is released without a charge when the provider %s', async (_what, state) => {
     const buyer = await shop.buyer(PRICE);
-    shop.wholesaler.script = [() => state];
+    shop.liveProvider.script = [() => state];
     const order = await shop.settled(buyer, (await place(buyer))['id'] as string);
     expect(order).toMatchObject({ status: 'failed', failure: { code: 'package_unavailable' } });
     expect(await balance(buyer)).toEqual({ posted: PRICE, held: 0, available: PRICE });
@@ -89,7 +89,7 @@ describe('a live order', () => {
     }
   });
 
-  it('is answered 503 and leaves nothing when its wholesaler is not connected', async () => {
+  it('is answered 503 and leaves nothing when its provider is not connected', async () => {
     const buyer = await shop.buyer(PRICE);
     await shop.database.pool.query(`UPDATE package_sources SET provider = 'gone'`);
     const idempotencyKey = 'retry-after-503';
@@ -100,45 +100,45 @@ describe('a live order', () => {
     await shop.database.pool.query(`UPDATE package_sources SET provider = 'stub'`);
     const accepted = await buyer.live.post('/v1/orders', body, { idempotencyKey });
     expect(accepted.status, accepted.text).toBe(202);
-    // Under way it would use up what the next test has its wholesaler say.
+    // Under way it would use up what the next test has its provider say.
     await shop.settled(buyer, accepted.body.data.id as string);
   });
 });
 
-describe('placing an order upstream', () => {
+describe('placing an order provider', () => {
   it('stays a first placement while calls certainly never left', async () => {
     const buyer = await shop.buyer(PRICE);
     const down = (): never => {
       throw new ProviderUnavailable(50);
     };
-    shop.wholesaler.script = [down, down];
+    shop.liveProvider.script = [down, down];
     const { id } = await place(buyer);
     expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
     const { provider_reference } = await shop.row(id as string);
-    const placements = shop.wholesaler.placementsOf(provider_reference as string);
+    const placements = shop.liveProvider.placementsOf(provider_reference as string);
     expect(placements).toEqual(['first', 'first', 'first']);
   });
 
   it('finds what was provisioned without an answer, and does not buy it again', async () => {
     const buyer = await shop.buyer(PRICE);
-    shop.wholesaler.script = [
+    shop.liveProvider.script = [
       (order) => {
-        shop.wholesaler.provision(order);
+        shop.liveProvider.provision(order);
         throw new ProviderOutcomeUnknown();
       },
     ];
     const { id } = await place(buyer);
     expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
     const { provider_reference } = await shop.row(id as string);
-    expect(shop.wholesaler.placementsOf(provider_reference as string)).toEqual(['first']);
+    expect(shop.liveProvider.placementsOf(provider_reference as string)).toEqual(['first']);
     await expectBooksToAddUp(shop.database);
   });
 
   it('waits for the read lag before it places again what was not found', async () => {
     const buyer = await shop.buyer(PRICE);
-    shop.wholesaler.readLagMs = 3_000;
+    shop.liveProvider.readLagMs = 3_000;
     try {
-      shop.wholesaler.script = [
+      shop.liveProvider.script = [
         () => {
           throw new ProviderOutcomeUnknown();
         },
@@ -146,20 +146,20 @@ describe('placing an order upstream', () => {
       const { id } = await place(buyer);
       const { provider_reference } = await shop.row(id as string);
       const reference = provider_reference as string;
-      const placements = (): string[] => shop.wholesaler.placementsOf(reference);
+      const placements = (): string[] => shop.liveProvider.placementsOf(reference);
       const before = await eventually('the first placement is noted', async () => {
         const { upstream_placed_at, last_error } = await shop.row(id as string);
         return last_error === 'ProviderOutcomeUnknown' ? (upstream_placed_at as Date) : null;
       });
-      const finds = shop.wholesaler.finds;
-      await eventually('it is looked for', () => shop.wholesaler.finds > finds);
+      const finds = shop.liveProvider.finds;
+      await eventually('it is looked for', () => shop.liveProvider.finds > finds);
       expect(placements()).toEqual(['first']);
       expect(await shop.settled(buyer, id as string)).toMatchObject({ status: 'issued' });
       expect(placements()).toEqual(['first', 'again']);
       const { upstream_placed_at } = await shop.row(id as string);
       expect((upstream_placed_at as Date).getTime() - before.getTime()).toBeGreaterThanOrEqual(3_000);
     } finally {
-      shop.wholesaler.readLagMs = 0;
+      shop.liveProvider.readLagMs = 0;
     }
   });
 });

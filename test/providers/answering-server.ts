@@ -14,7 +14,7 @@ export interface AnsweringServer {
   close(): Promise<void>;
 }
 
-/** Answers every call with JSON as a test has it, or not at all: a gateway before a wholesaler, or an odd wholesaler. */
+/** Answers every call with JSON as a test has it, or not at all: a gateway before a provider, or an odd provider. */
 export async function startAnsweringServer(
   answer: (method: string, path: string, body: string) => WireAnswer | null,
 ): Promise<AnsweringServer> {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { offerLike, unlimitedTier } from '../../simulators/zendit/offers.js';
-import { toPackage } from '../../src/providers/esim-access/listed-package.js';
+import { toPackage } from '../../src/providers/esim-access/package-listing.js';
 import { toPackages } from '../../src/providers/zendit/zendit-offer.js';
 
 const LISTED_2026 = {
@@ -57,7 +57,7 @@ describe('a Zendit offer', () => {
     expect(() => costOf(fees)).toThrow();
   });
 
-  it('of a tier tells it in its title, and what becomes slower in the words of the wholesaler', () => {
+  it('of a tier tells it in its title, and what becomes slower in the words of the provider', () => {
     const tiers = [unlimitedTier('Fast', '512 kbps', 900), unlimitedTier('Fastest', '1.25 Mbps', 1_400)];
     expect(tiers.map((tier) => toPackages(tier)[0])).toMatchObject([
       { title: 'Spain, Fast', speedPolicy: '1 GB a day at full speed, then 512 kbps until midnight.' },

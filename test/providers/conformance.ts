@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { RepeatLimitReached } from '../../src/providers/upstream/index.js';
+import { RepeatLimitReached } from '../../src/providers/http/index.js';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   callProvider,
@@ -23,19 +23,19 @@ import {
   recoverOrder,
   recoverTopup,
   topupSettled,
-  type WholesalerWorld,
-} from './wholesaler-world.js';
+  type ProviderWorld,
+} from './provider-world.js';
 
-export type { WholesalerSim, WholesalerWorld } from './wholesaler-world.js';
+export type { ProviderSim, ProviderWorld } from './provider-world.js';
 
-/** What every provider guarantees at the port; wholesalers' adapters run it against their simulators over real HTTP. */
+/** What every provider guarantees at the port; providers' adapters run it against their simulators over real HTTP. */
 export function describeConformance(
   name: string,
-  makeWorld: () => Promise<WholesalerWorld>,
+  makeWorld: () => Promise<ProviderWorld>,
   { provisioningOnly = false }: { provisioningOnly?: boolean } = {},
 ): void {
   describe(`${name} keeps the guarantees of the port`, () => {
-    let world: WholesalerWorld;
+    let world: ProviderWorld;
     beforeEach(async () => {
       world = await makeWorld();
     });
@@ -53,7 +53,7 @@ export function describeConformance(
   });
 }
 
-function describeOrders(get: () => WholesalerWorld): void {
+function describeOrders(get: () => ProviderWorld): void {
   it('provisions every eSIM of an order, each a profile of its own', async () => {
     const order = newOrder(get(), 3);
     const { profiles, shortfall } = await provision(get().provider, order);
@@ -111,7 +111,7 @@ function describeOrders(get: () => WholesalerWorld): void {
   });
 }
 
-function describeCancellation(get: () => WholesalerWorld): void {
+function describeCancellation(get: () => ProviderWorld): void {
   it('takes an unused order back, and says so as often as it is asked', async () => {
     const order = newOrder(get(), 2);
     const esims = toRefs((await provision(get().provider, order)).profiles);
@@ -138,7 +138,7 @@ function describeCancellation(get: () => WholesalerWorld): void {
   });
 }
 
-function describeTopups(get: () => WholesalerWorld): void {
+function describeTopups(get: () => ProviderWorld): void {
   async function newEsim(): Promise<ProviderEsimRef> {
     return toRefs((await provision(get().provider, newOrder(get()))).profiles)[0]!;
   }
@@ -186,8 +186,8 @@ function describeTopups(get: () => WholesalerWorld): void {
   });
 }
 
-function describeBusyUpstream(get: () => WholesalerWorld): void {
-  it('calls a busy upstream unavailable or the order in progress, and orders once it is not', async () => {
+function describeBusyUpstream(get: () => ProviderWorld): void {
+  it('calls a busy provider unavailable or the order in progress, and orders once it is not', async () => {
     const order = newOrder(get(), 2);
     await get().sim.refuseAsBusy(1);
     const first = await place(get().provider, order).catch((error: unknown) => error);
@@ -198,7 +198,7 @@ function describeBusyUpstream(get: () => WholesalerWorld): void {
   });
 }
 
-function describeBadAnswers(get: () => WholesalerWorld): void {
+function describeBadAnswers(get: () => ProviderWorld): void {
   it('takes garbage for no answer: neither for a refusal, nor for "not known"', async () => {
     const order: ProviderOrderRequest = newOrder(get());
     for (const call of [place, find, listPackages, readBalance]) {
@@ -218,8 +218,8 @@ function describeBadAnswers(get: () => WholesalerWorld): void {
   });
 }
 
-function describeReadings(get: () => WholesalerWorld): void {
-  it('reads the eSIMs that the upstream knows, and leaves out the others', async () => {
+function describeReadings(get: () => ProviderWorld): void {
+  it('reads the eSIMs that the provider knows, and leaves out the others', async () => {
     const { provider } = get();
     const known = toRefs((await provision(provider, newOrder(get(), 3))).profiles);
     const unknown: ProviderEsimRef = {
@@ -228,7 +228,7 @@ function describeReadings(get: () => WholesalerWorld): void {
       issuedAt: new Date(),
     };
     const readings = await callProvider(provider, (signal) =>
-      provider.readEsims([...known, unknown], signal),
+      provider.fetchUsage([...known, unknown], signal),
     );
     expect(readings.map((r) => r.providerEsimId).sort()).toEqual(known.map((r) => r.providerEsimId).sort());
     for (const reading of readings) expect(reading).toMatchObject({ status: 'issued', usedBytes: 0 });
@@ -266,6 +266,6 @@ function sorted(profiles: readonly ProviderProfile[]): ProviderProfile[] {
   return [...profiles].sort((a, b) => (a.providerEsimId < b.providerEsimId ? -1 : 1));
 }
 
-function readBalance(provider: WholesalerWorld['provider']) {
+function readBalance(provider: ProviderWorld['provider']) {
   return callProvider(provider, (signal) => provider.getBalance(signal));
 }

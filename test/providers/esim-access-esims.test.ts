@@ -4,7 +4,7 @@ import { callProvider, type ProviderEsimRef, ProviderOutcomeUnknown } from '../.
 import { createTestDatabase, eventually, startReceiver, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
 import { listPackages } from './listed-packages.js';
-import { findTopup, newOrder, newTopup, placeTopup, provision } from './wholesaler-world.js';
+import { findTopup, newOrder, newTopup, placeTopup, provision } from './provider-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -36,7 +36,7 @@ describe('eSIMs of eSIM Access', () => {
   }
 
   function read(esims: readonly ProviderEsimRef[]) {
-    return callProvider(world.provider, (signal) => world.provider.readEsims(esims, signal));
+    return callProvider(world.provider, (signal) => world.provider.fetchUsage(esims, signal));
   }
 
   function cancel(reference: string, esims: readonly ProviderEsimRef[]) {
@@ -53,7 +53,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await world.sim.canceledOf(reference)).toBe(0);
     });
 
-    it('names what it took back when the upstream refuses in the middle', async () => {
+    it('names what it took back when the provider refuses in the middle', async () => {
       const { reference, esims } = await newEsims(3);
       world.simulator.control({
         faults: { refuse: { path: 'esim/cancel', code: '200002', count: 1, after: 1 } },
@@ -135,7 +135,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toMatchObject([{ status, profileStatus }]);
     });
 
-    it('say when the upstream read its counters, also hours ago', async () => {
+    it('say when the provider read its counters, also hours ago', async () => {
       const { esims } = await newEsims(1);
       const esimTranNo = esims[0]!.providerEsimId;
       const usageReadAtMs = Math.floor(Date.now() / 1_000) * 1_000 - 5 * 3_600_000;
@@ -184,7 +184,7 @@ describe('eSIMs of eSIM Access', () => {
       }
     });
 
-    it.each(['000001', '310403'])('of the others come when the upstream fails at one (%s)', async (code) => {
+    it.each(['000001', '310403'])('of the others come when the provider fails at one (%s)', async (code) => {
       const { esims } = await newEsims(3);
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
       // The first look is for the whole window, and finds none of them.
@@ -192,7 +192,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(longAgo)).toHaveLength(2);
     });
 
-    it('come one by one when the upstream fails at the list', async () => {
+    it('come one by one when the provider fails at the list', async () => {
       const { esims } = await newEsims(3);
       world.simulator.control({
         faults: { refuse: { path: 'esim/query', code: '000001', count: 1, after: 0 } },
@@ -200,7 +200,7 @@ describe('eSIMs of eSIM Access', () => {
       expect(await read(esims)).toHaveLength(3);
     });
 
-    it('are no empty answer while the upstream fails at everything', async () => {
+    it('are no empty answer while the provider fails at everything', async () => {
       const { esims } = await newEsims(2);
       world.simulator.control({
         faults: { refuse: { path: 'esim/query', code: '000001', count: 9, after: 0 } },

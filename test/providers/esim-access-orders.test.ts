@@ -4,7 +4,7 @@ import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
 import { findParts } from './support-conformance.js';
-import { find, newOrder, place, provision, recoverOrder } from './wholesaler-world.js';
+import { find, newOrder, place, provision, recoverOrder } from './provider-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -160,7 +160,7 @@ describe('orders at eSIM Access', () => {
     });
     await expect(place(world.provider, newOrder(world))).rejects.toBeInstanceOf(ProviderUnavailable);
     expect(world.logLines).toContainEqual(
-      expect.objectContaining({ event: 'upstream.misconfigured', code: '401001' }),
+      expect.objectContaining({ event: 'provider.misconfigured', code: '401001' }),
     );
   });
 
@@ -178,17 +178,17 @@ describe('orders at eSIM Access', () => {
     expect(await world.sim.purchasesOf(order.reference)).toBe(0);
   });
 
-  it('raise an alert when the account at the upstream is empty', async () => {
+  it('raise an alert when the account at the provider is empty', async () => {
     world.simulator.control({ balance: 0 });
     expect(await place(world.provider, newOrder(world))).toMatchObject({
       failure: { code: 'provider_unavailable' },
     });
     expect(world.logLines).toContainEqual(
-      expect.objectContaining({ event: 'upstream.funds_exhausted', provider: 'esim_access' }),
+      expect.objectContaining({ event: 'provider.funds_exhausted', provider: 'esim_access' }),
     );
   });
 
-  it('stay provisioned when the look after the purchase meets a busy upstream', async () => {
+  it('stay provisioned when the look after the purchase meets a busy provider', async () => {
     const order = newOrder(world);
     world.simulator.control({
       faults: { refuse: { path: 'esim/query', code: '900001', count: 1, after: 0 } },
@@ -205,10 +205,10 @@ describe('orders at eSIM Access', () => {
     const second = await provision(world.provider, newOrder(world));
     expect(first.profiles[0]!.iccid).toBe('8985220000000000007');
     expect(second.profiles[0]!.iccid).toBe('8985220000000000007');
-    const before = world.logLines.filter((line) => line['event'] === 'upstream.iccid_not_luhn').length;
+    const before = world.logLines.filter((line) => line['event'] === 'provider.iccid_not_luhn').length;
     world.simulator.control({ faults: { nonLuhn: true } });
     await provision(world.provider, newOrder(world));
-    const after = world.logLines.filter((line) => line['event'] === 'upstream.iccid_not_luhn').length;
+    const after = world.logLines.filter((line) => line['event'] === 'provider.iccid_not_luhn').length;
     expect(after).toBe(before + 1);
   });
 
@@ -242,7 +242,7 @@ describe('orders at eSIM Access', () => {
       const order = newOrder(wrong);
       await expect(place(wrong.provider, order)).rejects.toBeInstanceOf(ProviderUnavailable);
       expect(wrong.logLines).toContainEqual(
-        expect.objectContaining({ event: 'upstream.misconfigured', code: '101003' }),
+        expect.objectContaining({ event: 'provider.misconfigured', code: '101003' }),
       );
     } finally {
       await wrong.close();

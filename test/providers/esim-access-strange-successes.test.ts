@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { callProvider, ProviderOutcomeUnknown } from '../../src/providers/index.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
-import { newOrder, newTopup, placeTopup, provision, recoverTopup } from './wholesaler-world.js';
+import { newOrder, newTopup, placeTopup, provision, recoverTopup } from './provider-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;

@@ -2,8 +2,8 @@ import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
-import { cancelable, findParts, findStandings } from './support-conformance.js';
-import { newOrder, place, provision } from './wholesaler-world.js';
+import { cancelable, findParts, findCancelStatuses } from './support-conformance.js';
+import { newOrder, place, provision } from './provider-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -49,14 +49,14 @@ describe('orders at eSIM Access that support looks at', () => {
     ['UNUSED_EXPIRED', 'RELEASED', 'unused'],
     ['REVOKE', 'RELEASED', 'canceled'],
     ['TELEPORTED', 'RELEASED', 'unknown'],
-  ])('tell support that an eSIM which is %s and %s is %s', async (esimStatus, smdpStatus, standing) => {
+  ])('tell support that an eSIM which is %s and %s is %s', async (esimStatus, smdpStatus, cancelStatus) => {
     const request = await cancelable(world.provider, newOrder(world));
     const { providerEsimId } = request.esims[0]!;
     world.simulator.control({ esim: { esimTranNo: providerEsimId, esimStatus, smdpStatus } });
-    expect(await findStandings(world.provider, request)).toEqual([{ providerEsimId, standing }]);
+    expect(await findCancelStatuses(world.provider, request)).toEqual([{ providerEsimId, cancelStatus }]);
   });
 
-  it('are running as a whole while the upstream says that it still allocates them', async () => {
+  it('are running as a whole while the provider says that it still allocates them', async () => {
     const order = newOrder(world, 2);
     await provision(world.provider, order);
     world.simulator.control({

@@ -1,16 +1,16 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
-import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
-import { UpstreamPace } from '../../src/providers/upstream/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
+import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import {
   type EsimAccessSimulator,
   SIMULATOR_CREDENTIALS,
   startEsimAccessSimulator,
 } from '../../simulators/esim-access/simulator.js';
-import { newPlacementGuard, type WholesalerSim, type WholesalerWorld } from './wholesaler-world.js';
+import { newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
 
-export interface EsimAccessWorld extends WholesalerWorld {
+export interface EsimAccessWorld extends ProviderWorld {
   readonly provider: EsimAccessProvider;
   readonly simulator: EsimAccessSimulator;
   /** Parsed log lines of the providers, oldest first. */
@@ -44,7 +44,7 @@ export async function makeEsimAccessWorld(
       ...(options.secretKey === undefined ? {} : { secretKey: options.secretKey }),
       ...{ baseUrl: simulator.url, timeoutMs: options.timeoutMs ?? 5_000, readLagMs: 0 },
     };
-    const pace = new UpstreamPace(dataSource.manager, requestsPerSecond ?? 5_000);
+    const pace = new ProviderRateLimiter(dataSource.manager, requestsPerSecond ?? 5_000);
     const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });
     opened.push(provider);
     return provider;
@@ -64,7 +64,7 @@ export async function makeEsimAccessWorld(
   };
 }
 
-function toSim(simulator: EsimAccessSimulator): WholesalerSim {
+function toSim(simulator: EsimAccessSimulator): ProviderSim {
   const set = (faults: Parameters<EsimAccessSimulator['control']>[0]['faults'] & object) =>
     Promise.resolve(simulator.control({ faults }));
   return {

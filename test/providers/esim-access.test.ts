@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { EsimAccessProvider, signEsimAccessRequest } from '../../src/providers/esim-access/index.js';
-import { UpstreamPace } from '../../src/providers/upstream/index.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
+import { signEsimAccessRequest } from '../../src/providers/esim-access/esim-access-api.js';
+import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { describeConformance } from './conformance.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
-import { find, newOrder, newPlacementGuard, place, provision } from './wholesaler-world.js';
+import { find, newOrder, newPlacementGuard, place, provision } from './provider-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -47,7 +48,7 @@ describe('eSIM Access', () => {
   it('writes neither keys nor activation codes to the log', async () => {
     const { profiles } = await provision(world.provider, newOrder(world));
     const log = JSON.stringify(world.logLines);
-    expect(log).toContain('upstream.call');
+    expect(log).toContain('provider.call');
     expect(log).not.toContain(profiles[0]!.matchingId);
     expect(log.toLowerCase()).not.toContain('signature');
   });
@@ -97,7 +98,7 @@ async function startProgram(
     readLagMs: 0,
   };
   const logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const pace = new UpstreamPace(dataSource.manager, 5_000);
+  const pace = new ProviderRateLimiter(dataSource.manager, 5_000);
   const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });
   return {
     provider,

@@ -3,10 +3,10 @@ import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { defaultCatalogue, packageOnWire } from '../../simulators/esim-access/catalogue.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
-import { EsimAccessProvider } from '../../src/providers/esim-access/index.js';
-import { UpstreamPace } from '../../src/providers/upstream/index.js';
-import { toLivePackage } from '../../src/wholesale/live-packages.js';
-import { newPlacementGuard } from './wholesaler-world.js';
+import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
+import { ProviderRateLimiter } from '../../src/providers/http/index.js';
+import { toLivePackage } from '../../src/catalog-sync/live-packages.js';
+import { newPlacementGuard } from './provider-world.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { type AnsweringServer, startAnsweringServer } from './answering-server.js';
 import { openTestDataSource } from './esim-access-world.js';
@@ -41,7 +41,7 @@ describe('eSIM Access', () => {
       json: { success: true, errorCode: '0', errorMsg: null, obj: { packageList } },
     }));
     const settings = { ...SIMULATOR_CREDENTIALS, baseUrl: server.url, timeoutMs: 5_000, readLagMs: 0 };
-    const pace = new UpstreamPace(dataSource.manager, 5_000);
+    const pace = new ProviderRateLimiter(dataSource.manager, 5_000);
     provider = new EsimAccessProvider(settings, {
       pace,
       guard: newPlacementGuard(dataSource),

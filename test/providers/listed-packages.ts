@@ -2,11 +2,11 @@ import {
   callProvider,
   type PackagePage,
   type ProviderPackage,
-  type Wholesaler,
+  type LiveProvider,
 } from '../../src/providers/index.js';
 
 /** All pages of all lists, as the synchronisation reads them. */
-export async function listPackages(provider: Wholesaler): Promise<readonly ProviderPackage[]> {
+export async function listPackages(provider: LiveProvider): Promise<readonly ProviderPackage[]> {
   const packages: ProviderPackage[] = [];
   for (const list of provider.listPackages()) {
     for (let from: number | null = 0; from !== null;) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DataSource } from 'typeorm';
 import { Transactions } from '../../src/infra/database/index.js';
 import { PlacementGuard, ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
-import { RepeatLimitReached } from '../../src/providers/upstream/index.js';
+import { RepeatLimitReached } from '../../src/providers/http/index.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { openTestDataSource } from './esim-access-world.js';
 

@@ -6,19 +6,19 @@ import {
   type EsimProvider,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
-  type Wholesaler,
+  type LiveProvider,
 } from '../../src/providers/index.js';
 import { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
-import { SandboxUpstreamRepository } from '../../src/providers/sandbox/sandbox-upstream.repository.js';
+import { SandboxProviderRepository } from '../../src/providers/sandbox/sandbox-provider.repository.js';
 import {
   createTestDatabase,
   startTestService,
   type TestDatabase,
   type TestService,
 } from '../harness/index.js';
-import { describeConformance, type WholesalerSim, type WholesalerWorld } from './conformance.js';
+import { describeConformance, type ProviderSim, type ProviderWorld } from './conformance.js';
 import { findParts, NOTHING } from './support-conformance.js';
-import { place } from './wholesaler-world.js';
+import { place } from './provider-world.js';
 
 let service: TestService;
 let database: TestDatabase;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The sandbox upstream is reached by no wire: this stands for one, and loses what a wire may lose. */
+/** The sandbox provider is reached by no wire: this stands for one, and loses what a wire may lose. */
 class LossyWire {
   lostAfter = 0;
   lostBefore = 0;
@@ -41,7 +41,7 @@ class LossyWire {
 
   constructor(private readonly inner: SandboxProvider) {}
 
-  get provider(): Wholesaler {
+  get provider(): LiveProvider {
     const { inner } = this;
     const wired: EsimProvider = {
       name: inner.name,
@@ -55,11 +55,11 @@ class LossyWire {
       findOrder: (request) => this.answer(() => inner.findOrder(request)),
       findParts: (request) => this.answer(() => inner.findParts(request)),
       cancelOrder: (request) => this.answer(() => inner.cancelOrder(request)),
-      findStandings: (request) => this.answer(() => inner.findStandings(request)),
+      findCancelStatuses: (request) => this.answer(() => inner.findCancelStatuses(request)),
       placeTopup: (request) => this.carry(() => inner.placeTopup(request)),
       findTopup: (request) => this.answer(() => inner.findTopup(request)),
     };
-    return wired as Wholesaler;
+    return wired as LiveProvider;
   }
 
   private async carry<T>(call: () => Promise<T>): Promise<T> {
@@ -93,7 +93,7 @@ const COUNTS = {
   toppedUp: 'SELECT count(*) FROM sandbox_upstream_topups WHERE reference = $1',
 };
 
-function simOf(wire: LossyWire): WholesalerSim {
+function simOf(wire: LossyWire): ProviderSim {
   const done = (): Promise<void> => Promise.resolve();
   return {
     purchasesOf: (reference) => count(COUNTS.bought, reference),
@@ -107,15 +107,15 @@ function simOf(wire: LossyWire): WholesalerSim {
   };
 }
 
-function makeWorld(): Promise<WholesalerWorld> {
+function makeWorld(): Promise<ProviderWorld> {
   const secrets = new SecretBox({ secretKeys: [{ id: 'test', key: randomBytes(32) }] });
   const { manager } = service.process.resources.dataSource;
-  const wire = new LossyWire(new SandboxProvider(new SandboxUpstreamRepository(manager, secrets)));
+  const wire = new LossyWire(new SandboxProvider(new SandboxProviderRepository(manager, secrets)));
   const nothing = { micros: 0, currency: 'USD' };
   return Promise.resolve({
     provider: wire.provider,
     anotherProvider: () =>
-      new LossyWire(new SandboxProvider(new SandboxUpstreamRepository(manager, secrets))).provider,
+      new LossyWire(new SandboxProvider(new SandboxProviderRepository(manager, secrets))).provider,
     sim: simOf(wire),
     basePackage: { upstreamPackageId: 'pkg_fr_1gb_7d', unitCost: nothing },
     topupPackage: { upstreamPackageId: 'pkg_fr_topup_1gb_7d', unitCost: nothing },
@@ -123,7 +123,7 @@ function makeWorld(): Promise<WholesalerWorld> {
   });
 }
 
-// It lists nothing, is read by nobody and sends no callbacks: what a wholesaler does beyond provisioning.
+// It lists nothing, is read by nobody and sends no callbacks: what a provider does beyond provisioning.
 describeConformance('the sandbox upstream', makeWorld, { provisioningOnly: true });
 
 it('shows support that a slow order of the sandbox is under way', async () => {

@@ -2,31 +2,31 @@ import { expect, it } from 'vitest';
 import {
   callProvider,
   type ProviderCancelRequest,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
-  type Wholesaler,
+  type LiveProvider,
 } from '../../src/providers/index.js';
-import { newOrder, place, provision, type WholesalerWorld } from './wholesaler-world.js';
+import { newOrder, place, provision, type ProviderWorld } from './provider-world.js';
 
 export const NOTHING: ProviderOrderParts = { profiles: [], running: 0, unusable: 0, failure: null };
 
-export function findParts(provider: Wholesaler, order: ProviderOrderRequest): Promise<ProviderOrderParts> {
+export function findParts(provider: LiveProvider, order: ProviderOrderRequest): Promise<ProviderOrderParts> {
   return callProvider(provider, (signal) => provider.findParts(order, signal));
 }
 
-export function findStandings(
-  provider: Wholesaler,
+export function findCancelStatuses(
+  provider: LiveProvider,
   request: ProviderCancelRequest,
-): Promise<readonly ProviderEsimStanding[]> {
-  return callProvider(provider, (signal) => provider.findStandings(request, signal));
+): Promise<readonly ProviderCancelStatus[]> {
+  return callProvider(provider, (signal) => provider.findCancelStatuses(request, signal));
 }
 
 /** A provisioned order, as its cancellation names it. */
 export async function cancelable(
-  provider: Wholesaler,
+  provider: LiveProvider,
   order: ProviderOrderRequest,
 ): Promise<ProviderCancelRequest> {
   const { profiles } = await provision(provider, order);
@@ -39,7 +39,7 @@ export async function cancelable(
 }
 
 /** What every provider guarantees to support, which ends orders by hand: looks that change nothing. */
-export function describeSupport(get: () => WholesalerWorld): void {
+export function describeSupport(get: () => ProviderWorld): void {
   it('shows support every profile of an order, to a process that was just started, too', async () => {
     const order = newOrder(get(), 2);
     const { profiles } = await provision(get().provider, order);
@@ -71,44 +71,45 @@ export function describeSupport(get: () => WholesalerWorld): void {
     const { provider } = get();
     const order = newOrder(get(), 2);
     const request = await cancelable(provider, order);
-    const standings = async () => (await findStandings(get().anotherProvider(), request)).map(toText);
-    expect(await standings()).toEqual(request.esims.map((esim) => `${esim.providerEsimId} unused`));
+    const cancelStatuses = async () =>
+      (await findCancelStatuses(get().anotherProvider(), request)).map(toText);
+    expect(await cancelStatuses()).toEqual(request.esims.map((esim) => `${esim.providerEsimId} unused`));
     expect(await get().sim.canceledOf(order.reference)).toBe(0);
     await callProvider(provider, (signal) => provider.cancelOrder(request, signal));
-    expect(await standings()).toEqual(request.esims.map((esim) => `${esim.providerEsimId} canceled`));
+    expect(await cancelStatuses()).toEqual(request.esims.map((esim) => `${esim.providerEsimId} canceled`));
     expect(await findParts(provider, order)).toMatchObject({ profiles: [], running: 0, unusable: 0 });
   });
 
-  it('tells support that a busy upstream is unavailable, never that there is nothing', async () => {
+  it('tells support that a busy provider is unavailable, never that there is nothing', async () => {
     const order = newOrder(get());
     const request = await cancelable(get().provider, order);
     await get().sim.refuseAsBusy(1);
     await expect(findParts(get().provider, order)).rejects.toBeInstanceOf(ProviderUnavailable);
     await get().sim.refuseAsBusy(1);
-    await expect(findStandings(get().provider, request)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(findCancelStatuses(get().provider, request)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 }
 
 /** As `describeSupport`, of what is reached by a wire. */
-export function describeSupportOverWire(get: () => WholesalerWorld): void {
+export function describeSupportOverWire(get: () => ProviderWorld): void {
   it('takes garbage for no answer to support', async () => {
     const order = newOrder(get());
     const request = await cancelable(get().provider, order);
     await get().sim.answerGarbage(1);
     await expect(findParts(get().provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
     await get().sim.answerGarbage(1);
-    await expect(findStandings(get().provider, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(findCancelStatuses(get().provider, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 
-  it('says of an eSIM that the upstream does not know that it does not know it', async () => {
+  it('says of an eSIM that the provider does not know that it does not know it', async () => {
     const stranger = {
       providerEsimId: '00000000000000',
       iccid: '8900000000000000009',
       issuedAt: new Date(),
     };
     const request = { reference: 'prv_nobody', quantity: 1, esims: [stranger] };
-    expect(await findStandings(get().provider, request)).toEqual([
-      { providerEsimId: stranger.providerEsimId, standing: 'unknown' },
+    expect(await findCancelStatuses(get().provider, request)).toEqual([
+      { providerEsimId: stranger.providerEsimId, cancelStatus: 'unknown' },
     ]);
   });
 }
@@ -117,6 +118,6 @@ function ids({ profiles }: Pick<ProviderOrderParts, 'profiles'>): string[] {
   return profiles.map((profile) => `${profile.providerEsimId} ${profile.matchingId}`).sort();
 }
 
-function toText({ providerEsimId, standing }: ProviderEsimStanding): string {
-  return `${providerEsimId} ${standing}`;
+function toText({ providerEsimId, cancelStatus }: ProviderCancelStatus): string {
+  return `${providerEsimId} ${cancelStatus}`;
 }

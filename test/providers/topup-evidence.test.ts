@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeTopup } from '../../src/providers/esim-access/topup-evidence.js';
+import { judgeTopup } from '../../src/providers/esim-access/topup-placement.js';
 import type { QueriedEsim, QueriedPackage } from '../../src/providers/esim-access/queried-esim.js';
 import type { EsimPurchases, ProviderTopupRequest } from '../../src/providers/index.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
-import type { ZenditProvider } from '../../src/providers/zendit/index.js';
+import type { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { type AnsweringServer, startAnsweringServer, type WireAnswer } from './answering-server.js';
 import { newOrder, newReference, signal } from './zendit-suite.js';
 import { TOPUP, ZenditBench } from './zendit-world.js';

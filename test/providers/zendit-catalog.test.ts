@@ -8,8 +8,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
 import { ProviderUnavailable } from '../../src/providers/index.js';
-import { gigabytesToBytes } from '../../src/providers/zendit/exact-bytes.js';
-import { toUpstreamCost } from '../../src/providers/zendit/zendit-money.js';
+import { gigabytesToBytes, toProviderCost } from '../../src/providers/zendit/zendit-amounts.js';
 import { eventually, startReceiver } from '../harness/index.js';
 import { NodeChild } from '../harness/child-process.js';
 import { listPackages } from './listed-packages.js';
@@ -72,7 +71,7 @@ describe('what zendit lists and calls back', () => {
       suite.simulator.control({ offers: { 'ESIM-FR-7D-1GB': { costFixed: 1.5 } } });
       const packages = await listPackages(suite.provider);
       expect(packages).toHaveLength(60);
-      expect(suite.bench.log.events()).toContain('upstream.offers_skipped');
+      expect(suite.bench.log.events()).toContain('provider.offers_skipped');
     });
 
     it('reads the balance in millionths', async () => {
@@ -95,9 +94,9 @@ describe('what zendit lists and calls back', () => {
     });
 
     it('never understates a cost', () => {
-      expect(toUpstreamCost(1, 3_000_000, 'USD').micros).toBe(1);
-      expect(toUpstreamCost(-1, 100, 'USD').micros).toBe(-10_000);
-      expect(() => toUpstreamCost(1, 0, 'USD')).toThrow();
+      expect(toProviderCost(1, 3_000_000, 'USD').micros).toBe(1);
+      expect(toProviderCost(-1, 100, 'USD').micros).toBe(-10_000);
+      expect(() => toProviderCost(1, 0, 'USD')).toThrow();
     });
   });
 

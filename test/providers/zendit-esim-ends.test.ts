@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KnownEsim, ProviderEsimRef } from '../../src/providers/index.js';
-import { ProviderUnavailable } from '../../src/providers/index.js';
+import { type KnownEsim, type ProviderEsimRef, ProviderUnavailable } from '../../src/providers/index.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 
 const MINUTE_MS = 60_000;
@@ -48,7 +47,7 @@ describe('zendit, which lists active and queued plans only', () => {
   ])('ends an eSIM that has no plan left: %s', async (_what, known, status) => {
     const esim = await issue(known);
     suite.simulator.control({ plans: { [esim.iccid]: { gone: true } } });
-    const [reading] = await suite.provider.readEsims([esim], signal);
+    const [reading] = await suite.provider.fetchUsage([esim], signal);
     expect(reading?.status ?? 'unread').toBe(status);
   });
 
@@ -56,9 +55,9 @@ describe('zendit, which lists active and queued plans only', () => {
     const esim = await issue(IN_VAIN);
     const startAt = ago(HOUR_MS).toISOString();
     suite.simulator.control({ endedPlansLeave: true, plans: { [esim.iccid]: { usedGB: 0.9, startAt } } });
-    expect(await suite.provider.readEsims([esim], signal)).toMatchObject([{ status: 'active' }]);
+    expect(await suite.provider.fetchUsage([esim], signal)).toMatchObject([{ status: 'active' }]);
     suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 1, startAt } } });
-    expect(await suite.provider.readEsims([esim], signal)).toMatchObject([{ status: 'depleted' }]);
+    expect(await suite.provider.fetchUsage([esim], signal)).toMatchObject([{ status: 'depleted' }]);
   });
 });
 
@@ -75,12 +74,12 @@ describe('zendit, asked for the plans of several eSIMs', () => {
     async (answer) => {
       const [before, broken, after] = await issue(3);
       suite.simulator.control({ plans: { [broken!.iccid]: { answer } } });
-      const readings = await suite.provider.readEsims([before!, broken!, after!], signal);
+      const readings = await suite.provider.fetchUsage([before!, broken!, after!], signal);
       expect(readings.map(({ providerEsimId }) => providerEsimId)).toEqual([
         before!.providerEsimId,
         after!.providerEsimId,
       ]);
-      expect(await suite.provider.readEsims([broken!], signal)).toEqual([]);
+      expect(await suite.provider.fetchUsage([broken!], signal)).toEqual([]);
     },
   );
 
@@ -90,8 +89,8 @@ describe('zendit, asked for the plans of several eSIMs', () => {
     suite.simulator.control({
       plans: Object.fromEntries(broken.map(({ iccid }) => [iccid, { answer: 500 as const }])),
     });
-    await expect(suite.provider.readEsims(broken, signal)).rejects.toBeInstanceOf(ProviderUnavailable);
-    expect(await suite.provider.readEsims(esims, signal)).toMatchObject([
+    await expect(suite.provider.fetchUsage(broken, signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(await suite.provider.fetchUsage(esims, signal)).toMatchObject([
       { providerEsimId: first!.providerEsimId },
     ]);
   });
@@ -99,6 +98,6 @@ describe('zendit, asked for the plans of several eSIMs', () => {
   it('takes no calls at all while it answers 503, whichever eSIM is asked for', async () => {
     const [esim] = await issue(1);
     suite.simulator.control({ unavailable: 1 });
-    await expect(suite.provider.readEsims([esim!], signal)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(suite.provider.fetchUsage([esim!], signal)).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
-import { recoverOrder } from './wholesaler-world.js';
+import { recoverOrder } from './provider-world.js';
 import { newOrder, signal, ZenditSuite } from './zendit-suite.js';
 import { BASE } from './zendit-world.js';
 
@@ -44,7 +44,7 @@ describe('zendit', () => {
         profiles: [expect.anything()],
         shortfall: { code: 'provider_unavailable' },
       });
-      expect(suite.bench.log.events()).toContain('upstream.funds_exhausted');
+      expect(suite.bench.log.events()).toContain('provider.funds_exhausted');
     });
 
     it('provisions the others when one of the batch is out of stock', async () => {
@@ -155,7 +155,7 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
-    it('buys once when the limit of the upstream refuses calls', async () => {
+    it('buys once when the limit of the provider refuses calls', async () => {
       suite.simulator.control({ maxPerSecond: 4 });
       // Paced, though too fast: calls in bursts would spend the limit on looks, and a missing post might never pass.
       const hasty = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 6 });
@@ -195,9 +195,9 @@ describe('zendit', () => {
       const order = newOrder();
       expect(await suite.provision(order)).toHaveLength(1);
       expect(await suite.provider.findOrder(order, signal)).toMatchObject({
-        dearerCost: { micros: 1_500_000, currency: 'USD' },
+        actualCost: { micros: 1_500_000, currency: 'USD' },
       });
-      expect(suite.bench.log.lines.find(({ event }) => event === 'upstream.cost_differs')).toMatchObject({
+      expect(suite.bench.log.lines.find(({ event }) => event === 'provider.cost_differs')).toMatchObject({
         paidMicros: 1_500_000,
         expectedMicros: 1_200_000,
       });
@@ -233,7 +233,7 @@ describe('zendit', () => {
       await expect(stranger.placeOrder(newOrder(), 'first', signal)).rejects.toBeInstanceOf(
         ProviderUnavailable,
       );
-      expect(suite.bench.log.events()).toContain('upstream.not_authorized');
+      expect(suite.bench.log.events()).toContain('provider.not_authorized');
       expect(suite.simulator.state().purchases).toEqual({});
     });
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ProviderEsimReading, ProviderEsimRef } from '../../src/providers/index.js';
+import type { ProviderUsageReport, ProviderEsimRef } from '../../src/providers/index.js';
 import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
 import { TOPUP } from './zendit-world.js';
 
@@ -14,8 +14,8 @@ describe('what zendit says of eSIMs', () => {
       return { providerEsimId: profile!.providerEsimId, iccid: profile!.iccid, issuedAt: new Date() };
     }
 
-    async function read(esim: ProviderEsimRef): Promise<ProviderEsimReading | undefined> {
-      return (await suite.provider.readEsims([esim], signal))[0];
+    async function read(esim: ProviderEsimRef): Promise<ProviderUsageReport | undefined> {
+      return (await suite.provider.fetchUsage([esim], signal))[0];
     }
 
     it('reads the use of an active eSIM to the byte, at the time of the call', async () => {
@@ -92,14 +92,14 @@ describe('what zendit says of eSIMs', () => {
           [after.iccid]: ofOthers,
         },
       });
-      const readings = await suite.provider.readEsims([before, broken, after], signal);
+      const readings = await suite.provider.fetchUsage([before, broken, after], signal);
       expect(readings.map((reading) => reading.providerEsimId)).toEqual([
         before.providerEsimId,
         after.providerEsimId,
       ]);
       for (const reading of readings) expect(reading).toMatchObject({ status: 'active', usedBytes: 5e8 });
       expect(suite.bench.log.lines).toContainEqual({
-        event: 'upstream.reading_skipped',
+        event: 'provider.reading_skipped',
         provider: 'zendit',
         providerEsimId: broken.providerEsimId,
         path: 'endAt',

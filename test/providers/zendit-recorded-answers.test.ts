@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ControlBody } from '../../simulators/zendit/simulator.js';
-import { ProviderUnavailable, type UpstreamPurchase } from '../../src/providers/index.js';
-import { findParts, findStandings } from './support-conformance.js';
+import { ProviderUnavailable, type ProviderPurchase } from '../../src/providers/index.js';
+import { findParts, findCancelStatuses } from './support-conformance.js';
 import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
 import { BASE, TOPUP } from './zendit-world.js';
 
@@ -28,7 +28,7 @@ describe('zendit as its official SDKs have it', () => {
     };
   }
 
-  function list(order: ReturnType<typeof newOrder>): Promise<readonly UpstreamPurchase[]> {
+  function list(order: ReturnType<typeof newOrder>): Promise<readonly ProviderPurchase[]> {
     return suite.provider.listPurchases(order, new Date(), signal);
   }
 
@@ -94,8 +94,8 @@ describe('zendit as its official SDKs have it', () => {
       const [first] = cancellation.esims;
       await suite.provider.cancelOrder({ ...cancellation, esims: [first!] }, signal);
       suite.simulator.control({ noRefundStatus: 400 });
-      const standings = await findStandings(suite.provider, cancellation);
-      expect(standings.map(({ standing }) => standing)).toEqual(['canceled', 'unused']);
+      const cancelStatuses = await findCancelStatuses(suite.provider, cancellation);
+      expect(cancelStatuses.map(({ cancelStatus }) => cancelStatus)).toEqual(['canceled', 'unused']);
     });
 
     it('of what nobody has yet end it: what was given back is not sold', async () => {
@@ -117,7 +117,7 @@ describe('zendit as its official SDKs have it', () => {
         await suite.provider.placeOrder(order, 'first', signal);
         expect(await suite.provider.findOrder(order, signal)).toMatchObject({
           state: 'provisioned',
-          dearerCost: { micros: 1_500_000, currency: 'USD' },
+          actualCost: { micros: 1_500_000, currency: 'USD' },
         });
       },
     );

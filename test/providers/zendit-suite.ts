@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { startZenditSimulator, type ZenditSimulator } from '../../simulators/zendit/simulator.js';
 import type { ProviderOrderRequest, ProviderProfile } from '../../src/providers/index.js';
-import type { ZenditProvider } from '../../src/providers/zendit/index.js';
+import type { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { BASE, ZenditBench } from './zendit-world.js';
 
 /** Nobody aborts: the deadlines of the calls are enough. */

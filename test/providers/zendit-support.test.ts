@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SIMULATOR_API_KEY } from '../../simulators/zendit/simulator.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
-import type { ZenditProvider } from '../../src/providers/zendit/index.js';
+import type { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { type AnsweringServer, startAnsweringServer, type WireAnswer } from './answering-server.js';
-import { findParts, findStandings } from './support-conformance.js';
+import { findCancelStatuses, findParts } from './support-conformance.js';
 import { newOrder } from './zendit-suite.js';
 import { ZenditBench } from './zendit-world.js';
 
@@ -118,21 +118,21 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
 
   it('still shows which one is in use when the plan of that one has a status that nobody knows', async () => {
     const answer = { status: 200, json: { list: [{ status: 'SUSPENDED' }] } };
-    const standings = await findStandings(await withUnread(answer), request);
-    expect(standings.map(({ standing }) => standing)).toEqual(['in_use', 'unknown']);
+    const cancelStatuses = await findCancelStatuses(await withUnread(answer), request);
+    expect(cancelStatuses.map(({ cancelStatus }) => cancelStatus)).toEqual(['in_use', 'unknown']);
   });
 
   it.each([
     ['a word', SILENCE],
     ['an answer within the deadline of all', null],
   ])('is to be looked at again when that one gets not %s: it may be in use', async (_what, answer) => {
-    await expect(findStandings(await withUnread(answer), request)).rejects.toBeInstanceOf(
+    await expect(findCancelStatuses(await withUnread(answer), request)).rejects.toBeInstanceOf(
       ProviderUnavailable,
     );
   });
 
   it('has no answer only when none can be read', async () => {
     const silent = await zendit(() => SILENCE);
-    await expect(findStandings(silent, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    await expect(findCancelStatuses(silent, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 });

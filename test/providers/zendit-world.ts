@@ -6,10 +6,10 @@ import {
   type ZenditSimulator,
 } from '../../simulators/zendit/simulator.js';
 import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
-import { CircuitBreaker, UpstreamClient, UpstreamPace } from '../../src/providers/upstream/index.js';
-import { ZenditProvider } from '../../src/providers/zendit/index.js';
+import { CircuitBreaker, ProviderHttpClient, ProviderRateLimiter } from '../../src/providers/http/index.js';
+import { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
-import { newPlacementGuard, type WholesalerSim, type WholesalerWorld } from './wholesaler-world.js';
+import { newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
 
 export const BASE = { upstreamPackageId: 'ESIM-FR-7D-1GB', unitCost: { micros: 1_200_000, currency: 'USD' } };
 export const TOPUP = {
@@ -53,7 +53,7 @@ export interface ProviderSettings {
 /** The adapter as a process has it, over a database of its own for the pace. */
 export class ZenditBench {
   readonly log = new LogBook();
-  private readonly clients: UpstreamClient[] = [];
+  private readonly clients: ProviderHttpClient[] = [];
 
   private constructor(
     private readonly database: TestDatabase,
@@ -71,9 +71,9 @@ export class ZenditBench {
   provider(settings: ProviderSettings): ZenditProvider {
     const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = settings;
     const { logger } = this.log;
-    const pace = new UpstreamPace(this.dataSource.manager, settings.requestsPerSecond ?? UNPACED);
+    const pace = new ProviderRateLimiter(this.dataSource.manager, settings.requestsPerSecond ?? UNPACED);
     const breaker = new CircuitBreaker();
-    const client = new UpstreamClient({ provider: 'zendit', baseUrl, timeoutMs, pace, breaker, logger });
+    const client = new ProviderHttpClient({ provider: 'zendit', baseUrl, timeoutMs, pace, breaker, logger });
     this.clients.push(client);
     const deadlineMs = settings.deadlineMs ?? 20_000;
     const guard = newPlacementGuard(this.dataSource);
@@ -92,7 +92,7 @@ export class ZenditBench {
   }
 }
 
-export async function makeZenditWorld(bench: ZenditBench): Promise<WholesalerWorld> {
+export async function makeZenditWorld(bench: ZenditBench): Promise<ProviderWorld> {
   const simulator = await startZenditSimulator();
   const provider = () => bench.provider(simulator);
   return {
@@ -111,7 +111,7 @@ export async function makeZenditWorld(bench: ZenditBench): Promise<WholesalerWor
   };
 }
 
-function toSim(simulator: ZenditSimulator): WholesalerSim {
+function toSim(simulator: ZenditSimulator): ProviderSim {
   const control = (body: ControlBody): Promise<void> => Promise.resolve(simulator.control(body));
   const count = (reference: string, matches: (one: PurchaseLine) => boolean): Promise<number> =>
     Promise.resolve(

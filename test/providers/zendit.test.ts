@@ -1,9 +1,9 @@
-import { RepeatLimitReached } from '../../src/providers/upstream/index.js';
+import { RepeatLimitReached } from '../../src/providers/http/index.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
 import { describeConformance } from './conformance.js';
 import { newOrder, newReference, signal, ZenditSuite } from './zendit-suite.js';
-import { cancelable, findParts, findStandings } from './support-conformance.js';
+import { cancelable, findParts, findCancelStatuses } from './support-conformance.js';
 import { makeZenditWorld, TOPUP, ZenditBench } from './zendit-world.js';
 
 describe('the adapter of Zendit', () => {
@@ -47,7 +47,7 @@ describe('zendit', () => {
       suite.simulator.control({ activationCode: 'lpa' });
       const [profile] = await suite.provision(newOrder());
       const log = JSON.stringify(suite.bench.log.lines);
-      expect(log).toContain('upstream.call');
+      expect(log).toContain('provider.call');
       expect(log).not.toContain(profile!.matchingId);
       expect(log).not.toContain(suite.simulator.apiKey);
     });
@@ -160,8 +160,12 @@ describe('zendit', () => {
       const headers = { authorization: `Bearer ${apiKey}` };
       const refund = `${baseUrl}/esim/purchases/${running!.providerEsimId}/refund`;
       expect((await fetch(refund, { method: 'POST', headers })).status).toBe(200);
-      const standings = await findStandings(suite.provider, request);
-      expect(standings.map(({ standing }) => standing)).toEqual(['being_canceled', 'in_use', 'unused']);
+      const cancelStatuses = await findCancelStatuses(suite.provider, request);
+      expect(cancelStatuses.map(({ cancelStatus }) => cancelStatus)).toEqual([
+        'being_canceled',
+        'in_use',
+        'unused',
+      ]);
     });
   });
 

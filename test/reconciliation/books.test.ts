@@ -5,7 +5,7 @@ import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
 import { differencesOf, reconcileCommand, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 
-const NO_UPSTREAM = { args: ['--no-upstream'] };
+const NO_PROVIDER = { args: ['--no-upstream'] };
 
 let world: SoldWorld;
 let sold: Sold;
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 describe('npm run reconcile -- --no-upstream', { timeout: 60_000 }, () => {
   it('exits with 0 and counts what it checked when the books agree', async () => {
-    const result = await reconcileCommand(world.database.url, NO_UPSTREAM);
+    const result = await reconcileCommand(world.database.url, NO_PROVIDER);
     expect([result.code, result.stderr]).toEqual([0, '']);
     expect(differencesOf(result)).toEqual([]);
     expect(result.stdout).toContain('1 wallets, 8 holds, 9 transactions, 18 entries, 7 orders, 2 topups');
@@ -42,7 +42,7 @@ describe('npm run reconcile -- --no-upstream', { timeout: 60_000 }, () => {
       const url = await cloneDatabase(world.database.url);
       try {
         await corrupt(url, statements(sold));
-        const result = await reconcileHere(url, NO_UPSTREAM);
+        const result = await reconcileHere(url, NO_PROVIDER);
         expect([result.code, result.stderr]).toEqual([1, '']);
         const lines = differencesOf(result).flatMap(([name, line]) => (name === check ? [line] : []));
         expect(lines.join('\n')).toContain(names(sold));

@@ -49,7 +49,7 @@ async function completedRuns(): Promise<Json[]> {
 }
 
 describe('the scheduled reconciliation', () => {
-  it('keeps each run with what it checked and found, wholesalers included', async () => {
+  it('keeps each run with what it checked and found, providers included', async () => {
     const [run] = await eventually('a run', async () => {
       const runs = await completedRuns();
       return runs.length > 0 ? runs : null;

@@ -35,7 +35,7 @@ export interface Sold {
   readonly sandboxOrder: string;
 }
 
-/** The service with both wholesalers' simulators, and a partner that buys in Live and in Sandbox. */
+/** The service with both providers' simulators, and a partner that buys in Live and in Sandbox. */
 export class SoldWorld {
   private service: TestService | null = null;
   private live!: HttpClient;
@@ -54,7 +54,7 @@ export class SoldWorld {
     );
   }
 
-  /** Settings with both wholesalers. */
+  /** Settings with both providers. */
   get env(): Record<string, string> {
     return {
       ESIM_ACCESS_BASE_URL: this.esimAccess.url,

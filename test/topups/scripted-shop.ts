@@ -25,7 +25,7 @@ export interface TopupBuyer {
   readonly esimId: string;
 }
 
-/** A partner with a live eSIM, whose top-ups of 1 GB and 7 days are bought from a scripted upstream. */
+/** A partner with a live eSIM, whose top-ups of 1 GB and 7 days are bought from a scripted provider. */
 export class ScriptedShop {
   private constructor(
     readonly upstream: ScriptedUpstream,
@@ -60,7 +60,7 @@ export class ScriptedShop {
     return openBuyer(this.upstream, this.database, this.office, this.front, deposit);
   }
 
-  /** From now on the partner API's process knows the scripted upstream as well. */
+  /** From now on the partner API's process knows the scripted provider as well. */
   connectPartnerApi(): void {
     this.front.process.api!.nest.get(ProviderRegistry, { strict: false }).register(this.upstream);
   }
@@ -82,7 +82,7 @@ export class ScriptedShop {
     await this.database.drop();
   }
 
-  /** Accepted in the worker's process, which knows the scripted upstream; the partner API's does not. */
+  /** Accepted in the worker's process, which knows the scripted provider; the partner API's does not. */
   async accept(answers: readonly Answer[]): Promise<TopupEntity> {
     const { app } = this.worker!;
     return app.get(Transactions, { strict: false }).run(async (tx) => {
@@ -138,7 +138,7 @@ async function openBuyer(
   return { id, live, esimId };
 }
 
-/** The base and two top-ups in live; the days are of another wholesaler. */
+/** The base and two top-ups in live; the days are of another provider. */
 async function sellInLive({ pool }: TestDatabase, upstream: ScriptedUpstream): Promise<void> {
   await pool.query(
     `INSERT INTO packages SELECT (jsonb_populate_record(p, jsonb_build_object('mode', 'live', 'price_amount', $2::int))).*

@@ -24,7 +24,7 @@ export type Answer = () => Promise<ProviderTopupState | null>;
 
 const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' };
 
-/** An upstream that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
+/** A provider that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
 export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
   readonly timeoutMs = 5_000;
@@ -68,7 +68,7 @@ export class ScriptedUpstream implements EsimProvider {
     throw new Error('no orders here');
   }
 
-  findStandings(): Promise<never> {
+  findCancelStatuses(): Promise<never> {
     throw new Error('no orders here');
   }
 

@@ -38,11 +38,11 @@ export class HeldAnswer {
 
 export interface Topup {
   readonly id: string;
-  /** The upstream's calls name it so. */
+  /** The provider's calls name it so. */
   readonly reference: string;
 }
 
-/** Top-ups of the shop that their upstream says nothing about, and support's word on them. */
+/** Top-ups of the shop that their provider says nothing about, and support's word on them. */
 export class StuckTopups {
   constructor(private readonly shop: ScriptedShop) {}
 
@@ -66,7 +66,7 @@ export class StuckTopups {
     return topup;
   }
 
-  /** As `topup`; from now on the upstream answers this. */
+  /** As `topup`; from now on the provider answers this. */
   async topupThen(answer: Answer): Promise<Topup> {
     const topup = await this.topup();
     this.shop.upstream.script(topup.reference, Array<Answer>(5).fill(answer));

@@ -43,7 +43,7 @@ describe('the price of a live top-up', () => {
     expect(charge).toMatchObject({ type: 'charge', topup_id: id, amount: { amount: -PRICE } });
   });
 
-  it('keeps what it cost upstream, and the name it was bought under', async () => {
+  it('keeps what it cost at the provider, and the name it was bought under', async () => {
     const { rows } = await shop.database.pool.query(
       'SELECT DISTINCT provider, upstream_package_id, unit_cost_micros::int, unit_cost_currency FROM topups',
     );
@@ -77,7 +77,7 @@ describe('a live top-up through the partner API', () => {
       available,
     ]);
 
-  it('of a package that another wholesaler provides is neither offered nor taken', async () => {
+  it('of a package that another provider provides is neither offered nor taken', async () => {
     const offered = (await shop.live.get(`/v1/esims/${shop.esimId}/topup-packages`)).body.data as Json[];
     expect(offered.map((item) => item['id'])).toEqual([TOPUP_1GB_7D]);
     const request = { esim_id: shop.esimId, package_id: TOPUP_DAYS };
@@ -97,7 +97,7 @@ describe('a live top-up through the partner API', () => {
     expectProblem(await shop.live.post('/v1/topups', request), 409, 'price_changed');
   });
 
-  it('is 503 while its wholesaler is not connected, and holds nothing', async () => {
+  it('is 503 while its provider is not connected, and holds nothing', async () => {
     const before = await shop.balance();
     const answer = await shop.live.post('/v1/topups', { esim_id: shop.esimId, package_id: TOPUP_1GB_7D });
     expectProblem(answer, 503, 'service_unavailable');

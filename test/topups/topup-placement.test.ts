@@ -51,7 +51,7 @@ interface Given {
   readonly reference: string;
 }
 
-/** An accepted top-up of 1 GB and 7 days for an eSIM in use, to be bought from the scripted upstream. */
+/** An accepted top-up of 1 GB and 7 days for an eSIM in use, to be bought from the scripted provider. */
 async function givenTopup(dueInMs = 0, esim?: string): Promise<Given> {
   const esimId = esim ?? (await device.activeEsim());
   const [id, reference] = [newId('top'), randomUUID()];
@@ -89,7 +89,7 @@ const FAR_MS = 3_600_000;
 const callsOf = ({ reference }: Given): string[] => upstream.callsFor(reference).map(({ call }) => call);
 
 describe('a placement without an answer', () => {
-  it('is asked for, and placed again only when the upstream still denies it after its read lag', async () => {
+  it('is asked for, and placed again only when the provider still denies it after its read lag', async () => {
     const topup = await givenTopup(FAR_MS);
     const denials = Array.from({ length: 20 }, () => nothing);
     upstream.script(topup.reference, [silence, ...denials]);
@@ -130,7 +130,7 @@ describe('a placement without an answer', () => {
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(2 * GB);
   });
 
-  it('that took effect is found and not placed again; what the upstream says of the eSIM counts', async () => {
+  it('that took effect is found and not placed again; what the provider says of the eSIM counts', async () => {
     const topup = await givenTopup(FAR_MS);
     const expiresAt = new Date(Date.now() + 90 * DAY_MS);
     const found: ProviderTopupState = { state: 'completed', totalBytes: 3 * GB, expiresAt };
@@ -150,7 +150,7 @@ describe('a placement without an answer', () => {
   });
 });
 
-describe('an upstream', () => {
+describe('a provider', () => {
   it('that refused the call as busy is called again as for the first time', async () => {
     const topup = await givenTopup(FAR_MS);
     await run(topup, [busy, busy, done]);
@@ -175,7 +175,7 @@ describe('an upstream', () => {
 });
 
 describe('a worker whose lease has gone to another', () => {
-  it('writes nothing of what the upstream answers it', async () => {
+  it('writes nothing of what the provider answers it', async () => {
     const topup = await givenTopup(FAR_MS);
     const lateAnswer = async (): Promise<ProviderTopupState> => {
       await database.pool.query('UPDATE topups SET fence = fence + 1, lease_until = now() WHERE id = $1', [
@@ -194,7 +194,7 @@ describe('an eSIM that ends between acceptance and completion', () => {
   it.each([
     ['expired', 'esim_expired'],
     ['canceled', 'topup_not_supported'],
-  ])('costs nothing while nothing has left for the upstream: %s', async (status, code) => {
+  ])('costs nothing while nothing has left for the provider: %s', async (status, code) => {
     const topup = await givenTopup(FAR_MS);
     await database.pool.query('UPDATE esims SET status = $2 WHERE id = $1', [topup.esimId, status]);
     const ended = await run(topup, []);
@@ -203,7 +203,7 @@ describe('an eSIM that ends between acceptance and completion', () => {
     expect((await device.read(topup.esimId))['data'].total_bytes).toBe(GB);
   });
 
-  it('has what was bought for it once the upstream has applied it, and stays ended', async () => {
+  it('has what was bought for it once the provider has applied it, and stays ended', async () => {
     const topup = await givenTopup(FAR_MS);
     const expire = async (): Promise<ProviderTopupState> => {
       await device.played(topup.esimId, 'expire');

@@ -40,7 +40,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** Runs `action` between the upstream's answer and the commit of the top-up: its eSIM's row is locked meanwhile. */
+/** Runs `action` between the provider's answer and the commit of the top-up: its eSIM's row is locked meanwhile. */
 async function beforeTheCommit(esimId: string, request: object, action: () => Promise<void>): Promise<Json> {
   const client = await database.pool.connect();
   try {
@@ -79,7 +79,7 @@ async function upstreamTopups(topupId: string): Promise<number> {
   return rows[0]!.n;
 }
 
-describe('a worker that is killed between the upstream call and the commit', () => {
+describe('a worker that is killed between the provider call and the commit', () => {
   it('has bought and applied the top-up once, with one event, after the next one took it over', async () => {
     const esimId = await device.activeEsim();
     const before = await device.read(esimId);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => shop.close());
 
 describe('a worker and support', () => {
-  it('do not both end it: while a worker asks the upstream, its answer counts', async () => {
+  it('do not both end it: while a worker asks the provider, its answer counts', async () => {
     const topup = await stuck.topup();
     const upstream = new HeldAnswer();
     shop.upstream.script(topup.reference, [upstream.answer(done), silence, silence]);

@@ -99,7 +99,7 @@ describe('top-ups that need review', () => {
     for (const each of [topup, later]) await stuck.reconcile(each, 'mark_failed');
   });
 
-  it('say nothing of an error once the upstream has answered', async () => {
+  it('say nothing of an error once the provider has answered', async () => {
     const topup = await stuck.topupThen(says({ state: 'in_progress', checkAfterMs: 3_600_000 }));
     expect((await stuck.reconcile(topup, 'requery')).status).toBe(200);
     await eventually('it was asked', async () => (await shop.row(topup.id))['last_error'] === null);
@@ -118,7 +118,7 @@ describe('reconcile', () => {
   });
 
   it.each(['mark_completed', 'mark_failed'])(
-    '%s is 503 while the upstream takes no calls: nobody has asked it',
+    '%s is 503 while the provider takes no calls: nobody has asked it',
     async (action) => {
       const topup = await stuck.topupThen(unavailable);
       const before = await stuck.state(topup);
@@ -129,7 +129,7 @@ describe('reconcile', () => {
     },
   );
 
-  it('mark_completed is for support to decide when the upstream says nothing', async () => {
+  it('mark_completed is for support to decide when the provider says nothing', async () => {
     const [posted, held] = await shop.balance();
     const before = await stuck.esim();
     const topup = await stuck.topupThen(silence);
@@ -155,7 +155,7 @@ describe('reconcile', () => {
     });
   });
 
-  it('mark_completed takes what the upstream says of the eSIM', async () => {
+  it('mark_completed takes what the provider says of the eSIM', async () => {
     const totalBytes = (await stuck.totalBytes()) + 5 * GB;
     const expiresAt = new Date(Date.now() + 300 * DAY_MS);
     await shop.database.pool.query(
@@ -173,7 +173,7 @@ describe('reconcile', () => {
   it.each([
     ['says nothing', silence],
     ['certainly has not applied it', nothing],
-  ])('mark_failed releases the money when the upstream %s', async (_what, answer) => {
+  ])('mark_failed releases the money when the provider %s', async (_what, answer) => {
     const before = await shop.balance();
     const total = await stuck.totalBytes();
     const topup = await stuck.topupThen(answer);
@@ -187,7 +187,7 @@ describe('reconcile', () => {
     ]);
   });
 
-  it('mark_failed says why the upstream has refused it', async () => {
+  it('mark_failed says why the provider has refused it', async () => {
     const topup = await stuck.topupThen(refused);
     expect((await stuck.reconcile(topup, 'mark_failed')).body.data).toMatchObject({ failure: FAILURE });
     expect(await stuck.events(topup)).toMatchObject([{ data: { ...FAILURE } }]);
@@ -199,7 +199,7 @@ describe('reconcile', () => {
     ['mark_completed', 'has refused it', refused, 'The upstream has refused it: mark it failed.'],
     ['mark_failed', 'works on it', working, 'The upstream is still working on it.'],
     ['mark_completed', 'works on it', working, 'The upstream is still working on it.'],
-  ])('%s is 409 when the upstream %s, also in the replay', async (action, _what, answer, detail) => {
+  ])('%s is 409 when the provider %s, also in the replay', async (action, _what, answer, detail) => {
     const topup = await stuck.topupThen(answer);
     const before = await stuck.state(topup);
     const key = randomUUID();
@@ -213,7 +213,7 @@ describe('reconcile', () => {
   });
 
   it.each(['mark_completed', 'mark_failed'])(
-    '%s is 409 while the upstream may deny a placement that has just left, and does not ask it',
+    '%s is 409 while the provider may deny a placement that has just left, and does not ask it',
     async (action) => {
       const topup = await stuck.topupThen(nothing);
       await shop.database.pool.query('UPDATE topups SET upstream_placed_at = now() WHERE id = $1', [
@@ -246,13 +246,13 @@ describe('reconcile', () => {
     expect(row['next_attempt_at'] - row['upstream_placed_at']).toBe(180_000);
   });
 
-  it('mark_completed is 409 for what has never left, whatever the upstream says; mark_failed ends it', async () => {
+  it('mark_completed is 409 for what has never left, whatever the provider says; mark_failed ends it', async () => {
     const topup = await stuck.topup(unavailable);
     expectProblem(await stuck.reconcile(topup, 'mark_completed'), 409, 'conflict');
     expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');
   });
 
-  it('is for support to decide when the wholesaler is not connected any more', async () => {
+  it('is for support to decide when the provider is not connected any more', async () => {
     const topup = await stuck.topup();
     await shop.database.pool.query(`UPDATE topups SET provider = 'gone' WHERE id = $1`, [topup.id]);
     expect((await stuck.reconcile(topup, 'mark_failed')).body.data.status).toBe('failed');

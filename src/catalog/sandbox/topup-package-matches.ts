@@ -26,7 +26,7 @@ export function topupTermsMatch(base: CatalogPackage, topup: CatalogPackage): bo
 }
 
 function sameCountries(a: readonly string[], b: readonly string[]): boolean {
-  // Compared as sets: Live coverage comes from upstreams, and a repeated country there changes nothing.
+  // Compared as sets: Live coverage comes from providers, and a repeated country there changes nothing.
   const inA = new Set(a);
   const inB = new Set(b);
   return inA.size === inB.size && a.every((country) => inB.has(country));

@@ -7,7 +7,7 @@ import { EsimsRepository } from '../esims.repository.js';
 
 const BATCH = 200;
 
-/** Expires eSIMs whose validity has ended, from our own state, whatever the upstream reports (D24). */
+/** Expires eSIMs whose validity has ended, from our own state, whatever the provider reports (D24). */
 @Injectable()
 export class EsimExpiry {
   constructor(

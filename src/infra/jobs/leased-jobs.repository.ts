@@ -15,7 +15,7 @@ export interface ProviderReferences {
   readonly provider: string;
   readonly references: readonly string[];
   /** Not sooner than this after the last change of the row. */
-  readonly restMs: number;
+  readonly cooldownMs: number;
 }
 
 /**
@@ -90,7 +90,7 @@ export abstract class LeasedJobsRepository<
    * Makes open rows due now, because their provider says that something happened: the worker asks again and believes
    * nothing. Rows that are ended, unknown or another provider's stay as they are.
    */
-  async makeDue(tx: Tx, { provider, references, restMs }: ProviderReferences): Promise<void> {
+  async makeDue(tx: Tx, { provider, references, cooldownMs }: ProviderReferences): Promise<void> {
     const { table, notifier } = this.jobs;
     const { rows } = await sql<{ partner_id: string; next_attempt_at: Date }>(
       tx.manager,
@@ -100,7 +100,7 @@ export abstract class LeasedJobsRepository<
              ORDER BY id FOR UPDATE) AS due
        WHERE t.id = due.id AND t.next_attempt_at > due.at
        RETURNING t.partner_id, t.next_attempt_at`,
-      [provider, references, restMs],
+      [provider, references, cooldownMs],
     );
     tx.afterCommit(() => rows.forEach((row) => notifier.notifyAt(row.partner_id, row.next_attempt_at)));
   }

@@ -5,7 +5,7 @@ import { priceOf } from '../end-order.js';
 import { ORDER_STATUSES, type OrderStatus } from '../order-state.js';
 import type { OrderNeedingReview } from '../orders-needing-review.js';
 
-/** What support needs to settle an order with its wholesaler. */
+/** What support needs to settle an order with its provider. */
 export class OrderReviewResponse {
   @ApiProperty({ type: String, example: 'ord_01KAEXAMPLE0000000000000000' })
   order_id!: string;

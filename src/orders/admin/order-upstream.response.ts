@@ -1,21 +1,21 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { ProviderEsimStanding } from '../../providers/index.js';
+import type { ProviderCancelStatus } from '../../providers/index.js';
 import { refusalOf } from '../allowed-endings.js';
 import type { OrderEntity } from '../order.entity.js';
 import { RECONCILE_ACTIONS, type ReconcileAction, type UpstreamLook } from '../upstream-word.js';
 
 const STANDINGS = ['provisioned', 'unused', 'in_use', 'being_canceled', 'canceled', 'unknown'] as const;
 
-/** An eSIM under the wholesaler's own id. */
+/** An eSIM under the provider's own id. */
 export class UpstreamEsimResponse {
   @ApiProperty({ type: String, description: "The wholesaler's id of the eSIM." })
   provider_esim_id!: string;
 
   @ApiProperty({ enum: STANDINGS, description: '`unknown`: the upstream does not say.' })
-  standing!: 'provisioned' | ProviderEsimStanding['standing'];
+  standing!: 'provisioned' | ProviderCancelStatus['cancelStatus'];
 }
 
-/** What the upstream shows of an order now, and what support can do with it. */
+/** What the provider shows of an order now, and what support can do with it. */
 export class OrderUpstreamResponse {
   @ApiProperty({ type: String, example: 'ord_01KAEXAMPLE0000000000000000' })
   order_id!: string;
@@ -65,14 +65,14 @@ function toCounts(
   look: UpstreamLook,
 ): Pick<OrderUpstreamResponse, 'answered' | 'esims' | 'running' | 'unusable'> {
   if (look.about === 'canceling') {
-    const standings = look.standings ?? [];
+    const cancelStatuses = look.cancelStatuses ?? [];
     return {
-      answered: look.standings !== null,
-      esims: standings.map(({ providerEsimId, standing }) => ({
+      answered: look.cancelStatuses !== null,
+      esims: cancelStatuses.map(({ providerEsimId, cancelStatus }) => ({
         provider_esim_id: providerEsimId,
-        standing,
+        standing: cancelStatus,
       })),
-      running: standings.filter(({ standing }) => standing === 'being_canceled').length,
+      running: cancelStatuses.filter(({ cancelStatus }) => cancelStatus === 'being_canceled').length,
       unusable: 0,
     };
   }

@@ -22,7 +22,7 @@ interface NotedPlacement {
 }
 
 /**
- * Takes a processing order to its end: upstream calls outside any transaction, then one transaction with the
+ * Takes a processing order to its end: provider calls outside any transaction, then one transaction with the
  * order's end, its money, its eSIMs and its event. Killed anywhere, it is done again with the same reference, and
  * what may have left before is looked for before anything is placed again (D19, D22).
  */

@@ -13,7 +13,7 @@ import { SettleCancellation } from './settle-cancellation.js';
 /** Orders under way at once in one worker process, over all partners. */
 const CONCURRENCY = 128;
 /**
- * The part of a stop's time that orders under way may still take. What an upstream has not answered by then is left:
+ * The part of a stop's time that orders under way may still take. What a provider has not answered by then is left:
  * its lease lapses and it is asked for by its reference.
  */
 const DRAIN_SHARE = 0.75;
@@ -49,7 +49,7 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
       else await this.fulfil.execute(claimed, order);
     } catch (error) {
-      // Whatever went wrong, only the upstream's word ends an order (D22): it is asked for again.
+      // Whatever went wrong, only the provider's word ends an order (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'order.attempt_failed', orderId: order.id, attempt: order.upstreamAttempts, err: error },

@@ -7,7 +7,7 @@ import { OrdersNeedingReview } from '../orders-needing-review.js';
 import { OrdersRepository } from '../orders.repository.js';
 
 /**
- * Raises `order.needs_review` once for each order, and for each cancellation, that the upstream owes an answer, and for
+ * Raises `order.needs_review` once for each order, and for each cancellation, that the provider owes an answer, and for
  * each purchase or return that is placed twice (D22).
  */
 @Injectable()

@@ -10,7 +10,7 @@ import { uncanceled } from '../order-esims.js';
 import type { ClaimedOrder } from '../order-jobs.repository.js';
 import { toCancelRequest } from '../provider-order-request.js';
 
-/** Puts a cancellation to the upstream and has its word recorded (D22). */
+/** Puts a cancellation to the provider and has its word recorded (D22). */
 @Injectable()
 export class SettleCancellation {
   constructor(
@@ -24,7 +24,7 @@ export class SettleCancellation {
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
   async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<void> {
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
-    // A call of an earlier attempt may have taken some back: only the upstream knows.
+    // A call of an earlier attempt may have taken some back: only the provider knows.
     const mayHaveLeft = order.upstreamAttempts > 1;
     const outcome =
       mayHaveLeft || esims.every(isUntouched)
@@ -48,7 +48,7 @@ export class SettleCancellation {
     );
     switch (result.state) {
       case 'canceled':
-        // The device of a sandbox eSIM acts in our own store, where its upstream does not look.
+        // The device of a sandbox eSIM acts in our own store, where its provider does not look.
         return order.mode === 'sandbox'
           ? { isCanceled: isUntouched, failure: IN_USE }
           : { isCanceled: () => true, failure: IN_USE };

@@ -1,16 +1,15 @@
 import {
   type ProviderCancelRequest,
   type ProviderCancelState,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   type ProviderFailure,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
 } from '../esim-provider.js';
-import { type SeenStanding, toStandings, withoutWord } from '../upstream/index.js';
+import { type SeenCancelStatus, toCancelStatuses, toNoResponseReason } from '../http/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
-import { isInUse, isNew, statusOf } from './esim-status.js';
-import type { QueriedEsim } from './queried-esim.js';
+import { isInUse, isNew, type QueriedEsim, statusOf } from './queried-esim.js';
 import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const IN_USE: ProviderFailure = {
@@ -55,19 +54,19 @@ export class Cancellation {
   }
 
   /** Only asks what has become of the eSIMs. */
-  async findStandings(
+  async findCancelStatuses(
     { esims }: ProviderCancelRequest,
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimStanding[]> {
-    const seen: SeenStanding[] = [];
+  ): Promise<readonly ProviderCancelStatus[]> {
+    const seen: SeenCancelStatus[] = [];
     for (const { providerEsimId } of esims) {
-      const look = this.find(providerEsimId, { purpose: 'order', signal }).then(standingOf);
+      const look = this.find(providerEsimId, { purpose: 'order', signal }).then(cancelStatusOf);
       seen.push({
         providerEsimId,
-        standing: await look.catch((error: unknown) => withoutWord(error, signal)),
+        cancelStatus: await look.catch((error: unknown) => toNoResponseReason(error, signal)),
       });
     }
-    return toStandings(seen);
+    return toCancelStatuses(seen);
   }
 
   /** Null when it is canceled now. */
@@ -117,8 +116,8 @@ export class Cancellation {
   }
 }
 
-/** One that is neither used nor taken back may have ended unused: the wholesaler can still give its price back. */
-function standingOf(esim: QueriedEsim | null): ProviderEsimStanding['standing'] {
+/** One that is neither used nor taken back may have ended unused: the provider can still give its price back. */
+function cancelStatusOf(esim: QueriedEsim | null): ProviderCancelStatus['cancelStatus'] {
   if (esim === null) return 'unknown';
   const status = statusOf(esim);
   if (status === 'canceled') return 'canceled';

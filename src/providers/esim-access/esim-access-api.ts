@@ -1,3 +1,5 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import {
   type PlacementOperation,
@@ -6,26 +8,25 @@ import {
   type RepeatPolicy,
 } from '../esim-provider.js';
 import {
-  type AnswerObject,
   asObject,
+  type CallPurpose,
   type PlacementGuard,
   type PlacementPermit,
+  type ProviderHttpClient,
+  type ProviderHttpResponse,
+  ProviderResponseInvalid,
+  type ResponseObject,
   textOrNullAt,
-  type UpstreamAnswer,
-  UpstreamAnswerInvalid,
-  type UpstreamClient,
-  type UpstreamPurpose,
   valueAt,
-} from '../upstream/index.js';
+} from '../http/index.js';
 import { CODES, EsimAccessRefusal, failureOf, meaningOf } from './refusal.js';
-import { type EsimAccessCredentials, signedHeaders } from './request-signature.js';
 
 export const ESIM_ACCESS = 'esim_access';
 
 /** Calls that only ask. */
-export type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
+type QueryOperation = 'balance/query' | 'esim/query' | 'esim/usage/query' | 'package/list';
 
-export interface EsimAccessPlacement {
+interface EsimAccessPlacement {
   readonly operation: PlacementOperation;
   /** The transactionId, or the esimTranNo that is taken back. */
   readonly key: string;
@@ -56,7 +57,7 @@ const PATHS: Readonly<Record<PlacementOperation, string>> = {
 };
 
 export interface CallOptions {
-  readonly purpose: UpstreamPurpose;
+  readonly purpose: CallPurpose;
   readonly signal: AbortSignal;
   /** For a long list. */
   readonly timeoutMs?: number;
@@ -64,11 +65,14 @@ export interface CallOptions {
 
 const RETRY_BUSY_MS = 1_000;
 const RETRY_SETUP_MS = 60_000;
+/** Waits for a slot that are worth it inside one poll; a longer one is the caller's to wait. */
+const LONGEST_WAIT_MS = 1_000;
+const MAX_WAITS = 10;
 
 /** Calls of the open API: signed, and with the envelope read. */
 export class EsimAccessApi {
   constructor(
-    private readonly client: UpstreamClient,
+    private readonly client: ProviderHttpClient,
     private readonly credentials: EsimAccessCredentials,
     private readonly guard: PlacementGuard,
     private readonly logger: Pick<Logger, 'error' | 'warn'>,
@@ -79,7 +83,7 @@ export class EsimAccessApi {
    * @throws EsimAccessRefusal for business errors; ProviderUnavailable when it is busy or does not take our calls.
    * @throws ProviderOutcomeUnknown when the answer does not say what happened.
    */
-  call(operation: QueryOperation, fields: object, options: CallOptions): Promise<AnswerObject> {
+  call(operation: QueryOperation, fields: object, options: CallOptions): Promise<ResponseObject> {
     return this.exchange(operation, 'none', fields, options);
   }
 
@@ -87,7 +91,7 @@ export class EsimAccessApi {
    * As `call`, for what buys, tops up or takes back.
    * @throws RepeatLimitReached, a ProviderUnavailable, when it may have taken effect twice before
    */
-  place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<AnswerObject> {
+  place(placement: EsimAccessPlacement, fields: object, options: CallOptions): Promise<ResponseObject> {
     const { operation } = placement;
     return this.guard.run(
       { provider: ESIM_ACCESS, policy: REPEATS[operation], ...placement },
@@ -105,7 +109,7 @@ export class EsimAccessApi {
     effect: 'none' | PlacementPermit,
     fields: object,
     options: CallOptions,
-  ): Promise<AnswerObject> {
+  ): Promise<ResponseObject> {
     const body = JSON.stringify(fields);
     const answer = await this.client.request({
       method: 'POST',
@@ -121,7 +125,11 @@ export class EsimAccessApi {
     throw this.errorOf(codeOf(envelope), operation);
   }
 
-  private checkStatus({ status }: UpstreamAnswer, operation: string, effect: 'none' | PlacementPermit): void {
+  private checkStatus(
+    { status }: ProviderHttpResponse,
+    operation: string,
+    effect: 'none' | PlacementPermit,
+  ): void {
     if (status === 200) return;
     // Its own refusals are 200: what a gateway says of a placement may come after its effect.
     if (effect !== 'none') throw new ProviderOutcomeUnknown(new Error(`HTTP ${status}`));
@@ -138,40 +146,86 @@ export class EsimAccessApi {
     if (code === CODES.server) return new ProviderOutcomeUnknown(new Error(code));
     if (code === CODES.insufficientBalance) {
       // Worth an alert: no order goes through until the account is filled.
-      this.logger.error({ event: 'upstream.funds_exhausted', provider: ESIM_ACCESS, operation });
+      this.logger.error({ event: 'provider.funds_exhausted', provider: ESIM_ACCESS, operation });
     }
     return new EsimAccessRefusal(code);
   }
 
   private misconfigured(code: string, operation: string): ProviderUnavailable {
-    this.logger.error({ event: 'upstream.misconfigured', provider: ESIM_ACCESS, operation, code });
+    this.logger.error({ event: 'provider.misconfigured', provider: ESIM_ACCESS, operation, code });
     return new ProviderUnavailable(RETRY_SETUP_MS, new Error(code));
   }
 }
 
-/** The wire has booleans where the tables say text. @throws UpstreamAnswerInvalid */
-function isSuccess(envelope: AnswerObject): boolean {
+/** The wire has booleans where the tables say text. @throws ProviderResponseInvalid */
+function isSuccess(envelope: ResponseObject): boolean {
   const success = valueAt(envelope, 'success');
   const code = valueAt(envelope, 'errorCode');
   if (success === true || success === 'true') {
     // Both "0" and null mean that there is no error.
     if (code == null || code === '0' || code === 0 || code === '') return true;
-    throw new UpstreamAnswerInvalid('errorCode');
+    throw new ProviderResponseInvalid('errorCode');
   }
   if (success === false || success === 'false') return false;
-  throw new UpstreamAnswerInvalid('success');
+  throw new ProviderResponseInvalid('success');
 }
 
 /**
  * The six digits of the error. Clients have seen texts, numbers (which have lost the zeros in front) and null with the
- * code only inside the text, as in `[310241] base data plan ...`. @throws UpstreamAnswerInvalid without any
+ * code only inside the text, as in `[310241] base data plan ...`. @throws ProviderResponseInvalid without any
  */
-function codeOf(envelope: AnswerObject): string {
+function codeOf(envelope: ResponseObject): string {
   const value = valueAt(envelope, 'errorCode');
   const code = typeof value === 'number' && value > 0 ? String(value).padStart(6, '0') : value;
   if (typeof code === 'string' && /^\d{6}$/.test(code)) return code;
   const text = textOrNullAt(envelope, 'errorMsg') ?? textOrNullAt(envelope, 'errorMessage') ?? '';
   const inText = /^\[(\d{6})\]/.exec(text)?.[1];
-  if (inText === undefined) throw new UpstreamAnswerInvalid('errorCode');
+  if (inText === undefined) throw new ProviderResponseInvalid('errorCode');
   return inText;
+}
+
+export interface EsimAccessCredentials {
+  readonly accessCode: string;
+  readonly secretKey: string;
+}
+
+interface SignedRequest extends EsimAccessCredentials {
+  /** Unix time in milliseconds, as text. */
+  readonly timestamp: string;
+  readonly requestId: string;
+  /** The very bytes that are sent. */
+  readonly body: string;
+}
+
+/** Lower-case hex HMAC-SHA256 over timestamp, request id, access code and raw body (docs/providers.md). */
+export function signEsimAccessRequest(request: SignedRequest): string {
+  return createHmac('sha256', request.secretKey)
+    .update(request.timestamp + request.requestId + request.accessCode + request.body)
+    .digest('hex');
+}
+
+/** Headers of a signed call that leaves now. */
+function signedHeaders(credentials: EsimAccessCredentials, body: string): Record<string, string> {
+  const timestamp = String(Date.now());
+  const requestId = randomUUID();
+  return {
+    'content-type': 'application/json',
+    'RT-AccessCode': credentials.accessCode,
+    'RT-RequestID': requestId,
+    'RT-Timestamp': timestamp,
+    'RT-Signature': signEsimAccessRequest({ ...credentials, timestamp, requestId, body }),
+  };
+}
+
+/** Polls give way to orders (pace), call by call: a batch waits a little rather than being thrown away half read. */
+export async function retryShortWaits<T>(call: () => Promise<T>, { signal }: CallOptions): Promise<T> {
+  for (let waits = 0; ; waits++) {
+    try {
+      return await call();
+    } catch (error) {
+      const isShort = error instanceof ProviderUnavailable && error.retryAfterMs < LONGEST_WAIT_MS;
+      if (!isShort || waits >= MAX_WAITS || signal.aborted) throw error;
+      await delay(error.retryAfterMs);
+    }
+  }
 }

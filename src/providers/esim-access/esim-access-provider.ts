@@ -1,44 +1,43 @@
 import type { Logger } from 'pino';
+import type {
+  LiveProvider,
+  PackageList,
+  ProviderHint,
+  ProviderPackage,
+  ProviderPurchase,
+  ProviderUsageReport,
+} from '../live-provider.js';
 import {
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
-  type ProviderEsimReading,
+  type ProviderCancelStatus,
+  type ProviderCost,
   type ProviderEsimRef,
-  type ProviderEsimStanding,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
-  type PackageList,
-  type ProviderPackage,
   type ProviderTopupRequest,
   type ProviderTopupState,
-  type UpstreamCost,
-  type UpstreamHint,
-  type UpstreamPurchase,
-  type Wholesaler,
 } from '../esim-provider.js';
 import {
   CircuitBreaker,
   countAt,
+  lookupTimeout,
   type PlacementGuard,
-  UpstreamClient,
-  type UpstreamHealth,
-  type UpstreamPace,
-  withinLook,
-} from '../upstream/index.js';
-import { hintsOf } from './callback-hints.js';
+  type ProviderHealthRecorder,
+  ProviderHttpClient,
+  type ProviderRateLimiter,
+} from '../http/index.js';
 import { Cancellation } from './cancellation.js';
-import { ESIM_ACCESS, EsimAccessApi, REPEATS } from './esim-access-api.js';
-import { EsimReader, READ_BATCH_SIZE } from './esim-reading.js';
+import { ESIM_ACCESS, EsimAccessApi, type EsimAccessCredentials, REPEATS } from './esim-access-api.js';
 import { EsimSearch } from './esim-search.js';
+import { PackageListing, toMicros } from './package-listing.js';
+import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
 import { OrderPlacement } from './order-placement.js';
-import { toMicros } from './listed-package.js';
-import { PackageListing } from './package-listing.js';
-import { PurchaseListing } from './purchase-listing.js';
+import { PurchaseListing } from './order-search.js';
 import { EsimAccessRefusal } from './refusal.js';
-import type { EsimAccessCredentials } from './request-signature.js';
 import { TopupPlacement } from './topup-placement.js';
 
 export interface EsimAccessSettings extends EsimAccessCredentials {
@@ -49,10 +48,10 @@ export interface EsimAccessSettings extends EsimAccessCredentials {
 }
 
 export interface EsimAccessTools {
-  readonly pace: UpstreamPace;
+  readonly pace: ProviderRateLimiter;
   readonly guard: PlacementGuard;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
-  readonly health?: UpstreamHealth | null;
+  readonly health?: ProviderHealthRecorder | null;
   readonly breaker?: CircuitBreaker;
 }
 
@@ -61,14 +60,14 @@ const MAX_ANSWER_BYTES = 33_554_432;
 const CATALOG_TIMEOUT_MS = 300_000;
 
 /** eSIM Access (RedteaMobile) over its signed HTTP API, as in docs/providers.md. */
-export class EsimAccessProvider implements Wholesaler {
+export class EsimAccessProvider implements LiveProvider {
   readonly name = ESIM_ACCESS;
   readonly timeoutMs: number;
   readonly readLagMs: number;
   readonly repeats = REPEATS;
   readonly catalogTimeoutMs: number;
-  readonly readBatchSize = READ_BATCH_SIZE;
-  private readonly client: UpstreamClient;
+  readonly usageBatchSize = READ_BATCH_SIZE;
+  private readonly client: ProviderHttpClient;
   private readonly api: EsimAccessApi;
   private readonly orders: OrderPlacement;
   private readonly cancellation: Cancellation;
@@ -81,7 +80,7 @@ export class EsimAccessProvider implements Wholesaler {
     const { baseUrl, timeoutMs, readLagMs } = settings;
     this.timeoutMs = timeoutMs;
     this.readLagMs = readLagMs;
-    this.client = new UpstreamClient({
+    this.client = new ProviderHttpClient({
       ...{ provider: ESIM_ACCESS, baseUrl, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES },
       ...{ pace, logger, health: health ?? null, breaker: breaker ?? new CircuitBreaker() },
     });
@@ -109,18 +108,18 @@ export class EsimAccessProvider implements Wholesaler {
   }
 
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
-    return this.orders.findParts(request, withinLook(signal, this.timeoutMs));
+    return this.orders.findParts(request, lookupTimeout(signal, this.timeoutMs));
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancellation.cancel(request, signal);
   }
 
-  findStandings(
+  findCancelStatuses(
     request: ProviderCancelRequest,
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimStanding[]> {
-    return this.cancellation.findStandings(request, withinLook(signal, this.timeoutMs));
+  ): Promise<readonly ProviderCancelStatus[]> {
+    return this.cancellation.findCancelStatuses(request, lookupTimeout(signal, this.timeoutMs));
   }
 
   placeTopup(
@@ -143,11 +142,14 @@ export class EsimAccessProvider implements Wholesaler {
     order: ProviderOrderRequest,
     placedBefore: Date,
     signal: AbortSignal,
-  ): Promise<readonly UpstreamPurchase[]> {
+  ): Promise<readonly ProviderPurchase[]> {
     return this.purchases.list(order, placedBefore, signal).catch(asUnknown);
   }
 
-  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
+  fetchUsage(
+    esims: readonly ProviderEsimRef[],
+    signal: AbortSignal,
+  ): Promise<readonly ProviderUsageReport[]> {
     return this.reader.read(esims, signal).catch(asUnknown);
   }
 
@@ -162,12 +164,12 @@ export class EsimAccessProvider implements Wholesaler {
     return this.packages.topupsFor(baseUpstreamId, signal).catch(asUnknown);
   }
 
-  async getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+  async getBalance(signal: AbortSignal): Promise<ProviderCost> {
     const answer = await this.api.call('balance/query', {}, { purpose: 'probe', signal }).catch(asUnknown);
     return { micros: toMicros(countAt(answer, 'balance')), currency: 'USD' };
   }
 
-  hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+  hintsOf(callbackBody: unknown): readonly ProviderHint[] {
     return hintsOf(callbackBody);
   }
 
@@ -180,4 +182,35 @@ export class EsimAccessProvider implements Wholesaler {
 /** A question that is refused has no answer; the port knows no other word for it. */
 function asUnknown(error: unknown): never {
   throw error instanceof EsimAccessRefusal ? new ProviderOutcomeUnknown(error) : error;
+}
+
+const MAX_REFERENCE_LENGTH = 50;
+const ABOUT_ESIMS: readonly unknown[] = ['ESIM_STATUS', 'SMDP_EVENT', 'DATA_USAGE', 'VALIDITY_USAGE'];
+
+/**
+ * What an unsigned callback is about. It may be late, doubled, out of order or a stranger's, so nothing but the name
+ * of the thing is taken from it. Never throws.
+ */
+function hintsOf(body: unknown): readonly ProviderHint[] {
+  try {
+    return read(body);
+  } catch {
+    return [];
+  }
+}
+
+function read(body: unknown): readonly ProviderHint[] {
+  const { notifyType, content } = body as { notifyType?: unknown; content?: Record<string, unknown> | null };
+  if (notifyType === 'CHECK_HEALTH') return [{ about: 'health_check' }];
+  if (notifyType === 'ORDER_STATUS') {
+    const reference = content?.['transactionId'];
+    return isName(reference, /^[A-Za-z0-9_-]+$/) ? [{ about: 'order', reference }] : [];
+  }
+  if (!ABOUT_ESIMS.includes(notifyType)) return [];
+  const providerEsimId = content?.['esimTranNo'];
+  return isName(providerEsimId, /^[A-Za-z0-9]+$/) ? [{ about: 'esim', providerEsimId }] : [];
+}
+
+function isName(value: unknown, pattern: RegExp): value is string {
+  return typeof value === 'string' && value.length <= MAX_REFERENCE_LENGTH && pattern.test(value);
 }

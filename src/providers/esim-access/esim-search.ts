@@ -1,9 +1,9 @@
-import { arrayAt, countAt, objectAt } from '../upstream/index.js';
+import { arrayAt, countAt, objectAt } from '../http/index.js';
 import type { CallOptions, EsimAccessApi } from './esim-access-api.js';
 import { type QueriedEsim, toQueriedEsim } from './queried-esim.js';
 import { CODES, EsimAccessRefusal } from './refusal.js';
 
-/** eSIMs that the upstream made between the two times. */
+/** eSIMs that the provider made between the two times. */
 export interface IssueWindow {
   readonly fromMs: number;
   readonly toMs: number;
@@ -22,7 +22,7 @@ const FIRST_PAGE = { pageNum: 1, pageSize: PAGE_SIZE };
 export class EsimSearch {
   constructor(private readonly api: EsimAccessApi) {}
 
-  /** `allocating` while profiles are made; null for an order that the upstream does not know. */
+  /** `allocating` while profiles are made; null for an order that the provider does not know. */
   async ofOrder(
     orderNo: string,
     options: CallOptions,
@@ -37,7 +37,7 @@ export class EsimSearch {
     }
   }
 
-  /** Null when the upstream does not know it. */
+  /** Null when the provider does not know it. */
   async byTranNo(esimTranNo: string, options: CallOptions): Promise<QueriedEsim | null> {
     try {
       const { esims } = await this.query({ esimTranNo, pager: FIRST_PAGE }, options);

@@ -1,7 +1,6 @@
 import type { ProviderFailure, ProviderOrderParts, ProviderProfile } from '../esim-provider.js';
-import { asObject, textAt, UpstreamAnswerInvalid } from '../upstream/index.js';
-import { isAllocating, statusOf } from './esim-status.js';
-import { toProfile, toQueriedEsim } from './queried-esim.js';
+import { asObject, ProviderResponseInvalid, textAt } from '../http/index.js';
+import { isAllocating, statusOf, toProfile, toQueriedEsim } from './queried-esim.js';
 
 export const TAKEN_BACK: ProviderFailure = {
   code: 'provider_rejected',
@@ -29,7 +28,7 @@ export function allocating(quantity: number): ProviderOrderParts {
   return { profiles: [], running: quantity, unusable: 0, failure: null };
 }
 
-/** The status comes first: what is still being made may have anything in its other fields. @throws UpstreamAnswerInvalid */
+/** The status comes first: what is still being made may have anything in its other fields. @throws ProviderResponseInvalid */
 function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
   const esimStatus = usableOrNull(() => textAt(asObject(value, 'esim'), 'esimStatus')) ?? '';
   const statuses = { esimStatus, smdpStatus: '' };
@@ -43,7 +42,7 @@ function usableOrNull<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {
-    if (error instanceof UpstreamAnswerInvalid) return null;
+    if (error instanceof ProviderResponseInvalid) return null;
     throw error;
   }
 }

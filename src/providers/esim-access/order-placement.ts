@@ -1,20 +1,26 @@
 import type { Logger } from 'pino';
 import {
   type Placement,
+  type ProviderCost,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
-  type UpstreamCost,
 } from '../esim-provider.js';
-import { textAt } from '../upstream/index.js';
+import { textAt } from '../http/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal } from './esim-search.js';
-import { isAllocating, statusOf } from './esim-status.js';
+import {
+  isAllocating,
+  isLuhnValid,
+  type QueriedEsim,
+  statusOf,
+  toProfile,
+  toQueriedEsim,
+} from './queried-esim.js';
 import { allocating, TAKEN_BACK, toParts } from './order-parts.js';
 import { OrderSearch, TooManyEsims } from './order-search.js';
-import { isLuhnValid, type QueriedEsim, toProfile, toQueriedEsim } from './queried-esim.js';
 import { CODES, EsimAccessRefusal, failureOf } from './refusal.js';
 
 const LOOK_AGAIN_MS = 1_000;
@@ -27,7 +33,7 @@ const MICROS_PER_PRICE = 100;
  * to place again, and the answer's orderNo leads to the eSIMs.
  */
 export class OrderPlacement {
-  /** Only saves searching; the truth is upstream. */
+  /** Only saves searching; the truth is at the provider. */
   private readonly orderNumbers = new Map<string, string>();
   private readonly byTime: OrderSearch;
 
@@ -119,7 +125,7 @@ export class OrderPlacement {
     const profiles = esims.filter((esim) => statusOf(esim) !== 'canceled').map(toProfile);
     for (const { iccid } of profiles)
       if (!isLuhnValid(iccid))
-        this.logger.warn({ event: 'upstream.iccid_not_luhn', provider: ESIM_ACCESS, iccid });
+        this.logger.warn({ event: 'provider.iccid_not_luhn', provider: ESIM_ACCESS, iccid });
     if (profiles.length === 0) return { state: 'rejected', failure: TAKEN_BACK };
     return {
       state: 'provisioned',
@@ -136,7 +142,7 @@ export class OrderPlacement {
 }
 
 /** @throws RangeError for a cost that this wire cannot say: sending none would buy at any price. */
-export function toWirePrice(cost: UpstreamCost): number {
+export function toWirePrice(cost: ProviderCost): number {
   if (cost.micros % MICROS_PER_PRICE !== 0 || cost.currency !== 'USD')
     throw new RangeError('eSIM Access is charged in 1/10,000 USD');
   return cost.micros / MICROS_PER_PRICE;

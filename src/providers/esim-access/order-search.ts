@@ -1,9 +1,11 @@
 import { type ProviderOrderRequest, ProviderOutcomeUnknown } from '../esim-provider.js';
-import { PartlySilent } from '../upstream/index.js';
-import type { CallOptions } from './esim-access-api.js';
+import type { ProviderPurchase } from '../live-provider.js';
+import { PartialResponse } from '../http/index.js';
+import { type CallOptions, retryShortWaits } from './esim-access-api.js';
 import type { EsimSearch, IssueWindow } from './esim-search.js';
+import { isAllocating, statusOf, toQueriedEsim } from './queried-esim.js';
 
-/** The upstream's clock and ours may differ by this much. */
+/** The provider's clock and ours may differ by this much. */
 const CLOCK_SKEW_MS = 120_000;
 /** Nearly every order leaves this soon after it was accepted. */
 const USUAL_DELAY_MS = 600_000;
@@ -43,7 +45,7 @@ export class OrderSearch {
   ): Promise<void> {
     for (let pageNum = 1; ; pageNum++) {
       const { esims, pages } = await this.search.page(window, pageNum, options).catch((error: unknown) => {
-        if (found.size > 0 && error instanceof ProviderOutcomeUnknown) throw new PartlySilent(error);
+        if (found.size > 0 && error instanceof ProviderOutcomeUnknown) throw new PartialResponse(error);
         throw error;
       });
       for (const value of esims) {
@@ -62,4 +64,43 @@ function windowsOf({ acceptedAt }: ProviderOrderRequest): readonly IssueWindow[]
   const nowMs = Math.max(Date.now(), acceptedMs) + CLOCK_SKEW_MS;
   const usual = { fromMs: acceptedMs - CLOCK_SKEW_MS, toMs: Math.min(usualMs, nowMs) };
   return nowMs > usualMs ? [usual, { fromMs: usualMs, toMs: nowMs }] : [usual];
+}
+
+/** Every eSIM under an order's transactionId, taken back or not: by time, for `esim/query` knows no such key. */
+export class PurchaseListing {
+  constructor(private readonly search: EsimSearch) {}
+
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable, EsimAccessRefusal */
+  async list(
+    order: ProviderOrderRequest,
+    placedBefore: Date,
+    signal: AbortSignal,
+  ): Promise<readonly ProviderPurchase[]> {
+    const options: CallOptions = { purpose: 'poll', signal };
+    const window = {
+      fromMs: order.acceptedAt.getTime() - CLOCK_SKEW_MS,
+      toMs: placedBefore.getTime() + CLOCK_SKEW_MS,
+    };
+    const found = new Map<string, ProviderPurchase>();
+    for (let pageNum = 1; ; pageNum++) {
+      const { esims, pages } = await retryShortWaits(
+        () => this.search.page(window, pageNum, options),
+        options,
+      );
+      for (const value of esims) {
+        // Others' eSIMs are not read any further: an ill-formed one is no reason not to find ours.
+        if ((value as { transactionId?: unknown } | null)?.transactionId !== order.reference) continue;
+        const purchase = toPurchase(value);
+        found.set(purchase.providerEsimId, purchase);
+      }
+      if (pageNum >= pages) return [...found.values()];
+      if (pageNum >= MAX_PAGES) throw new ProviderOutcomeUnknown(new Error('too many eSIMs to look through'));
+    }
+  }
+}
+
+function toPurchase(value: unknown): ProviderPurchase {
+  const esim = toQueriedEsim(value);
+  if (statusOf(esim) === 'canceled') return { providerEsimId: esim.esimTranNo, state: 'taken_back' };
+  return { providerEsimId: esim.esimTranNo, state: isAllocating(esim) ? 'in_progress' : 'sold' };
 }

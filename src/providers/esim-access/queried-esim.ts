@@ -1,15 +1,16 @@
 import type { ProviderProfile } from '../esim-provider.js';
+import type { ProviderUsageReport } from '../live-provider.js';
 import {
-  type AnswerObject,
   arrayOrEmptyAt,
   asObject,
   countOrNullAt,
   instantOrNullAt,
+  ProviderResponseInvalid,
+  type ResponseObject,
   textAt,
   textOrNullAt,
-  UpstreamAnswerInvalid,
   valueAt,
-} from '../upstream/index.js';
+} from '../http/index.js';
 
 /** One package on an eSIM: the first is the order's, the others are top-ups. */
 export interface QueriedPackage {
@@ -26,7 +27,7 @@ export interface QueriedEsim {
   readonly transactionId: string | null;
   readonly esimStatus: string;
   readonly smdpStatus: string;
-  /** Null until the upstream has allocated it. */
+  /** Null until the provider has allocated it. */
   readonly iccid: string | null;
   readonly activationCode: string | null;
   readonly apn: string | null;
@@ -46,7 +47,7 @@ const UNLIMITED_DATA_TYPE = 4;
 const NO_TOPUP = 1;
 const ACTIVATION_CODE = /^(?:LPA:)?1\$([A-Za-z0-9.:-]{1,255})\$([A-Za-z0-9-]{1,255})(?:\$[^$]*)*$/i;
 
-/** @throws UpstreamAnswerInvalid */
+/** @throws ProviderResponseInvalid */
 export function toQueriedEsim(value: unknown): QueriedEsim {
   const esim = asObject(value, 'esim');
   return {
@@ -69,11 +70,11 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
   };
 }
 
-/** @throws UpstreamAnswerInvalid when it has no usable ICCID or activation code. */
+/** @throws ProviderResponseInvalid when it has no usable ICCID or activation code. */
 export function toProfile(esim: QueriedEsim): ProviderProfile {
   const [, smdpAddress, matchingId] = ACTIVATION_CODE.exec(esim.activationCode ?? '') ?? [];
-  if (smdpAddress === undefined || matchingId === undefined) throw new UpstreamAnswerInvalid('ac');
-  if (esim.iccid === null) throw new UpstreamAnswerInvalid('iccid');
+  if (smdpAddress === undefined || matchingId === undefined) throw new ProviderResponseInvalid('ac');
+  if (esim.iccid === null) throw new ProviderResponseInvalid('iccid');
   return {
     providerEsimId: esim.esimTranNo,
     iccid: esim.iccid,
@@ -95,9 +96,9 @@ export function isLuhnValid(iccid: string): boolean {
 }
 
 /** 18 to 20 digits, without the F that fills up an odd length. */
-function iccidOf(esim: AnswerObject): string | null {
+function iccidOf(esim: ResponseObject): string | null {
   const iccid = textOrNullAt(esim, 'iccid')?.replace(/F$/i, '') ?? null;
-  if (iccid !== null && !/^\d{18,20}$/.test(iccid)) throw new UpstreamAnswerInvalid('iccid');
+  if (iccid !== null && !/^\d{18,20}$/.test(iccid)) throw new ProviderResponseInvalid('iccid');
   return iccid;
 }
 
@@ -109,4 +110,61 @@ function toPackage(value: unknown): QueriedPackage {
     volume: countOrNullAt(bought, 'volume'),
     createdAt: instantOrNullAt(bought, 'createTime'),
   };
+}
+
+/** Not allocated yet: neither ICCID nor activation code. */
+const ALLOCATING: readonly string[] = ['CREATE', 'PAYING', 'PAID', 'GETTING_RESOURCE'];
+const NEW = { esimStatus: 'GOT_RESOURCE', smdpStatus: 'RELEASED' };
+
+const STATUSES: Readonly<Record<string, ProviderUsageReport['status']>> = {
+  GOT_RESOURCE: 'issued',
+  IN_USE: 'active',
+  USED_UP: 'depleted',
+  UNUSED_EXPIRED: 'expired',
+  USED_EXPIRED: 'expired',
+  SUSPENDED: 'suspended',
+  CANCEL: 'canceled',
+  // The tables say REVOKE, the callbacks REVOKED.
+  REVOKE: 'canceled',
+  REVOKED: 'canceled',
+};
+
+const PROFILE_STATUSES: Readonly<Record<string, ProviderUsageReport['profileStatus']>> = {
+  RELEASED: 'released',
+  DOWNLOAD: 'downloaded',
+  INSTALLATION: 'installed',
+  ENABLED: 'enabled',
+  DISABLED: 'disabled',
+  DELETED: 'deleted',
+};
+
+interface EsimAccessStatuses {
+  readonly esimStatus: string;
+  readonly smdpStatus: string;
+}
+
+export function isAllocating({ esimStatus }: EsimAccessStatuses): boolean {
+  return ALLOCATING.includes(esimStatus);
+}
+
+/** Never installed: only then it can be taken back. */
+export function isNew({ esimStatus, smdpStatus }: EsimAccessStatuses): boolean {
+  return esimStatus === NEW.esimStatus && smdpStatus === NEW.smdpStatus;
+}
+
+const USED: readonly string[] = ['IN_USE', 'USED_UP', 'USED_EXPIRED'];
+
+/** On a device now or before: it could not be sold to anybody else. */
+export function isInUse(esim: EsimAccessStatuses): boolean {
+  return USED.includes(esim.esimStatus) || !['released', 'unknown'].includes(profileStatusOf(esim));
+}
+
+/** Null for a status that the contract does not name. */
+export function statusOf(esim: EsimAccessStatuses): ProviderUsageReport['status'] | null {
+  if (isAllocating(esim)) return 'issued';
+  return Object.hasOwn(STATUSES, esim.esimStatus) ? STATUSES[esim.esimStatus]! : null;
+}
+
+export function profileStatusOf({ smdpStatus }: EsimAccessStatuses): ProviderUsageReport['profileStatus'] {
+  return Object.hasOwn(PROFILE_STATUSES, smdpStatus) ? PROFILE_STATUSES[smdpStatus]! : 'unknown';
 }

@@ -77,7 +77,7 @@ const MEANINGS: Readonly<Record<string, ErrorMeaning>> = {
   '310251': UNKNOWN_THING,
   // Answers look-ups by number only, and may be the read lag: never an end.
   [CODES.unknownOrder]: UNSAID,
-  // The upstream has this transactionId: it is asked for by its reference, neither ended nor sent again.
+  // The provider has this transactionId: it is asked for by its reference, neither ended nor sent again.
   [CODES.duplicate]: UNSAID,
   [CODES.unknownEsim]: UNKNOWN_ESIM,
   // Authentication failed.

@@ -1,3 +1,4 @@
+import { randomBytes, randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { MAGIC_PACKAGES } from '../../catalog/index.js';
 import {
@@ -6,18 +7,18 @@ import {
   type Placement,
   type ProviderCancelRequest,
   type ProviderCancelState,
-  type ProviderEsimStanding,
+  type ProviderCancelStatus,
   type ProviderFailure,
   type ProviderOrderParts,
   type ProviderOrderRequest,
   type ProviderOrderState,
   ProviderOutcomeUnknown,
+  type ProviderProfile,
   type ProviderTopupRequest,
   type ProviderTopupState,
   type RepeatPolicy,
 } from '../esim-provider.js';
-import { mintProfile } from './minted-profile.js';
-import { SandboxUpstreamRepository, type UpstreamOrder } from './sandbox-upstream.repository.js';
+import { type SandboxOrder, SandboxProviderRepository } from './sandbox-provider.repository.js';
 
 /** `pkg_test_slow` is ready after this (D26). */
 const SLOW_MS = 20_000;
@@ -37,7 +38,7 @@ const REASONS: Readonly<Partial<Record<FailureCode, string>>> = {
 
 const OWN: RepeatPolicy = { repeat: 'same_request', source: 'its own table: one row per reference' };
 
-/** The built-in upstream of Sandbox (D26): real states and faults, chosen by magic packages, and no charge. */
+/** The built-in provider of Sandbox (D26): real states and faults, chosen by magic packages, and no charge. */
 @Injectable()
 export class SandboxProvider implements EsimProvider {
   readonly name = 'sandbox';
@@ -46,14 +47,14 @@ export class SandboxProvider implements EsimProvider {
   readonly readLagMs = 0;
   readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
-  constructor(private readonly upstream: SandboxUpstreamRepository) {}
+  constructor(private readonly repository: SandboxProviderRepository) {}
 
   async placeOrder(
     request: ProviderOrderRequest,
     _placement: Placement,
     signal: AbortSignal,
   ): Promise<ProviderOrderState> {
-    const isNew = await this.upstream.insert(this.decide(request));
+    const isNew = await this.repository.insert(this.decide(request));
     // Provisioned and committed, and then no answer: the case that a fixed reference exists for (D19).
     if (isNew && request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
     return (await this.findOrder(request))!;
@@ -62,17 +63,17 @@ export class SandboxProvider implements EsimProvider {
   async findOrder({
     reference,
   }: Pick<ProviderOrderRequest, 'reference'>): Promise<ProviderOrderState | null> {
-    const order = await this.upstream.find(reference);
+    const order = await this.repository.find(reference);
     return order && toState(order);
   }
 
   async cancelOrder({ reference }: ProviderCancelRequest): Promise<ProviderCancelState> {
-    await this.upstream.cancel(reference);
+    await this.repository.cancel(reference);
     return { state: 'canceled' };
   }
 
   async findParts({ reference }: Pick<ProviderOrderRequest, 'reference'>): Promise<ProviderOrderParts> {
-    const order = await this.upstream.find(reference);
+    const order = await this.repository.find(reference);
     const state = order && toState(order);
     return {
       profiles: state?.state === 'provisioned' && !order!.canceled ? state.profiles : [],
@@ -83,15 +84,18 @@ export class SandboxProvider implements EsimProvider {
   }
 
   /** It knows no devices, so an eSIM of its is unused until it is canceled. */
-  async findStandings({ reference, esims }: ProviderCancelRequest): Promise<readonly ProviderEsimStanding[]> {
-    const order = await this.upstream.find(reference);
-    const standing = order === null ? 'unknown' : order.canceled ? 'canceled' : 'unused';
-    return esims.map(({ providerEsimId }) => ({ providerEsimId, standing }));
+  async findCancelStatuses({
+    reference,
+    esims,
+  }: ProviderCancelRequest): Promise<readonly ProviderCancelStatus[]> {
+    const order = await this.repository.find(reference);
+    const cancelStatus = order === null ? 'unknown' : order.canceled ? 'canceled' : 'unused';
+    return esims.map(({ providerEsimId }) => ({ providerEsimId, cancelStatus }));
   }
 
   async placeTopup(request: ProviderTopupRequest): Promise<ProviderTopupState> {
     const { reference, packageId, esim } = request;
-    await this.upstream.insertTopup({
+    await this.repository.insertTopup({
       reference,
       packageId,
       providerEsimId: esim.providerEsimId,
@@ -103,14 +107,14 @@ export class SandboxProvider implements EsimProvider {
   async findTopup({
     reference,
   }: Pick<ProviderTopupRequest, 'reference'>): Promise<ProviderTopupState | null> {
-    const topup = await this.upstream.findTopup(reference);
+    const topup = await this.repository.findTopup(reference);
     if (!topup) return null;
     if (topup.rejection !== null) return { state: 'rejected', failure: failure(topup.rejection) };
     // It only remembers what was bought; what the eSIM has now is counted by us.
     return { state: 'completed', totalBytes: null, expiresAt: null };
   }
 
-  private decide(request: ProviderOrderRequest): Parameters<SandboxUpstreamRepository['insert']>[0] {
+  private decide(request: ProviderOrderRequest): Parameters<SandboxProviderRepository['insert']>[0] {
     const { reference, packageId, quantity } = request;
     const rejection = REJECTIONS[packageId] ?? null;
     const provisioned = packageId === MAGIC_PACKAGES.partial ? Math.ceil(PARTIAL_SHARE * quantity) : quantity;
@@ -125,7 +129,7 @@ export class SandboxProvider implements EsimProvider {
   }
 }
 
-function toState(order: UpstreamOrder): ProviderOrderState {
+function toState(order: SandboxOrder): ProviderOrderState {
   if (order.rejection !== null) return { state: 'rejected', failure: failure(order.rejection) };
   if (order.readyInMs > 0) return { state: 'in_progress', checkAfterMs: order.readyInMs };
   const shortfall = order.profiles.length < order.quantity ? failure('package_unavailable') : null;
@@ -145,4 +149,34 @@ function silence(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new ProviderOutcomeUnknown()), { once: true });
   });
+}
+
+/** `89` (telecom) and a country and issuer part that no operator uses. */
+const ICCID_PREFIX = '8900099';
+const ICCID_DIGITS = 19;
+const SMDP_ADDRESS = 'smdp.sandbox.example.com';
+
+/** A profile that looks real and installs nowhere (D26): Luhn-valid ICCID of 19 digits with prefix 89 (D23). */
+function mintProfile(): ProviderProfile {
+  let digits = ICCID_PREFIX;
+  while (digits.length < ICCID_DIGITS - 1) digits += String(randomInt(10));
+  return {
+    providerEsimId: `sim_${randomBytes(12).toString('hex')}`,
+    iccid: digits + luhnDigit(digits),
+    smdpAddress: SMDP_ADDRESS,
+    matchingId: randomBytes(12).toString('hex').toUpperCase(),
+    confirmationCode: null,
+    apn: 'sandbox.internet',
+  };
+}
+
+/** The check digit that makes `digits` followed by it Luhn-valid. */
+function luhnDigit(digits: string): string {
+  let sum = 0;
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i]);
+    const doubled = digit * 2;
+    sum += i % 2 === 0 ? (doubled > 9 ? doubled - 9 : doubled) : digit;
+  }
+  return String((10 - (sum % 10)) % 10);
 }

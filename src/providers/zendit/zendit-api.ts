@@ -1,29 +1,28 @@
 import type { Logger } from 'pino';
 import {
   type PlacementOperation,
+  type ProviderCost,
   ProviderOutcomeUnknown,
   ProviderUnavailable,
   type RepeatPolicy,
-  type UpstreamCost,
 } from '../esim-provider.js';
 import {
-  type AnswerObject,
   asObject,
+  type CallPurpose,
   type PlacementGuard,
   type PlacementPermit,
-  type UpstreamAnswer,
-  UpstreamAnswerInvalid,
-  type UpstreamClient,
-  type UpstreamPurpose,
+  type ProviderHttpClient,
+  type ProviderHttpResponse,
+  ProviderResponseInvalid,
+  type ResponseObject,
   valueAt,
-} from '../upstream/index.js';
-import { codeAt } from './zendit-code.js';
-import { moneyAt } from './zendit-money.js';
+} from '../http/index.js';
+import { codeAt, readRefusal, type ZenditRefusal } from './zendit-errors.js';
+import { moneyAt } from './zendit-amounts.js';
 import { readProgress, readPurchase, type ZenditProgress, type ZenditPurchase } from './zendit-purchase.js';
-import { readRefusal, type ZenditRefusal } from './zendit-refusal.js';
 
 export interface ZenditApiOptions {
-  readonly client: Pick<UpstreamClient, 'request'>;
+  readonly client: Pick<ProviderHttpClient, 'request'>;
   readonly apiKey: string;
   readonly guard: PlacementGuard;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
@@ -65,7 +64,7 @@ export interface ZenditPlacement {
 interface Call {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  readonly purpose: UpstreamPurpose;
+  readonly purpose: CallPurpose;
   readonly signal: AbortSignal;
   readonly effect: 'none' | PlacementPermit;
   readonly body?: unknown;
@@ -90,11 +89,11 @@ const REFUSED_UNDONE: readonly number[] = [401, 403, 429];
 const REFUSED: readonly number[] = [400, 404, 409, 422];
 const BUSY_RETRY_MS = 1_000;
 const BROKEN_RETRY_MS = 5_000;
-/** Somebody has to change a key or the wholesaler's list of addresses. */
+/** Somebody has to change a key or the provider's list of addresses. */
 const NOT_AUTHORIZED_RETRY_MS = 60_000;
 
 /** A look was answered with a status that says nothing of what was looked for. */
-export class UpstreamStatus extends ProviderUnavailable {
+export class ZenditStatus extends ProviderUnavailable {
   constructor(readonly status: number) {
     super(BROKEN_RETRY_MS, new Error(`status ${status}`));
   }
@@ -110,7 +109,7 @@ export class ZenditApi {
   /** Null when Zendit does not know the purchase. */
   async findPurchase(
     transactionId: string,
-    purpose: UpstreamPurpose,
+    purpose: CallPurpose,
     signal: AbortSignal,
   ): Promise<ZenditPurchase | null> {
     const answer = await this.get(purchasePath(transactionId), purpose, signal);
@@ -150,38 +149,38 @@ export class ZenditApi {
   findPlans(
     iccid: string,
     signal: AbortSignal,
-    purpose: UpstreamPurpose = 'poll',
-  ): Promise<AnswerObject | null> {
+    purpose: CallPurpose = 'poll',
+  ): Promise<ResponseObject | null> {
     return this.get(`/esim/${encodeURIComponent(iccid)}/plans`, purpose, signal, {
       meansNone: UNKNOWN_ICCID,
     });
   }
 
-  async getOffers({ limit, offset, timeoutMs }: OfferPage, signal: AbortSignal): Promise<AnswerObject> {
+  async getOffers({ limit, offset, timeoutMs }: OfferPage, signal: AbortSignal): Promise<ResponseObject> {
     const path = `/esim/offers?_limit=${limit}&_offset=${offset}`;
     const answer = await this.get(path, 'catalog', signal, { timeoutMs });
-    if (!answer) throw new UpstreamAnswerInvalid('list');
+    if (!answer) throw new ProviderResponseInvalid('list');
     return answer;
   }
 
-  async getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+  async getBalance(signal: AbortSignal): Promise<ProviderCost> {
     const answer = await this.get('/balance', 'probe', signal);
-    if (!answer) throw new UpstreamAnswerInvalid('availableBalance');
+    if (!answer) throw new ProviderResponseInvalid('availableBalance');
     return moneyAt(answer, 'availableBalance');
   }
 
   private async get(
     path: string,
-    purpose: UpstreamPurpose,
+    purpose: CallPurpose,
     signal: AbortSignal,
     { meansNone = UNKNOWN, timeoutMs }: { meansNone?: readonly number[]; timeoutMs?: number } = {},
-  ): Promise<AnswerObject | null> {
+  ): Promise<ResponseObject | null> {
     const limit = timeoutMs === undefined ? {} : { timeoutMs };
     const answer = await this.call({ method: 'GET', path, purpose, signal, effect: 'none', ...limit });
     if (answer.status < 300) return asObject(answer.json);
-    // An answer of something in between is no word of the wholesaler: only its own 404 lets a purchase be placed.
+    // An answer of something in between is no word of the provider: only its own 404 lets a purchase be placed.
     if (meansNone.includes(answer.status) && isZenditsWord(answer)) return null;
-    throw new UpstreamStatus(answer.status);
+    throw new ZenditStatus(answer.status);
   }
 
   private post(
@@ -206,7 +205,7 @@ export class ZenditApi {
   }
 
   /** @throws ProviderUnavailable for a key or an address that is not let in, and for a limit. */
-  private async call({ body, ...call }: Call): Promise<UpstreamAnswer> {
+  private async call({ body, ...call }: Call): Promise<ProviderHttpResponse> {
     const answer = await this.options.client.request({
       ...call,
       headers: {
@@ -220,7 +219,7 @@ export class ZenditApi {
       throw new ProviderOutcomeUnknown(new Error(`status ${answer.status}`));
     if (answer.status === 401 || answer.status === 403) {
       this.options.logger.error({
-        event: 'upstream.not_authorized',
+        event: 'provider.not_authorized',
         provider: 'zendit',
         status: answer.status,
       });
@@ -236,7 +235,7 @@ function purchasePath(transactionId: string): string {
 }
 
 /** Zendit's own refusals name a code; a proxy's or a gateway's JSON does not, or repeats its status as a number. */
-function isZenditsWord({ status, json }: UpstreamAnswer): boolean {
-  const body = typeof json === 'object' && json !== null ? (json as AnswerObject) : {};
+function isZenditsWord({ status, json }: ProviderHttpResponse): boolean {
+  const body = typeof json === 'object' && json !== null ? (json as ResponseObject) : {};
   return valueAt(body, 'errorCode') !== status && codeAt(body, 'errorCode') !== null;
 }

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import type { PackageList, PackagePage, ProviderPackage } from '../esim-provider.js';
-import { arrayAt, countAt, UpstreamAnswerInvalid } from '../upstream/index.js';
+import type { PackageList, PackagePage, ProviderPackage } from '../live-provider.js';
+import { arrayAt, countAt, ProviderResponseInvalid } from '../http/index.js';
 import type { ZenditApi } from './zendit-api.js';
 import { toPackages } from './zendit-offer.js';
 
 /** Zendit allows 1,024; an offer of a hundred countries takes some 20 kB, and clients in use ask for 50 at a time. */
 const PAGE_SIZE = 100;
-/** No catalogue is that long; an upstream whose pages never end must not hold us. */
+/** No catalogue is that long; a provider whose pages never end must not hold us. */
 const MAX_OFFERS = 100_000;
 /** What one page may take of the time of the catalogue: a minute of five. */
 const SHARE_OF_PAGE = 5;
@@ -27,17 +27,17 @@ export class ZenditCatalog implements PackageList {
 
   /** @throws ProviderUnavailable, ProviderOutcomeUnknown */
   async readPage(from: number, signal: AbortSignal): Promise<PackagePage> {
-    if (from >= MAX_OFFERS) throw new UpstreamAnswerInvalid('total');
+    if (from >= MAX_OFFERS) throw new ProviderResponseInvalid('total');
     const page = { limit: PAGE_SIZE, offset: from, timeoutMs: this.pageTimeoutMs };
     const answer = await this.api.getOffers(page, signal);
     const list = arrayAt(answer, 'list');
     const total = countAt(answer, 'total');
     const read = list.map(readable);
-    const skipped = read.flatMap((each) => (each instanceof UpstreamAnswerInvalid ? [each.path] : []));
+    const skipped = read.flatMap((each) => (each instanceof ProviderResponseInvalid ? [each.path] : []));
     if (skipped.length > 0) this.warn(skipped);
     const next = from + list.length;
     return {
-      packages: read.flatMap((each) => (each instanceof UpstreamAnswerInvalid ? [] : each)),
+      packages: read.flatMap((each) => (each instanceof ProviderResponseInvalid ? [] : each)),
       next: list.length === 0 || next >= total ? null : next,
     };
   }
@@ -46,7 +46,7 @@ export class ZenditCatalog implements PackageList {
   private warn(fields: readonly string[]): void {
     const why = [...new Set(fields)].sort();
     this.logger.warn({
-      event: 'upstream.offers_skipped',
+      event: 'provider.offers_skipped',
       provider: 'zendit',
       skipped: fields.length,
       fields: why,
@@ -54,11 +54,11 @@ export class ZenditCatalog implements PackageList {
   }
 }
 
-function readable(offer: unknown): readonly ProviderPackage[] | UpstreamAnswerInvalid {
+function readable(offer: unknown): readonly ProviderPackage[] | ProviderResponseInvalid {
   try {
     return toPackages(offer);
   } catch (error) {
-    if (error instanceof UpstreamAnswerInvalid) return error;
+    if (error instanceof ProviderResponseInvalid) return error;
     throw error;
   }
 }

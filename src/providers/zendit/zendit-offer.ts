@@ -1,6 +1,6 @@
-import type { ProviderPackage, UpstreamCost } from '../esim-provider.js';
+import type { ProviderCost } from '../esim-provider.js';
+import type { ProviderPackage } from '../live-provider.js';
 import {
-  type AnswerObject,
   arrayAt,
   arrayOrEmptyAt,
   asObject,
@@ -11,14 +11,13 @@ import {
   numberAt,
   objectAt,
   objectOrNullAt,
+  ProviderResponseInvalid,
+  type ResponseObject,
   textAt,
   textOrNullAt,
-  UpstreamAnswerInvalid,
   valueAt,
-} from '../upstream/index.js';
-import { gigabytesToBytes } from './exact-bytes.js';
-import { moneyAt, saleCostOf } from './zendit-money.js';
-import { wordingOf } from './zendit-wording.js';
+} from '../http/index.js';
+import { gigabytesToBytes, moneyAt, saleCostOf } from './zendit-amounts.js';
 
 const COUNTRY = /^[A-Z]{2}$/;
 /**
@@ -32,14 +31,14 @@ const COUNTRY_NAMES = new Intl.DisplayNames(['en'], { type: 'region' });
 /**
  * An offer as a base package and as a top-up: Zendit sells the same offer for a new eSIM and for an existing one, and
  * does not say which fit an eSIM, so they are matched by coverage.
- * @throws UpstreamAnswerInvalid for an offer that cannot be sold as a package: no fixed price, fees that cannot be
+ * @throws ProviderResponseInvalid for an offer that cannot be sold as a package: no fixed price, fees that cannot be
  * counted, no data, no country. The Canary Islands are none: sold as Spain, the eSIM would not work in Madrid.
  */
 export function toPackages(value: unknown): readonly ProviderPackage[] {
   const offer = asObject(value, 'offer');
-  if (textAt(offer, 'priceType') !== 'FIXED') throw new UpstreamAnswerInvalid('priceType');
+  if (textAt(offer, 'priceType') !== 'FIXED') throw new ProviderResponseInvalid('priceType');
   const upstreamId = textAt(offer, 'offerId');
-  if (upstreamId.split('-').includes(CANARY_ISLANDS)) throw new UpstreamAnswerInvalid('country');
+  if (upstreamId.split('-').includes(CANARY_ISLANDS)) throw new ProviderResponseInvalid('country');
   const place = placeOf(offer);
   const allowance = allowanceOf(offer);
   const { tier, speedPolicy, notes } = wordingOf(offer, allowance.unlimited);
@@ -61,13 +60,13 @@ export function toPackages(value: unknown): readonly ProviderPackage[] {
   return [base, { ...base, kind: 'topup' }];
 }
 
-function placeOf(offer: AnswerObject): Pick<ProviderPackage, 'title' | 'coverage' | 'regionName'> {
+function placeOf(offer: ResponseObject): Pick<ProviderPackage, 'title' | 'coverage' | 'regionName'> {
   const country = textOrNullAt(offer, 'country');
   const visited = arrayAt(offer, 'roaming').map((item) => textAt(asObject(item, 'roaming'), 'country'));
   const coverage = [...new Set([...(country === null ? [] : [country]), ...visited])]
     .filter((code) => COUNTRY.test(code) && code !== CANARY_ISLANDS)
     .sort();
-  if (coverage.length === 0) throw new UpstreamAnswerInvalid('roaming');
+  if (coverage.length === 0) throw new ProviderResponseInvalid('roaming');
   if (country !== null) return { title: COUNTRY_NAMES.of(country) ?? country, coverage, regionName: null };
   const regions = arrayOrEmptyAt(offer, 'regions').filter(
     (region) => typeof region === 'string' && region !== '',
@@ -77,13 +76,13 @@ function placeOf(offer: AnswerObject): Pick<ProviderPackage, 'title' | 'coverage
 }
 
 function allowanceOf(
-  offer: AnswerObject,
+  offer: ResponseObject,
 ): Pick<ProviderPackage, 'dataBytes' | 'unlimited' | 'voiceMinutes' | 'smsCount' | 'validityDays'> {
   const unlimited = booleanAt(offer, 'dataUnlimited');
   const dataBytes = unlimited ? null : gigabytesToBytes(numberAt(offer, 'dataGB'), 'dataGB');
-  if (dataBytes === 0) throw new UpstreamAnswerInvalid('dataGB');
+  if (dataBytes === 0) throw new ProviderResponseInvalid('dataGB');
   const validityDays = countAt(offer, 'durationDays');
-  if (validityDays === 0) throw new UpstreamAnswerInvalid('durationDays');
+  if (validityDays === 0) throw new ProviderResponseInvalid('durationDays');
   return {
     dataBytes,
     unlimited,
@@ -98,7 +97,7 @@ function allowanceOf(
  * Only networks that are named, which no live offer seen so far does: its `roaming` has countries and speeds, and speeds
  * without an operator say nothing that a partner could show.
  */
-function networksOf(offer: AnswerObject): ProviderPackage['networks'] {
+function networksOf(offer: ResponseObject): ProviderPackage['networks'] {
   return arrayAt(offer, 'roaming').flatMap((item) => {
     const roaming = asObject(item, 'roaming');
     const country = textAt(roaming, 'country');
@@ -117,8 +116,47 @@ function isGeneration(speed: unknown): speed is string {
   return typeof speed === 'string' && GENERATION.test(speed);
 }
 
-function retailOf(offer: AnswerObject): UpstreamCost | null {
+function retailOf(offer: ResponseObject): ProviderCost | null {
   const price = objectOrNullAt(offer, 'price');
   if (!price || !valueAt(price, 'suggestedFixed')) return null;
   return integerAt(price, 'suggestedFixed') > 0 ? moneyAt(price, 'suggestedFixed') : null;
+}
+
+/** What an offer is told apart by beside its amounts: three of four are "unlimited", in tiers of speed. */
+interface OfferWording extends Pick<ProviderPackage, 'speedPolicy' | 'notes'> {
+  /** `Faster`; null where there is one only. */
+  readonly tier: string | null;
+}
+
+/** Sub-types that say where an offer is for, and not how good it is. */
+const PLACE_OR_PRODUCT = /\b(e-?sims?|data|local|country|regional|global)\b/i;
+const ABOUT_SPEED = /\d\s*[kmg]b(?:it)?(?:ps|\/s)|throttl|reduced|slow|speed|fair[ -]us/i;
+
+/** What Zendit says of the offer in words: `subTypes`, `shortNotes` and `notes`. @throws ProviderResponseInvalid */
+function wordingOf(offer: ResponseObject, unlimited: boolean): OfferWording {
+  const tier = unlimited ? tierOf(offer) : null;
+  const [short, long] = [textOrNullAt(offer, 'shortNotes'), textOrNullAt(offer, 'notes')];
+  const said = sentencesOf(short).concat(sentencesOf(long)).filter(isAboutSpeed);
+  const policy = [...new Set(said)].join(' ');
+  return {
+    tier,
+    speedPolicy: policy === '' ? tier : policy,
+    notes: long ?? short,
+  };
+}
+
+function tierOf(offer: ResponseObject): string | null {
+  const tiers = arrayOrEmptyAt(offer, 'subTypes').filter(
+    (each): each is string => typeof each === 'string' && each.trim() !== '' && !PLACE_OR_PRODUCT.test(each),
+  );
+  return tiers.length === 0 ? null : tiers.join(', ');
+}
+
+/** Ends of lines and of sentences; the point in `1.25 Mbps` is none. */
+function sentencesOf(text: string | null): readonly string[] {
+  return (text ?? '').split(/(?<=[.!;])\s+|[\r\n]+|<br\s*\/?>/i).map((sentence) => sentence.trim());
+}
+
+function isAboutSpeed(sentence: string): boolean {
+  return ABOUT_SPEED.test(sentence);
 }

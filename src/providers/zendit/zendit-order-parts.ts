@@ -4,14 +4,20 @@ import {
   ProviderOutcomeUnknown,
   type ProviderProfile,
 } from '../esim-provider.js';
-import { PartlySilent, UpstreamAnswerInvalid, type WithoutWord, withoutWord } from '../upstream/index.js';
+import type { ProviderPurchase } from '../live-provider.js';
+import {
+  type NoResponseReason,
+  PartialResponse,
+  ProviderResponseInvalid,
+  toNoResponseReason,
+} from '../http/index.js';
 import { eachValue } from './settle-each.js';
 import type { ZenditApi } from './zendit-api.js';
-import { TAKEN_BACK, toFailure } from './zendit-failure.js';
+import { TAKEN_BACK, toFailure } from './zendit-errors.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
 
 type Part =
-  | { readonly state: 'unknown' | 'running' | 'unusable' | WithoutWord }
+  | { readonly state: 'unknown' | 'running' | 'unusable' | NoResponseReason }
   | { readonly state: 'failed'; readonly failure: ProviderFailure }
   | { readonly state: 'done'; readonly profile: ProviderProfile };
 
@@ -32,7 +38,7 @@ export async function findParts(
   const count = (state: Part['state']): number => parts.filter((part) => part.state === state).length;
   const unsaid = count('silent') + count('unreadable');
   if (unsaid === parts.length) throw new ProviderOutcomeUnknown();
-  if (unsaid > 0) throw new PartlySilent();
+  if (unsaid > 0) throw new PartialResponse();
   return {
     profiles: parts.flatMap((part) => (part.state === 'done' ? [part.profile] : [])),
     running: count('running'),
@@ -51,8 +57,8 @@ async function findPart(
     return await readPart(api, transactionId, signal);
   } catch (error) {
     // Of a status that the contract does not name nobody knows what comes next.
-    if (error instanceof UpstreamAnswerInvalid && error.path === 'status') return { state: 'running' };
-    return { state: withoutWord(error, signal) };
+    if (error instanceof ProviderResponseInvalid && error.path === 'status') return { state: 'running' };
+    return { state: toNoResponseReason(error, signal) };
   }
 }
 
@@ -76,7 +82,30 @@ function doneOrUnusable(purchase: ZenditPurchase): Part {
   try {
     return { state: 'done', profile: purchase.profile() };
   } catch (error) {
-    if (error instanceof UpstreamAnswerInvalid) return { state: 'unusable' };
+    if (error instanceof ProviderResponseInvalid) return { state: 'unusable' };
     throw error;
   }
+}
+
+/**
+ * What has become of purchases, those that failed or were never made left out. One after the other: polls may only
+ * join the last of the pace's backlog. A purchase's id is also that of its eSIM.
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ */
+export async function listPurchases(
+  api: Pick<ZenditApi, 'findPurchase'>,
+  transactionIds: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly ProviderPurchase[]> {
+  const purchases: ProviderPurchase[] = [];
+  for (const providerEsimId of transactionIds) {
+    const purchase = await api.findPurchase(providerEsimId, 'poll', signal);
+    if (purchase === null || purchase.progress === 'failed') continue;
+    if (purchase.progress === 'running') {
+      purchases.push({ providerEsimId, state: 'in_progress' });
+      continue;
+    }
+    purchases.push({ providerEsimId, state: purchase.refund() === 'done' ? 'taken_back' : 'sold' });
+  }
+  return purchases;
 }

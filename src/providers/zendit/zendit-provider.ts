@@ -1,35 +1,34 @@
 import type { Logger } from 'pino';
 import type {
+  LiveProvider,
+  PackageList,
+  ProviderHint,
+  ProviderPurchase,
+  ProviderUsageReport,
+} from '../live-provider.js';
+import type {
   Placement,
   ProviderCancelRequest,
   ProviderCancelState,
-  ProviderEsimReading,
+  ProviderCancelStatus,
+  ProviderCost,
   ProviderEsimRef,
-  ProviderEsimStanding,
   ProviderOrderParts,
   ProviderOrderRequest,
   ProviderOrderState,
-  PackageList,
   ProviderTopupRequest,
   ProviderTopupState,
-  UpstreamCost,
-  UpstreamHint,
-  UpstreamPurchase,
-  Wholesaler,
 } from '../esim-provider.js';
-import { type PlacementGuard, type UpstreamClient, withinLook } from '../upstream/index.js';
+import { lookupTimeout, type PlacementGuard, type ProviderHttpClient } from '../http/index.js';
 import { REPEATS, ZenditApi } from './zendit-api.js';
-import { ZenditCancelling } from './zendit-cancelling.js';
+import { findCancelStatuses, ZenditCancelling } from './zendit-cancellation.js';
 import { ZenditCatalog } from './zendit-catalog.js';
-import { ZenditEsimReader } from './zendit-esim-reader.js';
-import { hintsOf, purchaseIdOf } from './zendit-hints.js';
-import { findParts } from './zendit-order-parts.js';
-import { listPurchases } from './zendit-purchase-listing.js';
+import { ZenditEsimReader } from './zendit-map-usage.js';
+import { findParts, listPurchases } from './zendit-order-parts.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
-import { findStandings } from './zendit-standings.js';
 
-export interface ZenditOptions {
-  readonly client: Pick<UpstreamClient, 'request'>;
+interface ZenditOptions {
+  readonly client: Pick<ProviderHttpClient, 'request'>;
   readonly apiKey: string;
   readonly guard: PlacementGuard;
   readonly timeoutMs: number;
@@ -45,7 +44,7 @@ const CHECK_AFTER_MS_PER_ESIM = 250;
 const READ_BATCH_SIZE = 8;
 
 /** Zendit (docs/providers.md): one purchase per eSIM, its transactionId fixed by us, and no usage callbacks. */
-export class ZenditProvider implements Wholesaler {
+export class ZenditProvider implements LiveProvider {
   readonly name = 'zendit';
   readonly timeoutMs: number;
   readonly readLagMs: number;
@@ -53,9 +52,9 @@ export class ZenditProvider implements Wholesaler {
   /**
    * One call per eSIM, so a batch is one second of the 8 requests/s. 100,000 eSIMs take 100,000 / 8 = 12,500 s or
    * 3 h 28 min when nothing else is asked, and 7 h beside other calls for half of the slots: who polls has to choose
-   * the eSIMs in use before those that wait in a drawer.
+   * the eSIMs in use before the dormant ones.
    */
-  readonly readBatchSize = READ_BATCH_SIZE;
+  readonly usageBatchSize = READ_BATCH_SIZE;
 
   readonly catalogTimeoutMs: number;
   /** It sells the same offers for new and for existing eSIMs, and does not say which fit. */
@@ -93,18 +92,18 @@ export class ZenditProvider implements Wholesaler {
   }
 
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts> {
-    return findParts(this.api, orderBatch(request).transactionIds, withinLook(signal, this.timeoutMs));
+    return findParts(this.api, orderBatch(request).transactionIds, lookupTimeout(signal, this.timeoutMs));
   }
 
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
     return this.cancelling.cancel(request, signal);
   }
 
-  findStandings(
+  findCancelStatuses(
     { esims }: ProviderCancelRequest,
     signal: AbortSignal,
-  ): Promise<readonly ProviderEsimStanding[]> {
-    return findStandings(this.api, esims, withinLook(signal, this.timeoutMs));
+  ): Promise<readonly ProviderCancelStatus[]> {
+    return findCancelStatuses(this.api, esims, lookupTimeout(signal, this.timeoutMs));
   }
 
   async placeTopup(
@@ -130,11 +129,14 @@ export class ZenditProvider implements Wholesaler {
     order: ProviderOrderRequest,
     _placedBefore: Date,
     signal: AbortSignal,
-  ): Promise<readonly UpstreamPurchase[]> {
+  ): Promise<readonly ProviderPurchase[]> {
     return listPurchases(this.api, orderBatch(order).transactionIds, signal);
   }
 
-  readEsims(esims: readonly ProviderEsimRef[], signal: AbortSignal): Promise<readonly ProviderEsimReading[]> {
+  fetchUsage(
+    esims: readonly ProviderEsimRef[],
+    signal: AbortSignal,
+  ): Promise<readonly ProviderUsageReport[]> {
     return this.reader.readAll(esims, signal);
   }
 
@@ -142,11 +144,11 @@ export class ZenditProvider implements Wholesaler {
     return [this.catalog];
   }
 
-  getBalance(signal: AbortSignal): Promise<UpstreamCost> {
+  getBalance(signal: AbortSignal): Promise<ProviderCost> {
     return this.api.getBalance(signal);
   }
 
-  hintsOf(callbackBody: unknown): readonly UpstreamHint[] {
+  hintsOf(callbackBody: unknown): readonly ProviderHint[] {
     return hintsOf(callbackBody);
   }
 }
@@ -181,9 +183,11 @@ function toOrderState(states: readonly PurchaseState[]): ProviderOrderState {
   const profiles = states.flatMap((one) => (one.state === 'done' && one.profile ? [one.profile] : []));
   const failures = states.flatMap((one) => (one.state === 'failed' ? [one.failure] : []));
   if (profiles.length === 0) return { state: 'rejected', failure: failures[0]! };
-  const dearer = states.flatMap((one) => (one.state === 'done' && one.dearerCost ? [one.dearerCost] : []));
-  const dearerCost = dearer[0] ?? null;
-  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, dearerCost };
+  const actualCosts = states.flatMap((one) =>
+    one.state === 'done' && one.actualCost ? [one.actualCost] : [],
+  );
+  const actualCost = actualCosts[0] ?? null;
+  return { state: 'provisioned', profiles, shortfall: failures[0] ?? null, actualCost };
 }
 
 function toTopupState(one: PurchaseState): ProviderTopupState {
@@ -194,6 +198,22 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
       return { state: 'rejected', failure: one.failure };
     case 'done':
       // A purchase tells what it added and not what the eSIM has now; the next reading does.
-      return { state: 'completed', totalBytes: null, expiresAt: null, dearerCost: one.dearerCost };
+      return { state: 'completed', totalBytes: null, expiresAt: null, actualCost: one.actualCost };
   }
+}
+
+const PART_OF_ORDER = /^(.+)-[1-9]\d{0,3}$/;
+const TRANSACTION_ID = /^[\w-]{1,128}$/;
+
+/** The id of the purchase of the `number`-th eSIM of an order, from 1: one eSIM is one purchase. */
+function purchaseIdOf(reference: string, number: number): string {
+  return `${reference}-${number}`;
+}
+
+/** A webhook's body is a purchase: `<order>-<i>`, or the reference of a top-up as it is. Never throws. */
+function hintsOf(callbackBody: unknown): readonly ProviderHint[] {
+  if (typeof callbackBody !== 'object' || callbackBody === null) return [];
+  const { transactionId } = callbackBody as { readonly transactionId?: unknown };
+  if (typeof transactionId !== 'string' || !TRANSACTION_ID.test(transactionId)) return [];
+  return [{ about: 'order', reference: PART_OF_ORDER.exec(transactionId)?.[1] ?? transactionId }];
 }

@@ -1,18 +1,17 @@
 import type { Logger } from 'pino';
 import {
   type Placement,
+  type ProviderCost,
   type ProviderFailure,
   ProviderOutcomeUnknown,
   type ProviderProfile,
   ProviderUnavailable,
-  type UpstreamCost,
 } from '../esim-provider.js';
-import type { UpstreamPurpose } from '../upstream/index.js';
+import type { CallPurpose } from '../http/index.js';
 import { eachValue, settleEach } from './settle-each.js';
 import type { PurchaseBody, ZenditApi } from './zendit-api.js';
-import { FUNDS_EXHAUSTED, TAKEN_BACK, toFailure } from './zendit-failure.js';
+import { FUNDS_EXHAUSTED, TAKEN_BACK, toFailure, type ZenditRefusal } from './zendit-errors.js';
 import type { ZenditPurchase } from './zendit-purchase.js';
-import type { ZenditRefusal } from './zendit-refusal.js';
 
 /** One purchase of an order, or the one of a top-up. */
 export type PurchaseState =
@@ -21,7 +20,7 @@ export type PurchaseState =
       readonly state: 'done';
       /** Null for a plan on an existing eSIM, which has its profile. */
       readonly profile: ProviderProfile | null;
-      readonly dearerCost: UpstreamCost | null;
+      readonly actualCost: ProviderCost | null;
     }
   | { readonly state: 'failed'; readonly failure: ProviderFailure };
 
@@ -33,8 +32,8 @@ export interface PurchaseBatch {
   readonly offerId: string;
   /** The eSIM that gets the plan; null for a new eSIM. */
   readonly iccid: string | null;
-  readonly purpose: UpstreamPurpose;
-  readonly unitCost: UpstreamCost | null;
+  readonly purpose: CallPurpose;
+  readonly unitCost: ProviderCost | null;
 }
 
 /** The pace of the client spaces the calls; this only keeps a large order from waiting for one answer at a time. */
@@ -135,25 +134,25 @@ export class ZenditPurchasing {
     if (refund === 'done') return { state: 'failed', failure: TAKEN_BACK };
     // Nothing promises that a plan on an existing eSIM comes with a code to install one.
     const profile = batch.iccid === null ? purchase.profile() : null;
-    return { state: 'done', profile, dearerCost: this.dearerCost(purchase, batch) };
+    return { state: 'done', profile, actualCost: this.actualCost(purchase, batch) };
   }
 
   private failed(errorCode: string | null, { purpose, offerId }: PurchaseBatch): PurchaseState {
     if (errorCode === FUNDS_EXHAUSTED)
-      this.logger.error({ event: 'upstream.funds_exhausted', provider: 'zendit', purpose, offerId });
+      this.logger.error({ event: 'provider.funds_exhausted', provider: 'zendit', purpose, offerId });
     return { state: 'failed', failure: toFailure(errorCode) };
   }
 
   /** A POST names no price, so a change between the catalogue and the purchase shows only here. */
-  private dearerCost(
+  private actualCost(
     { transactionId, cost }: ZenditPurchase,
     { unitCost, offerId }: PurchaseBatch,
-  ): UpstreamCost | null {
+  ): ProviderCost | null {
     if (!cost || !unitCost) return null;
     const isSameCurrency = cost.currency === unitCost.currency;
     if (isSameCurrency && cost.micros === unitCost.micros) return null;
     const line = { provider: 'zendit', transactionId, offerId, paidMicros: cost.micros };
-    this.logger.warn({ event: 'upstream.cost_differs', ...line, expectedMicros: unitCost.micros });
+    this.logger.warn({ event: 'provider.cost_differs', ...line, expectedMicros: unitCost.micros });
     return isSameCurrency && cost.micros < unitCost.micros ? null : cost;
   }
 }

@@ -1,13 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import type { Difference } from '../difference.js';
-import { BOOK_CHECKS } from './book-checks.js';
-import { type BookCounts, BooksRepository } from './books.repository.js';
+import { sql } from '../../infra/database/index.js';
+import type { BookBreach, BookCheck, BookSettings, Difference } from '../difference.js';
+import { LEDGER_CHECKS } from './ledger-checks.js';
+import { ORDER_CHECKS } from './order-checks.js';
+import { RECORD_CHECKS } from './record-checks.js';
+import { TOPUP_CHECKS } from './topup-checks.js';
+
+/** Every invariant of our own books, in the order in which they are reported. */
+export const BOOK_CHECKS: readonly BookCheck[] = [
+  ...LEDGER_CHECKS,
+  ...ORDER_CHECKS,
+  ...TOPUP_CHECKS,
+  ...RECORD_CHECKS,
+];
 
 /** A rule that is broken everywhere must not fill the memory. */
 const MAX_PER_CHECK = 1_000;
 
-export interface CheckedBooks {
+interface CheckedBooks {
   /** Checks that were run. */
   readonly checks: number;
   readonly counts: BookCounts;
@@ -34,5 +47,43 @@ export class CheckBooks {
       if (breaches.length === MAX_PER_CHECK) cut.push(check);
     }
     return { checks: BOOK_CHECKS.length, counts: await this.books.count(), differences, cut };
+  }
+}
+
+/** What the checks looked at, by the plural of the thing. */
+export type BookCounts = Readonly<Record<string, number>>;
+
+const COUNTS = `
+  SELECT (SELECT count(*) FROM wallets)::int AS wallets,
+         (SELECT count(*) FROM wallet_holds)::int AS holds,
+         (SELECT count(*) FROM ledger_transactions)::int AS transactions,
+         (SELECT count(*) FROM ledger_entries)::int AS entries,
+         (SELECT count(*) FROM orders)::int AS orders,
+         (SELECT count(*) FROM topups)::int AS topups,
+         (SELECT count(*) FROM esims)::int AS esims,
+         (SELECT count(*) FROM events)::int AS events`;
+
+/** Runs the invariants. Only reads. */
+@Injectable()
+export class BooksRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** Up to `limit` rows that break the invariant. */
+  async listBreaches(
+    check: BookCheck,
+    settings: BookSettings,
+    limit: number,
+  ): Promise<readonly BookBreach[]> {
+    const parameters = check.parameters?.(settings) ?? [];
+    const { rows } = await sql<BookBreach>(
+      this.manager,
+      `SELECT subject, expected, found FROM (${check.query}) AS breach LIMIT ${limit}`,
+      parameters,
+    );
+    return rows;
+  }
+
+  async count(): Promise<BookCounts> {
+    return (await sql<Record<string, number>>(this.manager, COUNTS)).rows[0]!;
   }
 }

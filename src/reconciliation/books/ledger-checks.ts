@@ -1,4 +1,4 @@
-import type { BookCheck } from './book-check.js';
+import type { BookCheck } from '../difference.js';
 
 const REPAIR = 'Stop selling to the partner, find the statement that wrote it, correct it by an adjustment.';
 

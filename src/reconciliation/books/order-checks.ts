@@ -1,4 +1,4 @@
-import type { BookCheck } from './book-check.js';
+import type { BookCheck } from '../difference.js';
 
 const SUBJECT = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
 /** Live orders that cost something, with their hold and what the ledger says of them. */

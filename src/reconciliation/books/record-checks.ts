@@ -1,4 +1,4 @@
-import type { BookCheck, BookSettings } from './book-check.js';
+import type { BookCheck, BookSettings } from '../difference.js';
 
 const afterMs = ({ needsReviewAfterMs }: BookSettings) => [needsReviewAfterMs];
 const ORDER = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;

@@ -1,4 +1,4 @@
-import type { BookCheck } from './book-check.js';
+import type { BookCheck } from '../difference.js';
 
 const SUBJECT = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;
 /** Live top-ups that cost something, with their hold and what the ledger says of them. */

@@ -1,9 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { Gauge, type Registry } from 'prom-client';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
+import { METRICS } from '../../infra/metrics/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
 import type { Difference } from '../difference.js';
 import { Reconcile, type ReconciliationReport } from '../reconcile.js';
 import { countUnanswered } from '../render-report.js';
@@ -16,7 +19,7 @@ const ALERTED_ELSEWHERE: readonly string[] = ['order_is_not_stuck', 'topup_is_no
 
 /**
  * One scheduled comparison: kept in a table, logged, and told to support where it is about an order or a top-up. The
- * upstreams are asked about a day more than the interval, so that what changed under one run is compared by the next.
+ * providers are asked about a day more than the interval, so that what changed under one run is compared by the next.
  */
 @Injectable()
 export class RunReconciliation {
@@ -35,8 +38,8 @@ export class RunReconciliation {
     const id = await this.transactions.run((tx) => this.runs.begin(tx, reconcileIntervalMs));
     if (id === null) return false;
     try {
-      const upstreamWindowMs = reconcileIntervalMs + DAY_MS;
-      const report = await this.reconcile.execute({ upstreamWindowMs, stopping });
+      const providerWindowMs = reconcileIntervalMs + DAY_MS;
+      const report = await this.reconcile.execute({ providerWindowMs, stopping });
       await this.transactions.run((tx) => this.keep(tx, id, report));
       this.log(report);
     } catch (error) {
@@ -78,6 +81,57 @@ export class RunReconciliation {
     this.logger.info({
       event: 'reconciliation.done',
       ...{ checked, differences: differences.length, unanswered, upstreams: asked, durationMs },
+    });
+  }
+}
+
+/** A run that failed is tried again after this, and a new process leaves its first minutes to other work. */
+const LOOK_EVERY_MS = 600_000;
+
+/** Looks now and then whether the books are to be compared; whatever runs when the worker stops is given up. */
+@Injectable()
+export class ReconciliationJob implements OnModuleDestroy {
+  private readonly stopping = new AbortController();
+  private isFirstLook = true;
+
+  constructor(
+    @Inject(APP_CONFIG) { reconcileIntervalMs }: Pick<AppConfig, 'reconcileIntervalMs'>,
+    sweeps: Sweeps,
+    private readonly reconciliation: RunReconciliation,
+  ) {
+    sweeps.register({
+      name: 'reconciliation',
+      intervalMs: Math.min(reconcileIntervalMs, LOOK_EVERY_MS),
+      run: () => this.look(),
+    });
+  }
+
+  onModuleDestroy(): void {
+    this.stopping.abort();
+  }
+
+  private async look(): Promise<void> {
+    const skips = this.isFirstLook || this.stopping.signal.aborted;
+    this.isFirstLook = false;
+    if (!skips) await this.reconciliation.runIfDue(this.stopping.signal);
+  }
+}
+
+/** What operators watch: every worker shows the last run of the whole database. */
+@Injectable()
+export class ReconciliationMetrics {
+  constructor(@Inject(METRICS) registry: Registry, runs: ReconciliationRunsRepository) {
+    new Gauge({
+      name: 'reconciliation_differences',
+      help: 'Differences that the last completed reconciliation found; absent before the first.',
+      registers: [registry],
+      async collect() {
+        this.reset();
+        const differences = await runs.countLastDifferences();
+        // A gauge without labels is 0 after a reset; before the first run nothing is known.
+        if (differences === null) this.remove();
+        else this.set(differences);
+      },
     });
   }
 }

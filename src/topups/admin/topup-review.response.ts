@@ -4,7 +4,7 @@ import { MoneyResponse } from '../../infra/http/index.js';
 import type { TopupEntity } from '../topup.entity.js';
 import { TOPUP_STATUSES, type TopupStatus } from '../topup-state.js';
 
-/** What support needs to settle a top-up with its wholesaler. */
+/** What support needs to settle a top-up with its provider. */
 export class TopupReviewResponse {
   @ApiProperty({ type: String, example: 'top_01KAEXAMPLE0000000000000000' })
   topup_id!: string;

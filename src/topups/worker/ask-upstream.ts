@@ -15,8 +15,8 @@ import type { TopupEntity } from '../topup.entity.js';
 import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
 
 /**
- * Gets the upstream's word on a top-up without ever buying it twice. Not every upstream takes a repeated reference
- * for the same top-up, so a placement is noted before it leaves; once one may have left, the upstream is asked, and
+ * Gets the provider's word on a top-up without ever buying it twice. Not every provider takes a repeated reference
+ * for the same top-up, so a placement is noted before it leaves; once one may have left, the provider is asked, and
  * only a denial that outlives its read lag is believed (D19, D22).
  */
 @Injectable()

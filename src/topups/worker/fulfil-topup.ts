@@ -8,12 +8,12 @@ import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.j
 import { AskUpstream } from './ask-upstream.js';
 
 /**
- * Takes a processing top-up to its end: one upstream call outside any transaction, then one transaction with the
+ * Takes a processing top-up to its end: one provider call outside any transaction, then one transaction with the
  * top-up's end, the change of its eSIM, its charge and its event. Killed anywhere, it is done again with the same
  * reference (D19).
  *
- * An eSIM may end between acceptance and here. While nothing has left for the upstream, the top-up fails and costs
- * nothing. Once the upstream has applied it, the money is spent: it completes, and the ended eSIM stays ended.
+ * An eSIM may end between acceptance and here. While nothing has left for the provider, the top-up fails and costs
+ * nothing. Once the provider has applied it, the money is spent: it completes, and the ended eSIM stays ended.
  */
 @Injectable()
 export class FulfilTopup {
@@ -48,7 +48,7 @@ export class FulfilTopup {
   }
 }
 
-/** Why a top-up fails that has not left for the upstream when its eSIM has ended. */
+/** Why a top-up fails that has not left for the provider when its eSIM has ended. */
 const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = {
   expired: { code: 'esim_expired', reason: 'The eSIM expired before the top-up was applied.' },
   canceled: { code: 'topup_not_supported', reason: 'The eSIM was canceled before the top-up was applied.' },

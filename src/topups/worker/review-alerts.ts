@@ -6,7 +6,7 @@ import { PlacementGuard, type ProviderPlacement } from '../../providers/index.js
 import { TopupsNeedingReview } from '../topups-needing-review.js';
 import { TopupsRepository } from '../topups.repository.js';
 
-/** Raises `topup.needs_review` once for each top-up that the upstream owes an answer, or that is placed twice (D22). */
+/** Raises `topup.needs_review` once for each top-up that the provider owes an answer, or that is placed twice (D22). */
 @Injectable()
 export class ReviewAlerts implements OnModuleInit, OnApplicationBootstrap {
   constructor(

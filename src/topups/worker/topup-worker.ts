@@ -12,7 +12,7 @@ import { FulfilTopup } from './fulfil-topup.js';
 /** Top-ups under way at once in one worker process, over all partners. */
 const CONCURRENCY = 64;
 /**
- * The part of a stop's time that top-ups under way may still take. What an upstream has not answered by then is left:
+ * The part of a stop's time that top-ups under way may still take. What a provider has not answered by then is left:
  * its lease lapses and it is asked for by its reference.
  */
 const DRAIN_SHARE = 0.75;
@@ -46,7 +46,7 @@ export class TopupWorker extends JobWorker<TopupLease> {
     try {
       await this.fulfil.execute(lease, topup);
     } catch (error) {
-      // Whatever went wrong, only the upstream's word ends a top-up (D22): it is asked for again.
+      // Whatever went wrong, only the provider's word ends a top-up (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'topup.attempt_failed', topupId: topup.id, attempt: topup.attempts, err: error },

@@ -139,7 +139,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
     replays: await startReplays(admin, base, receiver),
     requests: [requestId],
     topups: [await openTopup(service, await topUp(victim.sandbox, esims[0]!))],
-    // An order whose upstream has not answered yet.
+    // An order whose provider has not answered yet.
     orders: [await slowOrder(service, victim.sandbox)],
   };
 }
@@ -150,7 +150,7 @@ async function topUp(api: HttpClient, esimId: string): Promise<string> {
   return (await expectOk(api.post('/v1/topups', body))).body.data.id as string;
 }
 
-/** A copy of a top-up that nobody looks at: Sandbox has none whose upstream does not answer at once. */
+/** A copy of a top-up that nobody looks at: Sandbox has none whose provider does not answer at once. */
 async function openTopup({ database }: TestService, topupId: string): Promise<string> {
   const id = newId('top');
   const open = { status: 'processing', completed_at: null, next_attempt_at: null, lease_until: null };

@@ -1,0 +1,52 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
+
+export const SYNC_STATUSES = ['requested', 'running', 'completed', 'failed'] as const;
+export type SyncStatus = (typeof SYNC_STATUSES)[number];
+
+/** Packages in the list, new or changed, and no longer sold. */
+export interface WrittenOutcome {
+  readonly listed: number;
+  readonly changed: number;
+  readonly withdrawn: number;
+}
+
+/**
+ * Why a provider's packages are not all up to date: its list is too short to be believed, nothing of it came, a part
+ * of it came and was stored, or (all packages are up to date) the prices of its top-ups did not come.
+ */
+export const SYNC_ERRORS = [
+  'catalog_shrank',
+  'provider_unavailable',
+  'catalog_incomplete',
+  'topup_prices_unavailable',
+] as const;
+export type SyncError = (typeof SYNC_ERRORS)[number];
+
+/** What a synchronisation did with one provider's packages. Only an `error` has it made again before it is due. */
+export type SyncOutcome =
+  | WrittenOutcome
+  | (WrittenOutcome & { readonly warning: SyncError })
+  | (Partial<WrittenOutcome> & { readonly error: SyncError });
+
+/** One run of the job that brings the providers' packages into the live catalogue. */
+@Entity({ name: 'catalog_syncs' })
+export class CatalogSyncEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ type: 'text' })
+  status!: SyncStatus;
+
+  @CreateDateColumn({ name: 'requested_at', type: 'timestamptz' })
+  requestedAt!: Date;
+
+  @Column({ name: 'started_at', type: 'timestamptz', nullable: true })
+  startedAt!: Date | null;
+
+  @Column({ name: 'ended_at', type: 'timestamptz', nullable: true })
+  endedAt!: Date | null;
+
+  /** By provider name. */
+  @Column({ type: 'jsonb' })
+  result!: Record<string, SyncOutcome>;
+}

@@ -1,0 +1,45 @@
+import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
+import { AuditModule } from '../audit/index.js';
+import { CatalogModule } from '../catalog/index.js';
+import { ProvidersModule } from '../providers/index.js';
+import { ProvidersController } from './admin/providers.controller.js';
+import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
+import { LiveCatalogRepository } from './live-catalog.repository.js';
+import { RefreshCatalog, ReportCostOverrun } from './report-cost-overrun.js';
+import { TopupFitsRepository } from './topup-fits.repository.js';
+import { RefreshTopupFits } from './worker/refresh-topup-fits.js';
+import { StoreList } from './worker/store-list.js';
+import { SyncCatalog } from './worker/sync-catalog.js';
+import { CatalogSyncJobs } from './worker/catalog-sync-jobs.js';
+
+/** For who notices that the live catalogue is out of date. */
+@Module({
+  imports: [AlertsModule],
+  providers: [CatalogSyncsRepository, TopupFitsRepository, RefreshCatalog, ReportCostOverrun],
+  exports: [RefreshCatalog, ReportCostOverrun],
+})
+export class CatalogSyncModule {}
+
+/** Asking for a synchronisation and looking at the providers, on the admin port. */
+@Module({
+  imports: [ProvidersModule, AuditModule],
+  providers: [CatalogSyncsRepository],
+  controllers: [ProvidersController],
+})
+export class CatalogSyncAdminModule {}
+
+/** The jobs; only the worker role imports it. */
+@Module({
+  imports: [CatalogModule, ProvidersModule],
+  providers: [
+    CatalogSyncsRepository,
+    LiveCatalogRepository,
+    TopupFitsRepository,
+    StoreList,
+    SyncCatalog,
+    RefreshTopupFits,
+    CatalogSyncJobs,
+  ],
+})
+export class CatalogSyncWorkerModule {}

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { newId } from '../common/ids.js';
+import { sql, type Tx } from '../infra/database/index.js';
+import { CatalogSyncEntity, type SyncError, type SyncOutcome } from './catalog-sync.entity.js';
+import type { SalesTerms } from './live-packages.js';
+
+/** The settings that a worker would make the live catalogue with, and for how long it has had them. */
+interface SyncSettings {
+  readonly digest: string;
+  /** Milliseconds since this worker began. */
+  readonly ageMs: number;
+  /** How long it may be silent before another worker takes its synchronisation over, in milliseconds. */
+  readonly leaseMs: number;
+}
+
+/** A synchronisation as the worker holds it that took it up. */
+export interface RunningSync {
+  readonly id: string;
+  /** How often it was taken up: only who did so last may write. */
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+/** Equal for the same margin, rules and connected providers, whatever process they are of. */
+export function digestOf({ marginBps, rules }: SalesTerms, liveProviders: readonly string[]): string {
+  const settings = JSON.stringify([marginBps, rules, [...liveProviders].sort()]);
+  return createHash('sha256').update(settings).digest('base64url').slice(0, 22);
+}
+
+/** A synchronisation that failed is made again after this, unless one is due sooner. */
+const REPEAT_MS = 60_000;
+
+/** Somebody else has taken this synchronisation over: whatever this worker knows of it is out of date. */
+export class SyncOvertaken extends Error {
+  constructor() {
+    super('another worker has taken this synchronisation over');
+    this.name = 'SyncOvertaken';
+  }
+}
+
+const RETENTION = `interval '30 days'`;
+
+/** SQL of `catalog_syncs`. */
+@Injectable()
+export class CatalogSyncsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** Asks for a synchronisation; the one that waits already when there is one. */
+  async request(tx: Tx): Promise<CatalogSyncEntity> {
+    // An update of nothing locks the one that waits: no worker takes it up between this and the read.
+    const { rows } = await sql<{ id: string }>(
+      tx.manager,
+      `INSERT INTO catalog_syncs AS s (id, status) VALUES ($1, 'requested')
+       ON CONFLICT (status) WHERE status = 'requested' DO UPDATE SET requested_at = s.requested_at
+       RETURNING s.id`,
+      [newId('syn')],
+    );
+    return tx.manager.findOneByOrFail(CatalogSyncEntity, { id: rows[0]!.id });
+  }
+
+  /**
+   * Asks for one, unless one waits already, has begun after `since` and not failed, or has begun within `cooldownMs`.
+   */
+  async requestUnlessBegunSince(tx: Tx, since: Date, cooldownMs = 0): Promise<void> {
+    await sql(
+      tx.manager,
+      `INSERT INTO catalog_syncs (id, status)
+       SELECT $1, 'requested'
+       WHERE NOT EXISTS (SELECT 1 FROM catalog_syncs
+                         WHERE (started_at > $2 AND status <> 'failed')
+                            OR started_at > now() - $3 * interval '1 millisecond')
+       ON CONFLICT (status) WHERE status = 'requested' DO NOTHING`,
+      [newId('syn'), since, cooldownMs],
+    );
+  }
+
+  /**
+   * Takes up what was asked for, or begins one of its own when the last is `intervalMs` old, has failed, or was made
+   * with settings that are older than this worker's; null: nothing to do. At most one runs at any time.
+   */
+  async begin(tx: Tx, intervalMs: number, settings: SyncSettings): Promise<RunningSync | null> {
+    await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('catalog_syncs'))`);
+    // What may be taken up is asked twice: a dead worker's that ends while this waits for its row is not begun again.
+    const { rows } = await sql<{ id: string; attempt: number }>(
+      tx.manager,
+      `UPDATE catalog_syncs SET status = 'running', attempt = attempt + 1, started_at = now(),
+         lease_until = now() + $3 * interval '1 millisecond',
+         settings = $1, worker_since = now() - $2 * interval '1 millisecond'
+       WHERE id = (SELECT id FROM catalog_syncs
+                   WHERE status = 'requested' OR (status = 'running' AND lease_until <= now())
+                   ORDER BY status = 'running' DESC, requested_at LIMIT 1)
+         AND (status = 'requested' OR (status = 'running' AND lease_until <= now()))
+         AND NOT EXISTS (SELECT 1 FROM catalog_syncs WHERE status = 'running' AND lease_until > now())
+       RETURNING id, attempt`,
+      [settings.digest, settings.ageMs, settings.leaseMs],
+    );
+    return rows[0]
+      ? { ...rows[0], leaseMs: settings.leaseMs }
+      : this.beginScheduled(tx, intervalMs, settings);
+  }
+
+  /**
+   * The fence of every transaction of a synchronisation: locks it until the commit and renews its lease, so that a
+   * worker that was away for longer than its lease writes nothing any more. @throws SyncOvertaken
+   */
+  async hold(tx: Tx, { id, attempt, leaseMs }: RunningSync): Promise<void> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE catalog_syncs SET lease_until = now() + $3 * interval '1 millisecond'
+       WHERE id = $1 AND attempt = $2 AND status = 'running'`,
+      [id, attempt, leaseMs],
+    );
+    if (affected === 0) throw new SyncOvertaken();
+  }
+
+  /** This worker ends: whoever comes next need not wait for its lease. */
+  async release(tx: Tx, { id, attempt }: RunningSync): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE catalog_syncs SET lease_until = now() WHERE id = $1 AND attempt = $2 AND status = 'running'`,
+      [id, attempt],
+    );
+  }
+
+  /** For a synchronisation that `tx` holds. */
+  async end(tx: Tx, id: string, result: Readonly<Record<string, SyncOutcome>>): Promise<void> {
+    const status = Object.values(result).some((outcome) => 'error' in outcome) ? 'failed' : 'completed';
+    await sql(
+      tx.manager,
+      `UPDATE catalog_syncs SET status = $2, ended_at = now(), lease_until = NULL, result = $3::jsonb WHERE id = $1`,
+      [id, status, JSON.stringify(result)],
+    );
+    // A provider that stays away is asked every minute.
+    await sql(
+      tx.manager,
+      `DELETE FROM catalog_syncs WHERE ended_at < now() - ${RETENTION} AND requested_at < now() - ${RETENTION}`,
+    );
+  }
+
+  /** The error of each provider's part in the newest synchronisation that has ended and had one; else null. */
+  async lastErrors(providers: readonly string[]): Promise<ReadonlyMap<string, SyncError | null>> {
+    const { rows } = await sql<{ name: string; error: SyncError | null }>(
+      this.manager,
+      `SELECT name, (SELECT coalesce(s.result -> name ->> 'error', s.result -> name ->> 'warning') FROM catalog_syncs s
+                     WHERE s.started_at IS NOT NULL AND s.ended_at IS NOT NULL AND s.result ? name
+                     ORDER BY s.started_at DESC LIMIT 1) AS error
+       FROM unnest($1::text[]) AS name`,
+      [providers],
+    );
+    return new Map(rows.map(({ name, error }) => [name, error]));
+  }
+
+  async list(limit: number): Promise<readonly CatalogSyncEntity[]> {
+    return this.manager.find(CatalogSyncEntity, { order: { requestedAt: 'DESC' }, take: limit });
+  }
+
+  /**
+   * While workers of old and new settings run side by side, only the one that began last asks for its settings, and
+   * only one that has the same repeats what failed: else they would undo each other's catalogue for ever.
+   */
+  private async beginScheduled(
+    tx: Tx,
+    intervalMs: number,
+    { digest, ageMs, leaseMs }: SyncSettings,
+  ): Promise<RunningSync | null> {
+    const { rows } = await sql<{ id: string; attempt: number }>(
+      tx.manager,
+      `INSERT INTO catalog_syncs (id, status, attempt, started_at, lease_until, settings, worker_since)
+       SELECT $1, 'running', 1, now(), now() + $5 * interval '1 millisecond', $3, me.since
+       FROM (SELECT now() - $4 * interval '1 millisecond' AS since) AS me
+       LEFT JOIN LATERAL (SELECT status, started_at, ended_at, settings, worker_since FROM catalog_syncs
+                          WHERE started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1) AS last ON true
+       WHERE (last.started_at IS NULL
+              OR last.started_at <= now() - $2 * interval '1 millisecond'
+              OR (last.status = 'failed' AND last.settings = $3
+                  AND last.ended_at <= now() - $6 * interval '1 millisecond')
+              OR (last.settings IS DISTINCT FROM $3
+                  AND (last.worker_since IS NULL OR last.worker_since < me.since)))
+         AND NOT EXISTS (SELECT 1 FROM catalog_syncs WHERE status IN ('requested', 'running'))
+       RETURNING id, attempt`,
+      [newId('syn'), intervalMs, digest, ageMs, leaseMs, REPEAT_MS],
+    );
+    return rows[0] ? { ...rows[0], leaseMs } : null;
+  }
+}

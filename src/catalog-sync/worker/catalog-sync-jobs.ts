@@ -1,0 +1,69 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { Sweeps } from '../../infra/sweeping/index.js';
+import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
+import { RefreshTopupFits } from './refresh-topup-fits.js';
+import { SyncCatalog } from './sync-catalog.js';
+
+const BALANCES_EVERY_MS = 300_000;
+
+/** Keeps the live catalogue and the providers' balances fresh. Idle when no provider is connected. */
+@Injectable()
+export class CatalogSyncJobs implements OnApplicationBootstrap, OnModuleDestroy {
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly providers: ProviderRegistry,
+    private readonly health: ProviderHealthRepository,
+    private readonly sync: SyncCatalog,
+    private readonly topups: RefreshTopupFits,
+    private readonly sweeps: Sweeps,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.warnOfIdleRules();
+    if (this.providers.liveProviders.length === 0) return;
+    this.sweeps.register({
+      name: 'catalog.sync',
+      intervalMs: this.config.sweepIntervalMs,
+      run: () => this.sync.runIfDue(),
+    });
+    this.sweeps.register({
+      name: 'catalog.topups',
+      intervalMs: this.config.sweepIntervalMs,
+      run: () => this.topups.runOnce(),
+    });
+    this.sweeps.register({
+      name: 'providers.balances',
+      intervalMs: BALANCES_EVERY_MS,
+      run: () => this.readBalances(),
+    });
+  }
+
+  /** Before the sweeps are waited for: a synchronisation may be in the middle of minutes. */
+  onModuleDestroy(): void {
+    this.sync.stop();
+  }
+
+  /** What such a rule gives to its provider, nobody sells: that may be meant, or be a credential that is missing. */
+  private warnOfIdleRules(): void {
+    const connected = this.providers.names;
+    const named = this.config.provisioning.livePackageRules.map(({ provider }) => provider);
+    const providers = [...new Set(named)].filter((name) => name !== null && !connected.includes(name));
+    if (providers.length === 0) return;
+    this.logger.warn({ event: 'catalog.rule_names_unconnected', providers });
+  }
+
+  private async readBalances(): Promise<void> {
+    for (const liveProvider of this.providers.liveProviders) {
+      try {
+        const balance = await callProvider(liveProvider, (signal) => liveProvider.getBalance(signal));
+        this.health.recordBalance(liveProvider.name, balance);
+      } catch (error) {
+        this.logger.warn({ event: 'provider.balance_unknown', provider: liveProvider.name, err: error });
+      }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Transactions, Tx } from '../../infra/database/index.js';
+import {
+  callProvider,
+  type LiveProvider,
+  type PackageList,
+  type PackagePage,
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+} from '../../providers/index.js';
+import { type CatalogSyncsRepository, type RunningSync, SyncOvertaken } from '../catalog-syncs.repository.js';
+
+/** The worker ends; another one makes the synchronisation again. */
+export class SyncStopped extends Error {
+  constructor() {
+    super('this worker is shutting down');
+    this.name = 'SyncStopped';
+  }
+}
+
+/** A lease is renewed so often within its time that one missed renewal does not lose it. */
+const RENEWALS_PER_LEASE = 3;
+
+/** A synchronisation that this worker holds: fences what it writes, and keeps its lease while a provider answers. */
+export class HeldSync {
+  constructor(
+    readonly running: RunningSync,
+    private readonly syncs: CatalogSyncsRepository,
+    private readonly transactions: Transactions,
+    /** Aborted when this worker ends. */
+    private readonly ending: AbortSignal,
+  ) {}
+
+  /** One transaction of this synchronisation. @throws SyncOvertaken when it is not this worker's any more */
+  async write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.transactions.run(async (tx) => {
+      await this.syncs.hold(tx, this.running);
+      return work(tx);
+    });
+  }
+
+  /**
+   * Waits for a provider, outside any transaction and for minutes where need be.
+   * @throws SyncOvertaken, SyncStopped: the call is then aborted
+   */
+  async waitFor<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    const ended = Promise.withResolvers<never>();
+    // Nobody may be listening any more when the renewal fails.
+    ended.promise.catch(() => undefined);
+    const stop = () => ended.reject(new SyncStopped());
+    if (this.ending.aborted) throw new SyncStopped();
+    this.ending.addEventListener('abort', stop, { once: true });
+    const renewal = setInterval(() => {
+      this.write(() => Promise.resolve()).catch((error: unknown) => {
+        // A database that is away says nothing of the lease: the next write finds out.
+        if (error instanceof SyncOvertaken) ended.reject(error);
+      });
+    }, this.running.leaseMs / RENEWALS_PER_LEASE);
+    try {
+      return await Promise.race([call(controller.signal), ended.promise]);
+    } finally {
+      clearInterval(renewal);
+      this.ending.removeEventListener('abort', stop);
+      controller.abort();
+    }
+  }
+}
+
+/** A page that did not come is asked for again, and not the list. */
+const RETRY_AFTER_MS: readonly number[] = [1_000, 2_000];
+/** A provider that asks to wait longer than this (a key that it does not take) is left alone. */
+const LONGEST_WAIT_MS = 10_000;
+
+/**
+ * The pages of a list in their order, until `deadlineAt` by `performance.now()`.
+ * @throws ProviderOutcomeUnknown, ProviderUnavailable for a page that does not come; SyncOvertaken, SyncStopped
+ */
+export async function* pagesOf(
+  list: PackageList,
+  held: HeldSync,
+  { liveProvider, deadlineAt }: { readonly liveProvider: LiveProvider; readonly deadlineAt: number },
+): AsyncGenerator<PackagePage['packages']> {
+  for (let from: number | null = 0; from !== null;) {
+    const at: number = from;
+    const page = await held.waitFor((signal) => readPage(list, at, { liveProvider, deadlineAt, signal }));
+    yield page.packages;
+    from = page.next;
+  }
+}
+
+interface PageCall {
+  readonly liveProvider: LiveProvider;
+  readonly deadlineAt: number;
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal;
+}
+
+async function readPage(list: PackageList, from: number, call: PageCall): Promise<PackagePage> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      const leftMs = call.deadlineAt - performance.now();
+      if (leftMs <= 0) throw new ProviderOutcomeUnknown(new Error('the catalogue takes too long'));
+      return await callProvider(
+        call.liveProvider,
+        (limit) => list.readPage(from, AbortSignal.any([limit, call.signal])),
+        performance.now(),
+        Math.min(leftMs, list.pageTimeoutMs),
+      );
+    } catch (error) {
+      const waitMs = isWorthRepeating(error) ? RETRY_AFTER_MS[attempt] : undefined;
+      if (waitMs === undefined || call.signal.aborted) throw error;
+      if (performance.now() + waitMs >= call.deadlineAt) throw error;
+      await delay(waitMs, undefined, { signal: call.signal });
+    }
+  }
+}
+
+function isWorthRepeating(error: unknown): boolean {
+  if (error instanceof ProviderUnavailable) return error.retryAfterMs <= LONGEST_WAIT_MS;
+  return error instanceof ProviderOutcomeUnknown;
+}

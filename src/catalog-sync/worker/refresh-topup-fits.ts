@@ -1,0 +1,102 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { Transactions } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import {
+  callProvider,
+  type ProviderPackage,
+  ProviderRegistry,
+  ProviderUnavailable,
+  type LiveProvider,
+} from '../../providers/index.js';
+import { LiveCatalogRepository } from '../live-catalog.repository.js';
+import type { SalesTerms } from '../live-packages.js';
+import { type FitsToAsk, TopupFitsRepository } from '../topup-fits.repository.js';
+import { sellerOf, toLivePackages } from './store-list.js';
+
+/** Packages that one run takes up: with a pace of 8 calls a second, 2,600 packages take a quarter of an hour a day. */
+const PER_RUN = 8;
+/** One that gets no answer keeps no other waiting. */
+const RETRY_MS = 600_000;
+/** On top of what the calls may take. */
+const LEASE_MARGIN_MS = 30_000;
+
+/**
+ * Asks providers that know which top-ups fit which package, package by package. The calls have the lowest rank of the
+ * pace, so no order waits for them; partners are shown what is known.
+ */
+@Injectable()
+export class RefreshTopupFits {
+  private readonly terms: SalesTerms;
+
+  constructor(
+    @Inject(APP_CONFIG) { provisioning }: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly providers: ProviderRegistry,
+    private readonly fits: TopupFitsRepository,
+    private readonly catalog: LiveCatalogRepository,
+    private readonly transactions: Transactions,
+  ) {
+    this.terms = { marginBps: provisioning.liveMarginBps, rules: provisioning.livePackageRules };
+  }
+
+  /** Asks for some that are due; answers how many were answered. */
+  async runOnce(): Promise<number> {
+    let answered = 0;
+    for (const liveProvider of this.providers.liveProviders) answered += await this.askSome(liveProvider);
+    return answered;
+  }
+
+  private async askSome(liveProvider: LiveProvider): Promise<number> {
+    if (liveProvider.listTopupsFor === null) return 0;
+    const leaseMs = PER_RUN * liveProvider.timeoutMs + LEASE_MARGIN_MS;
+    const take = { count: PER_RUN, leaseMs };
+    const due = await this.transactions.run((tx) => this.fits.takeDue(tx, liveProvider.name, take));
+    for (const [i, each] of due.entries()) {
+      if (await this.ask(liveProvider, each)) continue;
+      await this.putOff(due.slice(i + 1), 0);
+      return i;
+    }
+    return due.length;
+  }
+
+  /** Answers whether the next one may be asked for. */
+  private async ask(liveProvider: LiveProvider, each: FitsToAsk): Promise<boolean> {
+    const { baseId } = each;
+    try {
+      const offered = await callProvider(liveProvider, (signal) =>
+        liveProvider.listTopupsFor!(each.upstreamId, signal),
+      );
+      await this.store(liveProvider, baseId, offered);
+      return true;
+    } catch (error) {
+      // Nothing was asked when it is busy, or our own pace is full.
+      const isBusy = error instanceof ProviderUnavailable;
+      await this.putOff([each], isBusy ? error.retryAfterMs : RETRY_MS);
+      const { name: provider } = liveProvider;
+      if (!isBusy) this.logger.warn({ event: 'catalog.topups_unknown', provider, baseId, err: error });
+      return !isBusy;
+    }
+  }
+
+  private async store(
+    liveProvider: LiveProvider,
+    baseId: string,
+    offered: readonly ProviderPackage[],
+  ): Promise<void> {
+    const seller = sellerOf(liveProvider);
+    const packages = toLivePackages(seller, offered, this.terms);
+    const ids = packages.map(({ item }) => item.id);
+    await this.transactions.run(async (tx) => {
+      await this.catalog.write(tx, seller, packages);
+      const left = await this.fits.replace(tx, baseId, ids);
+      await this.catalog.withdraw(tx, seller.provider, left);
+    });
+  }
+
+  private async putOff(due: readonly FitsToAsk[], delayMs: number): Promise<void> {
+    const ids = due.map(({ baseId }) => baseId);
+    if (ids.length > 0) await this.transactions.run((tx) => this.fits.putOff(tx, ids, delayMs));
+  }
+}

@@ -1,0 +1,166 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { Transactions } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { type LiveProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
+import type { SyncError, SyncOutcome, WrittenOutcome } from '../catalog-sync.entity.js';
+import {
+  CatalogSyncsRepository,
+  digestOf,
+  type RunningSync,
+  SyncOvertaken,
+} from '../catalog-syncs.repository.js';
+import { isSoldBy, type SalesTerms } from '../live-packages.js';
+import { LiveCatalogRepository } from '../live-catalog.repository.js';
+import { HeldSync, pagesOf, SyncStopped } from './held-sync.js';
+import { CatalogShrank, ListIncomplete, type ListToStore, StoreList } from './store-list.js';
+
+/** A lease is renewed while it is waited for a page; a worker that dies is followed after one call and this. */
+const LEASE_MARGIN_MS = 30_000;
+
+/**
+ * Brings the providers' packages into the live catalogue (D16): each page of a list is read outside
+ * any transaction and stored in one. A provider that fails keeps what it had, as far as the rules let it sell that, and
+ * what came of its list; one that is not connected to this process sells nothing.
+ */
+@Injectable()
+export class SyncCatalog {
+  private readonly sinceMs = performance.now();
+  private readonly terms: SalesTerms;
+  private readonly ending = new AbortController();
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly providers: ProviderRegistry,
+    private readonly health: ProviderHealthRepository,
+    private readonly syncs: CatalogSyncsRepository,
+    private readonly catalog: LiveCatalogRepository,
+    private readonly lists: StoreList,
+    private readonly transactions: Transactions,
+  ) {
+    const { liveMarginBps: marginBps, livePackageRules: rules } = config.provisioning;
+    this.terms = { marginBps, rules };
+  }
+
+  /** Does what is asked for or due; answers whether there was something. */
+  async runIfDue(): Promise<boolean> {
+    if (this.providers.liveProviders.length === 0 || this.ending.signal.aborted) return false;
+    const running = await this.begin();
+    if (running === null) return false;
+    const held = new HeldSync(running, this.syncs, this.transactions, this.ending.signal);
+    try {
+      const outcomes = await this.run(held);
+      this.logger.info({ event: 'catalog.synced', syncId: running.id, outcomes });
+    } catch (error) {
+      if (error instanceof SyncStopped) await this.transactions.run((tx) => this.syncs.release(tx, running));
+      else if (!(error instanceof SyncOvertaken)) throw error;
+      this.logger.warn({ event: 'catalog.sync_left', syncId: running.id, why: error.name });
+    }
+    return true;
+  }
+
+  /** Ends what is under way, at once: the next worker makes it again. */
+  stop(): void {
+    this.ending.abort();
+  }
+
+  private async begin(): Promise<RunningSync | null> {
+    const { catalogSyncIntervalMs } = this.config.provisioning;
+    const { liveProviders } = this.providers;
+    const settings = {
+      digest: digestOf(
+        this.terms,
+        liveProviders.map(({ name }) => name),
+      ),
+      ageMs: performance.now() - this.sinceMs,
+      leaseMs: Math.max(...liveProviders.map(({ timeoutMs }) => timeoutMs)) + LEASE_MARGIN_MS,
+    };
+    return this.transactions.run((tx) => this.syncs.begin(tx, catalogSyncIntervalMs, settings));
+  }
+
+  private async run(held: HeldSync): Promise<Record<string, SyncOutcome>> {
+    const outcomes = await this.withdrawUnconnected(held);
+    // Side by side: one that takes its minutes must not keep the packages of another old.
+    const ends = await Promise.allSettled(
+      this.providers.liveProviders.map(async (liveProvider) => {
+        outcomes[liveProvider.name] = await this.sync(held, liveProvider);
+      }),
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    await held.write((tx) => this.syncs.end(tx, held.running.id, outcomes));
+    return outcomes;
+  }
+
+  /** Orders of these packages would be refused. They are sold again with the list of a provider that is back. */
+  private async withdrawUnconnected(held: HeldSync): Promise<Record<string, SyncOutcome>> {
+    const counts = await held.write((tx) => this.catalog.withdrawUnconnected(tx, this.providers.names));
+    return Object.fromEntries(
+      [...counts].map(([provider, withdrawn]) => [provider, { listed: 0, changed: 0, withdrawn }]),
+    );
+  }
+
+  private async sync(held: HeldSync, liveProvider: LiveProvider): Promise<SyncOutcome> {
+    try {
+      const withdrawn = await this.withdrawForbidden(held, liveProvider.name);
+      const outcome = await this.storeLists(held, liveProvider);
+      this.health.recordSync(liveProvider.name);
+      return { ...outcome, withdrawn: outcome.withdrawn + withdrawn };
+    } catch (error) {
+      if (error instanceof SyncOvertaken || error instanceof SyncStopped) throw error;
+      this.logger.warn({ event: 'catalog.sync_failed', provider: liveProvider.name, err: error });
+      if (error instanceof ListIncomplete) return { ...error.stored, error: 'catalog_incomplete' };
+      return { error: error instanceof CatalogShrank ? 'catalog_shrank' : 'provider_unavailable' };
+    }
+  }
+
+  private async storeLists(
+    held: HeldSync,
+    liveProvider: LiveProvider,
+  ): Promise<WrittenOutcome & { warning?: SyncError }> {
+    const deadlineAt = performance.now() + liveProvider.catalogTimeoutMs;
+    let outcome: WrittenOutcome & { warning?: SyncError } = { listed: 0, changed: 0, withdrawn: 0 };
+    for (const list of liveProvider.listPackages()) {
+      const pages = pagesOf(list, held, { liveProvider, deadlineAt });
+      const work = { liveProvider, list, pages, terms: this.terms };
+      if (list.says === 'everything') outcome = sumOf(outcome, await this.lists.everything(held, work));
+      else outcome = { ...outcome, ...(await this.storePrices(held, work)) };
+    }
+    return outcome;
+  }
+
+  /** They may be asked for in vain for ever, so nothing is repeated for them. */
+  private async storePrices(held: HeldSync, work: ListToStore): Promise<{ warning?: SyncError }> {
+    try {
+      await this.lists.prices(held, work);
+      return {};
+    } catch (error) {
+      if (error instanceof SyncOvertaken || error instanceof SyncStopped) throw error;
+      const provider = work.liveProvider.name;
+      this.logger.warn({ event: 'catalog.topup_prices_failed', provider, err: error });
+      return { warning: 'topup_prices_unavailable' };
+    }
+  }
+
+  /**
+   * What the rules say needs no list: a provider is given up for another one just when it does not answer. And the
+   * list is then compared with what the rules still allow, so that no change of them looks like a list that shrank.
+   */
+  private async withdrawForbidden(held: HeldSync, provider: string): Promise<number> {
+    return held.write(async (tx) => {
+      const sold = await this.catalog.listAvailable(tx, provider);
+      const forbidden = sold.filter((item) => !isSoldBy(this.terms.rules, provider, item));
+      const ids = forbidden.map(({ id }) => id);
+      return ids.length === 0 ? 0 : this.catalog.withdraw(tx, provider, ids);
+    });
+  }
+}
+
+function sumOf(a: WrittenOutcome, b: WrittenOutcome): WrittenOutcome {
+  return {
+    listed: a.listed + b.listed,
+    changed: a.changed + b.changed,
+    withdrawn: a.withdrawn + b.withdrawn,
+  };
+}

@@ -1,0 +1,89 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { type EsimEntity, EsimObserver, type EsimReading, EsimsRepository } from '../../esims/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging/index.js';
+import { callProvider, type ProviderUsageReport, ProviderRegistry } from '../../providers/index.js';
+import { type EsimPoll, EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
+import { IN_USE_MS, pollDelayMs } from '../poll-plan.js';
+
+/**
+ * An eSIM that its provider said nothing usable about is asked for again within this, also a dormant one. All 60,000
+ * dormant ones of the plan would be 2.8 calls/s, which the other half of the slots takes.
+ */
+const UNREAD_MS = IN_USE_MS;
+
+type Readings = ReadonlyMap<string, ProviderUsageReport>;
+
+/** Asks a provider about a batch of eSIMs, then writes all that it says, and when to ask next, in one transaction. */
+@Injectable()
+export class PollEsimBatch {
+  constructor(
+    private readonly providers: ProviderRegistry,
+    private readonly polls: EsimPollsRepository,
+    private readonly esims: EsimsRepository,
+    private readonly observer: EsimObserver,
+    private readonly transactions: Transactions,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  /** @throws ProviderOutcomeUnknown, ProviderUnavailable when nothing was read; Error of the database */
+  async execute(batch: PollBatch, stopping: AbortSignal): Promise<void> {
+    const liveProvider = this.providers.getLiveProvider(batch.provider);
+    const found = await callProvider(liveProvider, (signal) =>
+      liveProvider.fetchUsage(batch.polls, AbortSignal.any([signal, stopping])),
+    );
+    const readings = new Map(found.map((reading) => [reading.providerEsimId, reading]));
+    await this.transactions.run((tx) => this.record(tx, batch, readings));
+    const unknown = batch.polls.filter((poll) => !readings.has(poll.providerEsimId)).length;
+    const { provider, source } = batch;
+    this.logger.debug({ event: 'esims.read', provider, source, read: readings.size, unknown });
+  }
+
+  /** Locks orders before eSIMs, and those by id (D40). */
+  private async record(tx: Tx, batch: PollBatch, readings: Readings): Promise<void> {
+    const isCanceled = (poll: EsimPoll) => readings.get(poll.providerEsimId)?.status === 'canceled';
+    const left = await this.polls.listInCancellation(
+      tx,
+      batch.polls.filter(isCanceled).map((poll) => poll.esimId),
+    );
+    const held = await this.polls.holdForUpdate(tx, batch.polls);
+    const esims = await this.esims.listByIdsForUpdate(tx, [...held]);
+    const observed = esims.flatMap((esim) => {
+      const reading = left.has(esim.id) ? undefined : readings.get(esim.providerEsimId);
+      return reading ? [{ esim, read: this.toRead(batch, esim, reading) }] : [];
+    });
+    await this.observer.applyReadings(tx, observed);
+    await this.schedule(tx, batch, { esims, readings });
+  }
+
+  private toRead(
+    { source, askedAt }: PollBatch,
+    esim: EsimEntity,
+    reading: ProviderUsageReport,
+  ): EsimReading {
+    if (reading.totalBytes !== null && reading.totalBytes !== esim.totalBytes) {
+      // What was bought here counts; a top-up under way explains it for a while.
+      const { id: esimId, totalBytes: bought } = esim;
+      this.logger.warn({ event: 'esim.total_differs', esimId, bought, upstream: reading.totalBytes });
+    }
+    return { reading, source, askedAt };
+  }
+
+  private async schedule(
+    tx: Tx,
+    { polls, askedAt }: PollBatch,
+    { esims, readings }: { readonly esims: readonly EsimEntity[]; readonly readings: Readings },
+  ): Promise<void> {
+    const pollOf = new Map(polls.map((poll) => [poll.esimId, poll]));
+    const next = esims.map((esim) => {
+      // A top-up that came in while we asked wants a look after it.
+      const isTooEarly = esim.toppedUpAt !== null && esim.toppedUpAt > askedAt;
+      const planned = pollDelayMs(esim, askedAt);
+      const isUnread = planned !== null && !readings.has(esim.providerEsimId);
+      const delayMs = isTooEarly ? 0 : isUnread ? Math.min(planned, UNREAD_MS) : planned;
+      return { poll: pollOf.get(esim.id)!, delayMs };
+    });
+    await this.polls.schedule(tx, next);
+  }
+}

@@ -1,2 +1,0 @@
-export { TakeCallback } from './take-callback.js';
-export { LifecycleWorkerModule } from './worker/lifecycle-worker.module.js';

@@ -1,2 +1,0 @@
-export { EsimAccessProvider, type EsimAccessSettings, type EsimAccessTools } from './esim-access-provider.js';
-export { signEsimAccessRequest } from './request-signature.js';

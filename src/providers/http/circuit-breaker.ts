@@ -1,0 +1,93 @@
+export type CircuitState = 'closed' | 'open' | 'half_open';
+
+export interface CircuitBreakerOptions {
+  /** Consecutive failures that open the circuit. */
+  readonly failuresToOpen?: number;
+  readonly openMs?: number;
+  /** A monotonic clock in milliseconds. */
+  readonly nowMs?: () => number;
+}
+
+/** The right to make one call. Exactly one of its methods counts, and only the first time. */
+export interface CircuitPermit {
+  /** The provider answered, whatever it said. */
+  succeeded(): void;
+  /** Network failure, 5xx, timeout or an answer that nobody can read. */
+  failed(): void;
+  /** The call did not happen, so it proves nothing. */
+  released(): void;
+}
+
+const FAILURES_TO_OPEN = 5;
+const OPEN_MS = 10_000;
+
+/**
+ * Stops calls to a provider that keeps failing. Open for `openMs`, then exactly one probe goes through: its success
+ * closes the circuit, its failure opens it again.
+ */
+export class CircuitBreaker {
+  private readonly failuresToOpen: number;
+  private readonly openMs: number;
+  private readonly nowMs: () => number;
+  private failures = 0;
+  private openedAtMs: number | null = null;
+  private probing = false;
+  /** Counts openings and closings, so that a call from before one does not decide after it. */
+  private generation = 0;
+
+  constructor(options: CircuitBreakerOptions = {}) {
+    this.failuresToOpen = options.failuresToOpen ?? FAILURES_TO_OPEN;
+    this.openMs = options.openMs ?? OPEN_MS;
+    this.nowMs = options.nowMs ?? (() => performance.now());
+  }
+
+  get state(): CircuitState {
+    if (this.openedAtMs === null) return 'closed';
+    return this.nowMs() - this.openedAtMs < this.openMs ? 'open' : 'half_open';
+  }
+
+  /** Milliseconds until a call may be tried again; 0 when one may go now. */
+  get retryAfterMs(): number {
+    if (this.openedAtMs === null) return 0;
+    return Math.max(0, Math.ceil(this.openedAtMs + this.openMs - this.nowMs()));
+  }
+
+  /** Null when no call may go: the circuit is open, or its one probe is under way. */
+  admit(): CircuitPermit | null {
+    const state = this.state;
+    if (state === 'open' || (state === 'half_open' && this.probing)) return null;
+    if (state === 'half_open') this.probing = true;
+    return this.permit();
+  }
+
+  private permit(): CircuitPermit {
+    const generation = this.generation;
+    let settled = false;
+    const settle = (verdict: () => void) => () => {
+      if (settled) return;
+      settled = true;
+      if (generation === this.generation) verdict();
+    };
+    return {
+      succeeded: settle(() => this.close()),
+      failed: settle(() => this.countFailure()),
+      released: settle(() => (this.probing = false)),
+    };
+  }
+
+  private close(): void {
+    this.failures = 0;
+    if (this.openedAtMs === null) return;
+    this.openedAtMs = null;
+    this.probing = false;
+    this.generation++;
+  }
+
+  private countFailure(): void {
+    this.failures++;
+    if (this.openedAtMs === null && this.failures < this.failuresToOpen) return;
+    this.openedAtMs = this.nowMs();
+    this.probing = false;
+    this.generation++;
+  }
+}

@@ -1,0 +1,251 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { Logger } from 'pino';
+import { Agent, type Dispatcher, request as send } from 'undici';
+import { deadlineOf } from '../call-provider.js';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
+import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
+import type { PlacementPermit } from './placement-guard.js';
+import type { ProviderHealthRecorder } from './provider-health.repository.js';
+import type { CallPurpose, ProviderRateLimiter } from './provider-rate-limiter.js';
+import { failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from './send-deadline.js';
+
+export interface ProviderHttpClientOptions {
+  readonly provider: string;
+  /** May end in a path such as `/v1`; the path of a request is put behind it. */
+  readonly baseUrl: string;
+  /** One call, from the slot that it waits for to the last byte of the answer. */
+  readonly timeoutMs: number;
+  readonly maxAnswerBytes?: number;
+  readonly pace: ProviderRateLimiter;
+  readonly breaker: CircuitBreaker;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Told how calls end; null where nobody keeps it. */
+  readonly health?: ProviderHealthRecorder | null;
+}
+
+export interface ProviderHttpRequest {
+  readonly method: 'GET' | 'POST';
+  /** With the query, and without anything secret: it is logged. */
+  readonly path: string;
+  /**
+   * Made when the call may leave, so that a signature's time is not older than the wait for a slot.
+   */
+  readonly headers: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
+  readonly body?: string;
+  readonly purpose: CallPurpose;
+  /** What buys, tops up or takes back leaves with the permit of the `PlacementGuard` only (D19). */
+  readonly effect: 'none' | PlacementPermit;
+  readonly signal: AbortSignal;
+  /** For a long list; nothing that is bought may have more than the client's own. */
+  readonly timeoutMs?: number;
+}
+
+export interface ProviderHttpResponse {
+  readonly status: number;
+  /** Undefined when the body of a status other than 2xx is no JSON. */
+  readonly json: unknown;
+}
+
+/** The end of one call, and the time by `performance.now()` after which it may not begin. */
+interface CallLimits {
+  readonly signal: AbortSignal;
+  readonly sendDeadline: number;
+  readonly timeoutMs: number;
+}
+
+const MAX_ANSWER_BYTES = 8_388_608;
+const RETRY_CONNECTION_MS = 1_000;
+
+/**
+ * Calls one provider: its pace, its circuit, one deadline, no redirects, no proxy, bounded answers. One log line
+ * per call, without bodies, headers or secrets.
+ */
+export class ProviderHttpClient {
+  private readonly agent: Agent;
+  private readonly baseUrl: string;
+  private readonly maxAnswerBytes: number;
+
+  constructor(private readonly options: ProviderHttpClientOptions) {
+    this.baseUrl = options.baseUrl.replace(/\/+$/, '');
+    this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
+    this.agent = new Agent({
+      connect: { timeout: options.timeoutMs },
+      // HTTP/2 writes a request later than it begins it, and may send a refused one again by itself.
+      allowH2: false,
+    });
+  }
+
+  /**
+   * Leaves within its slot, before the deadline of its signal and within `timeoutMs`, or not at all, however long the
+   * process was frozen while it waited for its slot or its connection.
+   * @throws ProviderUnavailable when the call certainly had no effect: circuit open, no slot, no connection, too late.
+   * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
+   */
+  async request(request: ProviderHttpRequest): Promise<ProviderHttpResponse> {
+    const { breaker, provider, pace } = this.options;
+    const timeoutMs = request.timeoutMs ?? this.options.timeoutMs;
+    const permit = breaker.admit();
+    if (!permit) throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
+    const sendDeadline = Math.min(deadlineOf(request.signal), performance.now() + timeoutMs);
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      const call = { provider, purpose: request.purpose, withinMs: timeoutMs / 2, signal };
+      return await pace.inSlot(call, (closesAt) => {
+        if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
+        // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
+        if (isPastDeadline(sendDeadline)) throw new SendDeadlineExceeded();
+        return this.exchange(
+          request,
+          { signal, sendDeadline: Math.min(sendDeadline, closesAt), timeoutMs },
+          permit,
+        );
+      });
+    } finally {
+      permit.released();
+    }
+  }
+
+  /** Closes the kept connections. */
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+
+  private async exchange(
+    request: ProviderHttpRequest,
+    limits: CallLimits,
+    permit: CircuitPermit,
+  ): Promise<ProviderHttpResponse> {
+    const startedAt = performance.now();
+    let status: number | null = null;
+    let code: string | null = null;
+    let hasLeft = true;
+    try {
+      const answer = await this.send(request, limits);
+      status = answer.statusCode;
+      const body = await readJsonBody(answer.body, this.maxAnswerBytes);
+      code = faultOf(status, body);
+      return this.toAnswer(status, body);
+    } catch (error) {
+      code ??= failureCode(error);
+      hasLeft = !(error instanceof SendDeadlineExceeded);
+      throw asProviderError(error);
+    } finally {
+      // What never left proves nothing of the provider.
+      if (hasLeft)
+        this.settle(request, permit, { status, code, latencyMs: Math.round(performance.now() - startedAt) });
+    }
+  }
+
+  private send(
+    request: ProviderHttpRequest,
+    { signal, sendDeadline, timeoutMs }: CallLimits,
+  ): Promise<Dispatcher.ResponseData> {
+    // The deadline of the call decides; undici's own timers only have to be later.
+    const later = timeoutMs * 2;
+    const headers = typeof request.headers === 'function' ? request.headers() : request.headers;
+    return send(this.baseUrl + request.path, {
+      dispatcher: this.agent.compose(failAfterSendDeadline(sendDeadline)),
+      method: request.method,
+      headers: { accept: 'application/json', ...headers },
+      body: request.body ?? null,
+      headersTimeout: later,
+      bodyTimeout: later,
+      signal,
+    });
+  }
+
+  private toAnswer(status: number, body: ReadBody): ProviderHttpResponse {
+    if (body.kind === 'json') return { status, json: body.json };
+    if (status >= 200 && status < 300) throw new ProviderOutcomeUnknown(new Error(`answer is ${body.why}`));
+    return { status, json: undefined };
+  }
+
+  private settle(
+    request: ProviderHttpRequest,
+    permit: CircuitPermit,
+    call: { status: number | null; code: string | null; latencyMs: number },
+  ): void {
+    const { provider, logger, health } = this.options;
+    const { method, path, purpose } = request;
+    const line = { event: 'provider.call', provider, purpose, method, path, ...call };
+    if (call.code === null) {
+      permit.succeeded();
+      health?.recordOk(provider);
+      logger.info(line);
+    } else {
+      permit.failed();
+      health?.recordError(provider, call.code);
+      logger.warn(line);
+    }
+  }
+}
+
+/** What counts as a failure of the provider, as a word for the log; null when it answered properly. */
+function faultOf(status: number, body: ReadBody): string | null {
+  if (status >= 500) return `http_${status}`;
+  if (status >= 200 && status < 300 && body.kind === 'unreadable') return body.why;
+  return null;
+}
+
+function asProviderError(error: unknown): Error {
+  if (error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable) return error;
+  return isBeforeSending(error)
+    ? new ProviderUnavailable(RETRY_CONNECTION_MS, error)
+    : new ProviderOutcomeUnknown(error);
+}
+
+/** What reading a body gave: `cut` and `late` bodies throw instead. */
+type ReadBody =
+  | { readonly kind: 'json'; readonly json: unknown }
+  | { readonly kind: 'unreadable'; readonly why: 'too_large' | 'not_json' };
+
+/** Reads at most `maxBytes` and parses them. @throws whatever the stream throws when the answer is cut. */
+async function readJsonBody(
+  body: AsyncIterable<Uint8Array> & { destroy(): unknown },
+  maxBytes: number,
+): Promise<ReadBody> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) {
+      body.destroy();
+      return { kind: 'unreadable', why: 'too_large' };
+    }
+    chunks.push(chunk);
+  }
+  return parse(Buffer.concat(chunks, bytes));
+}
+
+function parse(bytes: Buffer): ReadBody {
+  try {
+    return { kind: 'json', json: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
+  } catch {
+    return { kind: 'unreadable', why: 'not_json' };
+  }
+}
+
+/**
+ * Errors that ended an attempt to connect: the name, TCP, TLS with the certificate. What an error says of itself is no
+ * proof: `ERR_SSL_WRONG_VERSION_NUMBER` comes from a server without TLS, and from one that breaks after it read.
+ */
+const connectErrors = new WeakSet<object>();
+
+// undici tells here before it fails the requests that waited for the connection. Were it silent, all would be unknown.
+subscribe('undici:client:connectError', (message) => {
+  const { error } = message as { readonly error?: unknown };
+  if (error instanceof Error) connectErrors.add(error);
+});
+
+/** Whether the connection failed before anything of the request could leave. When in doubt it is false. */
+function isBeforeSending(error: unknown): boolean {
+  return error instanceof Error && connectErrors.has(error);
+}
+
+/** A short word for logs and the health table. */
+function failureCode(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name === 'TimeoutError' || error.name === 'AbortError') return 'timeout';
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code.slice(0, 64) : 'unknown';
+}

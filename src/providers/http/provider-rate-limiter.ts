@@ -1,0 +1,199 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EntityManager } from 'typeorm';
+import { sql } from '../../infra/database/index.js';
+import { ProviderUnavailable } from '../esim-provider.js';
+import { isPastDeadline, SendDeadlineExceeded } from './send-deadline.js';
+
+/** What a call is for; it decides how long a queue of granted slots it may join. */
+export type CallPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';
+
+/**
+ * The longest backlog that a purpose may join. Polls and the catalogue fill at most 250 ms of it, so an order waits
+ * behind at most that much of them; top-ups stop where orders may still go on. The catalogue waits until the backlog
+ * is as short; the others are refused.
+ */
+const LONGEST_BACKLOG_MS: Readonly<Record<CallPurpose, number>> = {
+  order: 5_000,
+  topup: 2_500,
+  probe: 1_000,
+  poll: 250,
+  catalog: 250,
+};
+
+/**
+ * A call may leave this late after its slot (a slow answer of the database, a busy process) and the limit still holds:
+ * the slots of one second are spread over that much more.
+ */
+const TOLERATED_LATENESS_MS = 50;
+/**
+ * A call that missed its slot takes another one, in which it may leave later. That slot is longer by as much, so the
+ * limit holds all the same, and a process that is late again and again gets through.
+ */
+const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
+const RETRY_MISSED_MS = 1_000;
+/** Told to a caller when the database cannot be asked for a slot. */
+const RETRY_WITHOUT_DATABASE_MS = 1_000;
+
+export interface RateLimitedCall {
+  readonly provider: string;
+  readonly purpose: CallPurpose;
+  /** The longest wait for a slot. */
+  readonly withinMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Times of `performance.now()` between which a call may leave. */
+interface Slot {
+  readonly opensAt: number;
+  readonly closesAt: number;
+}
+
+interface SlotRow {
+  /** Milliseconds of the Unix epoch; null when no slot was taken. */
+  slot_ms: number | null;
+  now_ms: number;
+  backlog_ms: number | null;
+}
+
+/**
+ * At most `requestsPerSecond` calls a second to one provider, over all processes, counted when they leave: a GCRA row
+ * per provider in PostgreSQL, on the database's clock (D40). The table is UNLOGGED; a crash of the database forgets one backlog.
+ */
+export class ProviderRateLimiter {
+  private readonly slotMs: number;
+  private readonly databaseClock = new DatabaseClock();
+
+  constructor(
+    private readonly manager: EntityManager,
+    requestsPerSecond: number,
+  ) {
+    this.slotMs = (1_000 + TOLERATED_LATENESS_MS) / requestsPerSecond;
+  }
+
+  /**
+   * Waits for the next free slot and lets `send` begin the call in it: not after the time that it is given, else it
+   * throws `SendDeadlineExceeded`, and the call waits for another slot.
+   * @throws ProviderUnavailable when the slot lies behind the purpose's backlog or `withinMs`, when `signal` aborts, or
+   * when the process is late for every slot: nothing has left
+   */
+  async inSlot<T>(call: RateLimitedCall, send: (closesAt: number) => Promise<T>): Promise<T> {
+    const givesUpAt = performance.now() + call.withinMs;
+    for (const latenessMs of LATENESS_OF_SLOTS_MS) {
+      const slot = await this.takeSlot(call, latenessMs, givesUpAt - performance.now());
+      await waitUnlessAborted(slot.opensAt - performance.now(), call.signal);
+      if (isPastDeadline(slot.closesAt)) continue;
+      try {
+        return await send(slot.closesAt);
+      } catch (error) {
+        // Within its slot it was too late for its own deadline.
+        if (!(error instanceof SendDeadlineExceeded) || !isPastDeadline(slot.closesAt)) throw error;
+      }
+    }
+    throw new ProviderUnavailable(RETRY_MISSED_MS);
+  }
+
+  private async takeSlot(call: RateLimitedCall, latenessMs: number, leftMs: number): Promise<Slot> {
+    const askedAt = performance.now();
+    const extraMs = latenessMs - TOLERATED_LATENESS_MS;
+    const lengthMs = this.slotMs + extraMs;
+    // Who missed a slot was admitted already, and longer slots are not a backlog that others made.
+    const longestMs = extraMs > 0 ? leftMs : Math.min(LONGEST_BACKLOG_MS[call.purpose], leftMs);
+    const row = await this.upsert(call.provider, lengthMs, longestMs).catch((error: unknown) => {
+      throw new ProviderUnavailable(RETRY_WITHOUT_DATABASE_MS, error);
+    });
+    this.databaseClock.observe(askedAt, row.now_ms);
+    if (row.slot_ms === null) {
+      const tooLongMs = Math.max(this.slotMs, (row.backlog_ms ?? 0) - longestMs);
+      if (call.purpose !== 'catalog' || tooLongMs >= leftMs) throw new ProviderUnavailable(tooLongMs);
+      // A read of the catalogue is many calls, and all of them are lost with one that is refused.
+      await waitUnlessAborted(tooLongMs, call.signal);
+      return this.takeSlot(call, latenessMs, leftMs - (performance.now() - askedAt));
+    }
+    return {
+      opensAt: this.databaseClock.latestLocal(row.slot_ms),
+      closesAt: this.databaseClock.earliestLocal(row.slot_ms) + latenessMs,
+    };
+  }
+
+  /** One statement; `slot_ms` is null when the backlog is longer than `longestMs`, and then no slot was taken. */
+  private async upsert(provider: string, lengthMs: number, longestMs: number): Promise<SlotRow> {
+    const { rows } = await sql<SlotRow>(
+      this.manager,
+      `WITH granted AS (
+         INSERT INTO upstream_pace AS pace (provider, next_slot_at)
+         VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
+         ON CONFLICT (provider) DO UPDATE
+           SET next_slot_at = greatest(pace.next_slot_at, clock_timestamp()) + $2 * interval '1 millisecond'
+           WHERE pace.next_slot_at <= clock_timestamp() + $3 * interval '1 millisecond'
+         RETURNING next_slot_at - $2 * interval '1 millisecond' AS slot_at
+       )
+       SELECT (SELECT extract(epoch FROM slot_at) * 1000 FROM granted)::float8 AS slot_ms,
+              (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now_ms,
+              (SELECT extract(epoch FROM next_slot_at - clock_timestamp()) * 1000
+               FROM upstream_pace WHERE provider = $1)::float8 AS backlog_ms`,
+      [provider, lengthMs, longestMs],
+    );
+    return rows[0]!;
+  }
+}
+
+async function waitUnlessAborted(waitMs: number, signal: AbortSignal): Promise<void> {
+  if (waitMs <= 0) return;
+  try {
+    await delay(waitMs, undefined, { signal });
+  } catch (error) {
+    throw new ProviderUnavailable(waitMs, error);
+  }
+}
+
+const FORGET_AFTER_MS = 60_000;
+
+/** How far local time is ahead of the database's: between `least` and `most` milliseconds, whatever the way took. */
+interface OffsetRange {
+  readonly least: number;
+  readonly most: number;
+}
+
+const UNKNOWN: OffsetRange = { least: -Infinity, most: Infinity };
+
+/**
+ * The database's clock as this process sees it. The database read its clock between the question and the answer, so
+ * each exchange bounds the offset from both sides; the narrowest bounds of the last minutes are nearest to the truth.
+ */
+class DatabaseClock {
+  private offset = UNKNOWN;
+  /** Replaces `offset` when that is old: clocks drift. */
+  private nextOffset = UNKNOWN;
+  private renewAt = 0;
+
+  /**
+   * @param askedAt `performance.now()` before the question left
+   * @param databaseMs the database's time in its answer, which has just come
+   */
+  observe(askedAt: number, databaseMs: number): void {
+    const now = performance.now();
+    if (now >= this.renewAt) {
+      this.offset = this.nextOffset;
+      this.nextOffset = UNKNOWN;
+      this.renewAt = now + FORGET_AFTER_MS;
+    }
+    const seen = { least: askedAt - databaseMs, most: now - databaseMs };
+    this.nextOffset = intersection(this.nextOffset, seen);
+    this.offset = intersection(this.offset, this.nextOffset);
+  }
+
+  /** The first moment, by `performance.now()`, at which a time of the database has certainly come. */
+  latestLocal(databaseMs: number): number {
+    return databaseMs + this.offset.most;
+  }
+
+  /** The last moment, by `performance.now()`, before which a time of the database has certainly not come. */
+  earliestLocal(databaseMs: number): number {
+    // A database clock that was set leaves bounds that contradict each other until they are forgotten.
+    return databaseMs + Math.min(this.offset.least, this.offset.most);
+  }
+}
+
+function intersection(a: OffsetRange, b: OffsetRange): OffsetRange {
+  return { least: Math.max(a.least, b.least), most: Math.min(a.most, b.most) };
+}

@@ -1,0 +1,125 @@
+import { ProviderOutcomeUnknown } from '../esim-provider.js';
+
+/** A parsed JSON object of unknown content. */
+export type ResponseObject = Readonly<Record<string, unknown>>;
+
+/** An answer has not the form that its contract says. Nothing of it is used; the outcome counts as unknown. */
+export class ProviderResponseInvalid extends ProviderOutcomeUnknown {
+  constructor(readonly path: string) {
+    super(new Error(`the answer has no usable ${path}`));
+    this.name = 'ProviderResponseInvalid';
+  }
+}
+
+/** Longer texts are no field of any provider, and PostgreSQL takes neither NUL nor half a surrogate pair. */
+const MAX_TEXT_LENGTH = 4_096;
+
+/** @throws ProviderResponseInvalid when `value` is no object. */
+export function asObject(value: unknown, path = 'object'): ResponseObject {
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new ProviderResponseInvalid(path);
+  return value as ResponseObject;
+}
+
+/** The field's value; undefined when it is missing. Never a value of the prototype. */
+export function valueAt(object: ResponseObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** @throws ProviderResponseInvalid */
+export function objectAt(object: ResponseObject, key: string): ResponseObject {
+  return asObject(valueAt(object, key), key);
+}
+
+/** Null when missing or null. @throws ProviderResponseInvalid for anything else than an object */
+export function objectOrNullAt(object: ResponseObject, key: string): ResponseObject | null {
+  return orNull(object, key, objectAt);
+}
+
+/** A text that is not empty. @throws ProviderResponseInvalid */
+export function textAt(object: ResponseObject, key: string): string {
+  const value = valueAt(object, key);
+  if (typeof value !== 'string' || value === '' || !isStorable(value)) throw new ProviderResponseInvalid(key);
+  return value;
+}
+
+/** Null when missing, null or empty. @throws ProviderResponseInvalid for anything else than a text */
+export function textOrNullAt(object: ResponseObject, key: string): string | null {
+  return valueAt(object, key) === '' ? null : orNull(object, key, textAt);
+}
+
+/** A safe integer. @throws ProviderResponseInvalid */
+export function integerAt(object: ResponseObject, key: string): number {
+  const value = valueAt(object, key);
+  if (!Number.isSafeInteger(value)) throw new ProviderResponseInvalid(key);
+  return value as number;
+}
+
+/** A safe integer of zero or more: an amount, a count. @throws ProviderResponseInvalid */
+export function countAt(object: ResponseObject, key: string): number {
+  const value = integerAt(object, key);
+  if (value < 0) throw new ProviderResponseInvalid(key);
+  return value;
+}
+
+/** Null when missing or null. @throws ProviderResponseInvalid for anything else than an integer of zero or more */
+export function countOrNullAt(object: ResponseObject, key: string): number | null {
+  return orNull(object, key, countAt);
+}
+
+/** A finite number, as of `dataGB: 0.5`; never for money. @throws ProviderResponseInvalid */
+export function numberAt(object: ResponseObject, key: string): number {
+  const value = valueAt(object, key);
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw new ProviderResponseInvalid(key);
+  return value;
+}
+
+/** @throws ProviderResponseInvalid */
+export function booleanAt(object: ResponseObject, key: string): boolean {
+  const value = valueAt(object, key);
+  if (typeof value !== 'boolean') throw new ProviderResponseInvalid(key);
+  return value;
+}
+
+/** @throws ProviderResponseInvalid */
+export function arrayAt(object: ResponseObject, key: string): readonly unknown[] {
+  const value = valueAt(object, key);
+  if (!Array.isArray(value)) throw new ProviderResponseInvalid(key);
+  return value;
+}
+
+/** Empty when missing or null. @throws ProviderResponseInvalid for anything else than a list */
+export function arrayOrEmptyAt(object: ResponseObject, key: string): readonly unknown[] {
+  return orNull(object, key, arrayAt) ?? [];
+}
+
+/**
+ * A time in ISO 8601 with its offset, with or without the colon (`+0000`); a time without one is UTC.
+ * @throws ProviderResponseInvalid
+ */
+export function instantAt(object: ResponseObject, key: string): Date {
+  const match = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)(Z|[+-]\d{2}:?\d{2})?$/.exec(
+    textAt(object, key),
+  );
+  const offset = (match?.[2] ?? 'Z').replace(/^([+-]\d{2})(\d{2})$/, '$1:$2');
+  const instant = new Date(`${match?.[1]}${offset}`);
+  if (!match || Number.isNaN(instant.getTime())) throw new ProviderResponseInvalid(key);
+  return instant;
+}
+
+/** Null when missing, null or empty. @throws ProviderResponseInvalid */
+export function instantOrNullAt(object: ResponseObject, key: string): Date | null {
+  return valueAt(object, key) === '' ? null : orNull(object, key, instantAt);
+}
+
+function orNull<T>(
+  object: ResponseObject,
+  key: string,
+  read: (object: ResponseObject, key: string) => T,
+): T | null {
+  return valueAt(object, key) == null ? null : read(object, key);
+}
+
+function isStorable(text: string): boolean {
+  return text.length <= MAX_TEXT_LENGTH && text.isWellFormed() && !text.includes('\0');
+}

@@ -1,0 +1,124 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { SecretBox } from '../../infra/crypto/index.js';
+import { sql } from '../../infra/database/index.js';
+import type { FailureCode, ProviderProfile } from '../esim-provider.js';
+
+/** An order as the simulated provider remembers it. */
+export interface SandboxOrder {
+  readonly reference: string;
+  readonly packageId: string;
+  readonly quantity: number;
+  readonly rejection: FailureCode | null;
+  readonly profiles: readonly ProviderProfile[];
+  /** Milliseconds until it is ready, by the database's clock; 0 when it is. */
+  readonly readyInMs: number;
+  readonly canceled: boolean;
+}
+
+export interface NewSandboxOrder {
+  readonly reference: string;
+  readonly packageId: string;
+  readonly quantity: number;
+  readonly rejection: FailureCode | null;
+  readonly profiles: readonly ProviderProfile[];
+  readonly delayMs: number;
+}
+
+/** A top-up as the simulated provider remembers it. */
+export interface SandboxTopup {
+  readonly reference: string;
+  readonly providerEsimId: string;
+  readonly packageId: string;
+  readonly rejection: FailureCode | null;
+}
+
+interface SandboxOrderRow {
+  reference: string;
+  package_id: string;
+  quantity: number;
+  rejection_code: FailureCode | null;
+  profiles: string;
+  ready_in_ms: number;
+  canceled: boolean;
+}
+
+/** The simulated provider's own database: commits apart from ours, as a real one would. */
+@Injectable()
+export class SandboxProviderRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly secrets: SecretBox,
+  ) {}
+
+  /** Keeps the order unless the reference is known; answers whether it is new. */
+  async insert(order: NewSandboxOrder): Promise<boolean> {
+    const { affected } = await sql(
+      this.manager,
+      `INSERT INTO sandbox_upstream_orders (reference, package_id, quantity, outcome, rejection_code, profiles, ready_at)
+       VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 millisecond')
+       ON CONFLICT (reference) DO NOTHING`,
+      [
+        order.reference,
+        order.packageId,
+        order.quantity,
+        order.rejection === null ? 'provisioned' : 'rejected',
+        order.rejection,
+        this.secrets.seal(JSON.stringify(order.profiles), order.reference),
+        order.delayMs,
+      ],
+    );
+    return affected === 1;
+  }
+
+  async find(reference: string): Promise<SandboxOrder | null> {
+    const { rows } = await sql<SandboxOrderRow>(
+      this.manager,
+      `SELECT reference, package_id, quantity, rejection_code, profiles,
+              greatest(0, ceil(extract(epoch FROM ready_at - now()) * 1000))::int AS ready_in_ms,
+              canceled_at IS NOT NULL AS canceled
+       FROM sandbox_upstream_orders WHERE reference = $1`,
+      [reference],
+    );
+    const row = rows[0];
+    if (!row) return null;
+    return {
+      reference: row.reference,
+      packageId: row.package_id,
+      quantity: row.quantity,
+      rejection: row.rejection_code,
+      profiles: JSON.parse(this.secrets.open(row.profiles, reference)) as ProviderProfile[],
+      readyInMs: row.ready_in_ms,
+      canceled: row.canceled,
+    };
+  }
+
+  async cancel(reference: string): Promise<void> {
+    await sql(
+      this.manager,
+      'UPDATE sandbox_upstream_orders SET canceled_at = coalesce(canceled_at, now()) WHERE reference = $1',
+      [reference],
+    );
+  }
+
+  /** Keeps the top-up unless the reference is known: applied exactly once. */
+  async insertTopup(topup: SandboxTopup): Promise<void> {
+    await sql(
+      this.manager,
+      `INSERT INTO sandbox_upstream_topups (reference, provider_esim_id, package_id, rejection_code)
+       VALUES ($1, $2, $3, $4) ON CONFLICT (reference) DO NOTHING`,
+      [topup.reference, topup.providerEsimId, topup.packageId, topup.rejection],
+    );
+  }
+
+  async findTopup(reference: string): Promise<SandboxTopup | null> {
+    const { rows } = await sql<SandboxTopup>(
+      this.manager,
+      `SELECT reference, provider_esim_id AS "providerEsimId", package_id AS "packageId", rejection_code AS rejection
+       FROM sandbox_upstream_topups WHERE reference = $1`,
+      [reference],
+    );
+    return rows[0] ?? null;
+  }
+}

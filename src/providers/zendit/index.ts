@@ -1,1 +1,0 @@
-export { type ZenditOptions, ZenditProvider } from './zendit-provider.js';

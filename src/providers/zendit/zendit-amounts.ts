@@ -1,0 +1,104 @@
+import type { ProviderCost } from '../esim-provider.js';
+import {
+  countAt,
+  countOrNullAt,
+  integerAt,
+  numberAt,
+  ProviderResponseInvalid,
+  type ResponseObject,
+  textAt,
+  valueAt,
+} from '../http/index.js';
+
+const MICROS = 1_000_000n;
+/** Digits of `feePct` that count; what is finer is rounded up. */
+const SHARE_UNITS = 1_000_000_000;
+
+/**
+ * An integer amount over its divisor, in millionths; what is smaller than one is rounded up, so that no cost is
+ * understated. @throws ProviderResponseInvalid
+ */
+export function toProviderCost(amount: number, divisor: number, currency: string): ProviderCost {
+  if (divisor <= 0) throw new ProviderResponseInvalid('currencyDivisor');
+  if (!/^[A-Z]{3}$/.test(currency)) throw new ProviderResponseInvalid('currency');
+  const scaled = BigInt(amount) * MICROS;
+  const whole = scaled / BigInt(divisor);
+  const isRounded = amount > 0 && scaled % BigInt(divisor) !== 0n;
+  const micros = Number(isRounded ? whole + 1n : whole);
+  if (!Number.isSafeInteger(micros)) throw new ProviderResponseInvalid('amount');
+  return { micros, currency };
+}
+
+/** The amount in `field` beside `currencyDivisor` and `currency`. @throws ProviderResponseInvalid */
+export function moneyAt(object: ResponseObject, field: string): ProviderCost {
+  return toProviderCost(
+    integerAt(object, field),
+    integerAt(object, 'currencyDivisor'),
+    textAt(object, 'currency'),
+  );
+}
+
+/**
+ * What one of an offer costs: its `fixed` amount, its `fee`, and the share `feePct` of `fixed`, rounded up. What the fees
+ * mean is documented nowhere: a price made of all of them is too high at worst, and no sale is below its cost. A
+ * `discount` is not counted on for the same reason.
+ * @throws ProviderResponseInvalid for fees that cannot be counted: negative ones, parts of a cent, a share of 100 % and
+ * more (it would be percents)
+ */
+export function saleCostOf(cost: ResponseObject): ProviderCost {
+  const fixed = integerAt(cost, 'fixed');
+  if (fixed < 0) throw new ProviderResponseInvalid('fixed');
+  const fee = countOrNullAt(cost, 'fee') ?? 0;
+  const share = valueAt(cost, 'feePct') == null ? 0 : numberAt(cost, 'feePct');
+  if (share < 0 || share >= 1) throw new ProviderResponseInvalid('feePct');
+  const units = BigInt(Math.ceil(Number((share * SHARE_UNITS).toPrecision(15))));
+  const ofFixed = (BigInt(fixed) * units + BigInt(SHARE_UNITS - 1)) / BigInt(SHARE_UNITS);
+  const amount = fixed + fee + Number(ofFixed);
+  return toProviderCost(amount, integerAt(cost, 'currencyDivisor'), textAt(cost, 'currency'));
+}
+
+/**
+ * What a purchase cost; null where it cannot be read, for it is only compared and logged, and must not hold up a paid
+ * eSIM. Zendit documents nowhere whether `cost` has `costFee` in it, so the higher of `cost` and `costBase` +
+ * `costFee` counts: a sale may look dearer than it was, never cheaper.
+ */
+export function readPurchaseCost(answer: ResponseObject): ProviderCost | null {
+  try {
+    const amount = Math.max(countAt(answer, 'cost'), baseAndFee(answer));
+    return toProviderCost(amount, countAt(answer, 'costCurrencyDivisor'), textAt(answer, 'costCurrency'));
+  } catch {
+    return null;
+  }
+}
+
+function baseAndFee(answer: ResponseObject): number {
+  const [base, fee] = ['costBase', 'costFee'].map((field) => amountOrNull(answer, field));
+  return (base ?? 0) + (fee ?? 0);
+}
+
+/** A part that cannot be read takes nothing from what the whole says. */
+function amountOrNull(answer: ResponseObject, field: string): number | null {
+  try {
+    return countOrNullAt(answer, field);
+  } catch {
+    return null;
+  }
+}
+
+const DECIMAL = /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/;
+const BYTE_DIGITS = 9;
+
+/**
+ * Bytes of an amount in GB of 10^9, exactly: `0.1` has no binary fraction, so its decimal digits are read and not its
+ * value. Less than a byte is dropped. @throws ProviderResponseInvalid for negative or unsafe amounts
+ */
+export function gigabytesToBytes(dataGB: number, path: string): number {
+  const match = DECIMAL.exec(String(dataGB));
+  if (!match) throw new ProviderResponseInvalid(path);
+  const [, whole = '', fraction = '', exponent = '0'] = match;
+  const shift = BYTE_DIGITS + Number(exponent) - fraction.length;
+  const digits = BigInt(whole + fraction);
+  const bytes = Number(shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift));
+  if (!Number.isSafeInteger(bytes)) throw new ProviderResponseInvalid(path);
+  return bytes;
+}

@@ -1,0 +1,130 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type ProviderCancelRequest,
+  type ProviderCancelState,
+  type ProviderCancelStatus,
+  type ProviderEsimRef,
+  ProviderOutcomeUnknown,
+} from '../esim-provider.js';
+import { instantOrNullAt, type ResponseObject, toCancelStatuses, toNoResponseReason } from '../http/index.js';
+import { eachValue } from './settle-each.js';
+import type { ZenditApi } from './zendit-api.js';
+import { toReading } from './zendit-map-usage.js';
+import type { ZenditProgress } from './zendit-purchase.js';
+
+const CALLS_AT_ONCE = 6;
+const LOOKS = 5;
+const LOOK_PAUSE_MS = 500;
+const REFUSED = {
+  code: 'provider_rejected',
+  reason: 'The provider does not take back the eSIM.',
+} as const;
+
+/**
+ * Refunds the purchases of an order. A refund is looked for before it is posted, so a repetition follows the first, and
+ * none is posted twice in one call: what a repeated POST does is not documented.
+ */
+export class ZenditCancelling {
+  constructor(private readonly api: ZenditApi) {}
+
+  /** @throws ProviderOutcomeUnknown when a refund is still on its way: ask again, ProviderUnavailable */
+  async cancel(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState> {
+    const ids = request.esims.map(({ providerEsimId }) => providerEsimId);
+    const ends = await eachValue(ids, CALLS_AT_ONCE, (id) => this.refund(id, request.reference, signal));
+    const canceledEsimIds = ids.filter((_, i) => ends[i] === 'done');
+    if (canceledEsimIds.length === ids.length) return { state: 'canceled' };
+    if (canceledEsimIds.length === 0) return { state: 'refused', failure: REFUSED };
+    return { state: 'partly_canceled', canceledEsimIds, failure: REFUSED };
+  }
+
+  private async refund(
+    transactionId: string,
+    reference: string,
+    signal: AbortSignal,
+  ): Promise<ZenditProgress> {
+    let progress =
+      (await this.look(transactionId, signal)) ?? (await this.post(transactionId, reference, signal));
+    for (let looks = 0; progress === 'running' && looks < LOOKS; looks++) {
+      if (looks > 0) await pause(signal);
+      progress = (await this.look(transactionId, signal)) ?? progress;
+    }
+    if (progress === 'running') throw new ProviderOutcomeUnknown();
+    return progress;
+  }
+
+  private async post(transactionId: string, reference: string, signal: AbortSignal): Promise<ZenditProgress> {
+    const answer = await this.api.postRefund(transactionId, reference, signal);
+    if (answer.accepted) return answer.progress;
+    // A refund that exists is refused like one that is not allowed.
+    return (await this.look(transactionId, signal)) ?? 'failed';
+  }
+
+  private look(transactionId: string, signal: AbortSignal): Promise<ZenditProgress | null> {
+    return lookForRefund(this.api, transactionId, signal);
+  }
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  try {
+    await delay(LOOK_PAUSE_MS, undefined, { signal });
+  } catch (error) {
+    throw new ProviderOutcomeUnknown(error);
+  }
+}
+
+/**
+ * What has become of eSIMs that were to be taken back: the refund of each, and whether it is used where there is none;
+ * `unknown` where that cannot be read.
+ * @throws ProviderUnavailable, also when some eSIMs get an answer and others none
+ * @throws ProviderOutcomeUnknown when there is no word on any
+ */
+export async function findCancelStatuses(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
+  esims: readonly ProviderEsimRef[],
+  signal: AbortSignal,
+): Promise<readonly ProviderCancelStatus[]> {
+  const seen = await eachValue(esims, CALLS_AT_ONCE, async (esim) => ({
+    providerEsimId: esim.providerEsimId,
+    cancelStatus: await cancelStatusOf(api, esim, signal).catch((error: unknown) =>
+      toNoResponseReason(error, signal),
+    ),
+  }));
+  return toCancelStatuses(seen);
+}
+
+async function cancelStatusOf(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund' | 'findPlans'>,
+  esim: ProviderEsimRef,
+  signal: AbortSignal,
+): Promise<ProviderCancelStatus['cancelStatus']> {
+  const refund = await lookForRefund(api, esim.providerEsimId, signal);
+  if (refund === 'done') return 'canceled';
+  if (refund === 'running') return 'being_canceled';
+  const plans = await api.findPlans(esim.iccid, signal, 'order');
+  if (plans === null) return 'unknown';
+  return isInUse(esim, plans) ? 'in_use' : 'unused';
+}
+
+/** ICCIDs are reused: an installation before the eSIM was issued is somebody else's. */
+function isInUse(esim: ProviderEsimRef, plans: ResponseObject): boolean {
+  const installedAt = instantOrNullAt(plans, 'firstInstalledAt');
+  if (installedAt && installedAt >= esim.issuedAt) return true;
+  const reading = toReading(esim, plans, new Date());
+  return reading !== null && (reading.activatedAt !== null || (reading.usedBytes ?? 0) > 0);
+}
+
+/**
+ * Where the refund of a purchase stands; null when there is none. The purchase says so itself; where it shows no end,
+ * the refund is asked for too, because a second one is posted on the word of this look.
+ * @throws ProviderUnavailable, ProviderOutcomeUnknown
+ */
+async function lookForRefund(
+  api: Pick<ZenditApi, 'findPurchase' | 'findRefund'>,
+  transactionId: string,
+  signal: AbortSignal,
+): Promise<ZenditProgress | null> {
+  const purchase = await api.findPurchase(transactionId, 'order', signal);
+  const own = purchase?.refund() ?? null;
+  if (own === 'done' || own === 'failed') return own;
+  return (await api.findRefund(transactionId, signal)) ?? own;
+}

@@ -1,0 +1,198 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { sql, toSafeIntegerOrNull } from '../../infra/database/index.js';
+import {
+  EsimPurchasesRepository,
+  type ProviderOrderRequest,
+  type ProviderTopupRequest,
+} from '../../providers/index.js';
+
+/** An eSIM of an order that has ended, as we have it. */
+export interface BookedEsim {
+  readonly id: string;
+  /** As its provider names it. */
+  readonly upstreamId: string;
+  readonly canceled: boolean;
+}
+
+/** A live order that has ended, as we have it. */
+export interface BookedOrder {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly status: 'issued' | 'partially_issued' | 'failed' | 'canceled';
+  readonly quantityIssued: number;
+  readonly esims: readonly BookedEsim[];
+  readonly request: ProviderOrderRequest;
+  /** Nothing of it was placed after this. */
+  readonly endedAt: Date;
+}
+
+/** A live top-up that has ended, as we have it. */
+export interface BookedTopup {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly esimId: string;
+  readonly status: 'completed' | 'failed';
+  readonly request: ProviderTopupRequest;
+}
+
+interface OrderRow {
+  id: string;
+  partner_id: string;
+  status: BookedOrder['status'];
+  quantity: number;
+  quantity_issued: number;
+  package_id: string;
+  upstream_package_id: string;
+  unit_cost_micros: string | null;
+  unit_cost_currency: string | null;
+  provider_reference: string;
+  created_at: Date;
+  ended_at: Date;
+  esims: BookedEsim[];
+}
+
+interface TopupRow {
+  id: string;
+  partner_id: string;
+  status: BookedTopup['status'];
+  esim_id: string;
+  iccid: string;
+  provider_esim_id: string;
+  esim_created_at: Date;
+  package_id: string;
+  upstream_package_id: string;
+  unit_cost_micros: string | null;
+  unit_cost_currency: string | null;
+  provider_reference: string;
+  created_at: Date;
+}
+
+/** Only what may have left for a provider, and long enough ago that the provider shows it. */
+const COMPARABLE = `mode = 'live' AND provider = $1 AND upstream_placed_at IS NOT NULL
+  AND updated_at >= $2 AND updated_at <= now() - $3 * interval '1 millisecond'`;
+
+export interface ComparisonWindow {
+  readonly provider: string;
+  /** Changed at or after this. */
+  readonly since: Date;
+  /** For this long a provider may not show what it has done. */
+  readonly readLagMs: number;
+}
+
+/** Which orders and top-ups a provider is asked about, and what we have of each. Only reads. */
+@Injectable()
+export class ProviderSubjectsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly purchases: EsimPurchasesRepository,
+  ) {}
+
+  /** The providers that live orders and top-ups were given to which changed at or after `since`. */
+  async listProviders(since: Date): Promise<readonly string[]> {
+    const { rows } = await sql<{ provider: string }>(
+      this.manager,
+      `SELECT provider FROM orders WHERE mode = 'live' AND updated_at >= $1
+       UNION SELECT provider FROM topups WHERE mode = 'live' AND updated_at >= $1 ORDER BY 1`,
+      [since],
+    );
+    return rows.map((row) => row.provider);
+  }
+
+  /** Ids of orders that have ended, oldest first. */
+  async listOrderIds({ provider, since, readLagMs }: ComparisonWindow): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `SELECT id FROM orders WHERE ${COMPARABLE}
+         AND status IN ('issued', 'partially_issued', 'failed', 'canceled') ORDER BY id`,
+      [provider, since, readLagMs],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** Ids of top-ups that have ended, oldest first. */
+  async listTopupIds({ provider, since, readLagMs }: ComparisonWindow): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `SELECT id FROM topups WHERE ${COMPARABLE} AND status IN ('completed', 'failed') ORDER BY id`,
+      [provider, since, readLagMs],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** Null when it has not ended (any more). */
+  async findOrder(id: string): Promise<BookedOrder | null> {
+    const { rows } = await sql<OrderRow>(
+      this.manager,
+      `SELECT o.id, o.partner_id, o.status, o.quantity, o.quantity_issued, o.package_id, o.upstream_package_id,
+              o.unit_cost_micros, o.unit_cost_currency, o.provider_reference, o.created_at,
+              coalesce(o.issued_at, o.failed_at, o.updated_at) AS ended_at,
+              coalesce((SELECT jsonb_agg(jsonb_build_object('id', e.id, 'upstreamId', e.provider_esim_id,
+                                                            'canceled', e.status = 'canceled') ORDER BY e.id)
+                        FROM esims e WHERE e.order_id = o.id), '[]') AS esims
+       FROM orders o WHERE o.id = $1 AND o.status IN ('issued', 'partially_issued', 'failed', 'canceled')`,
+      [id],
+    );
+    return rows[0] ? toOrder(rows[0]) : null;
+  }
+
+  /** Null when it has not ended. */
+  async findTopup(id: string): Promise<BookedTopup | null> {
+    const { rows } = await sql<TopupRow>(
+      this.manager,
+      `SELECT p.id, p.partner_id, p.status, p.esim_id, e.iccid, e.provider_esim_id, e.created_at AS esim_created_at,
+              p.package_id, p.upstream_package_id, p.unit_cost_micros, p.unit_cost_currency, p.provider_reference,
+              p.created_at
+       FROM topups p JOIN esims e ON e.id = p.esim_id WHERE p.id = $1 AND p.status IN ('completed', 'failed')`,
+      [id],
+    );
+    return rows[0] ? this.toTopup(rows[0]) : null;
+  }
+
+  private toTopup(row: TopupRow): BookedTopup {
+    return {
+      id: row.id,
+      partnerId: row.partner_id,
+      esimId: row.esim_id,
+      status: row.status,
+      request: {
+        reference: row.provider_reference,
+        esim: { providerEsimId: row.provider_esim_id, iccid: row.iccid, issuedAt: row.esim_created_at },
+        packageId: row.package_id,
+        upstreamPackageId: row.upstream_package_id,
+        unitCost: costOf(row),
+        acceptedAt: row.created_at,
+        otherPurchases: () => this.purchases.getBesides(row.provider_reference),
+      },
+    };
+  }
+}
+
+function toOrder(row: OrderRow): BookedOrder {
+  return {
+    id: row.id,
+    partnerId: row.partner_id,
+    status: row.status,
+    quantityIssued: row.quantity_issued,
+    esims: row.esims,
+    endedAt: row.ended_at,
+    request: {
+      reference: row.provider_reference,
+      packageId: row.package_id,
+      upstreamPackageId: row.upstream_package_id,
+      quantity: row.quantity,
+      unitCost: costOf(row),
+      acceptedAt: row.created_at,
+    },
+  };
+}
+
+function costOf(
+  row: Pick<OrderRow, 'unit_cost_micros' | 'unit_cost_currency'>,
+): ProviderOrderRequest['unitCost'] {
+  const micros = toSafeIntegerOrNull(row.unit_cost_micros);
+  return micros === null || row.unit_cost_currency === null
+    ? null
+    : { micros, currency: row.unit_cost_currency };
+}

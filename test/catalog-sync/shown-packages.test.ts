@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { LookAlikes } from '../../src/catalog-sync/list-in-progress.js';
+import { regionOf, toLivePackage, toShownText } from '../../src/catalog-sync/live-packages.js';
+import { offer } from './scripted-provider.js';
+
+const TERMS = { marginBps: 0, rules: [] };
+
+describe('words of a provider', () => {
+  it.each([
+    ['<p>Then <b>512 kbps</b></p>', 'Then 512 kbps'],
+    ['a\u0000b\n\tc\u202ed\u200b', 'a b c d'],
+    ['1 < 2 > 0', '1 2 0'],
+    ['  ', null],
+    [null, null],
+    ['<script>', null],
+    ['x'.repeat(300), `${'x'.repeat(199)}…`],
+    ['😀'.repeat(200), '😀'.repeat(200)],
+  ])('%j are shown as %j', (text, shown) => {
+    expect(toShownText(text, 200)).toBe(shown);
+  });
+
+  it('are cut to what the contract promises', () => {
+    const packed = toLivePackage(
+      'zendit',
+      offer('A', { speedPolicy: 'y'.repeat(999), notes: 'z'.repeat(999) }),
+      TERMS,
+    );
+    expect([packed!.item.speedPolicy!.length, packed!.item.notes!.length]).toEqual([200, 500]);
+  });
+});
+
+describe('a region', () => {
+  it.each([
+    ['Western Europe', 'europe'],
+    ['Eastern Europe', 'europe'],
+    ['Southeast Asia', 'asia'],
+    ['South America', 'latin-america'],
+    ['Central America', 'latin-america'],
+    ['North America', 'north-america'],
+    ['Middle East and North Africa', 'middle-east'],
+    ['Western Europe, Eastern Europe', 'europe'],
+    ['Asia, Europe', null],
+    ['Global', null],
+    ['EU-30', null],
+    [null, null],
+  ])('called %s is our %s', (name, region) => {
+    expect(regionOf(name)).toBe(region);
+  });
+
+  it('is read from the title where its own name says nothing', () => {
+    const sold = offer('E', { title: 'Europe 1GB', regionName: 'EU-30', coverage: ['DE', 'FR'] });
+    expect(toLivePackage('esim_access', sold, TERMS)!.item).toMatchObject({
+      type: 'regional',
+      region: 'europe',
+    });
+  });
+});
+
+describe('packages that look alike', () => {
+  const look = (id: string, cents: number, more = {}) => {
+    const packed = toLivePackage(
+      'zendit',
+      offer(id, { title: 'Spain', cost: { micros: cents * 10_000, currency: 'USD' }, ...more }),
+      TERMS,
+    )!.item;
+    return { ...packed, priceAmount: packed.price.amount, currency: 'USD' };
+  };
+
+  it('are sold at the cheapest price only; what differs in anything shown is no look-alike', () => {
+    const looks = new LookAlikes();
+    const [cheap, dear, same] = [look('A', 100), look('B', 200), look('C', 100)];
+    const [tier, policy] = [
+      look('D', 300, { title: 'Spain, Faster' }),
+      look('E', 400, { speedPolicy: '1 Mbps' }),
+    ];
+    for (const each of [dear, cheap, same, tier, policy]) looks.put(each);
+    expect([dear, cheap, same, tier, policy].map((each) => looks.isCheapest(each))).toEqual([
+      false,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    looks.drop(cheap.id);
+    looks.drop(same.id);
+    expect(looks.isCheapest(dear)).toBe(true);
+  });
+});

@@ -1,0 +1,238 @@
+import type { Logger } from 'pino';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { loadConfig } from '../../src/config/index.js';
+import { Sweeps } from '../../src/infra/sweeping/index.js';
+import { ProviderRegistry, type ProviderHealthRepository } from '../../src/providers/index.js';
+import type { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
+import type { RefreshTopupFits } from '../../src/catalog-sync/worker/refresh-topup-fits.js';
+import type { SyncCatalog } from '../../src/catalog-sync/worker/sync-catalog.js';
+import { CatalogSyncJobs } from '../../src/catalog-sync/worker/catalog-sync-jobs.js';
+import { eventually, testEnvironment } from '../harness/index.js';
+import { expectProblem } from '../harness/expect-problem.js';
+import type { Json } from '../harness/order-steps.js';
+import { CatalogBench } from './catalog-bench.js';
+import { offer, offers, ScriptedProvider } from './scripted-provider.js';
+
+let bench: CatalogBench;
+
+beforeAll(async () => {
+  bench = await CatalogBench.open();
+});
+
+afterEach(() => bench.startAfresh());
+
+afterAll(() => bench.close());
+
+const OLD = { LIVE_MARGIN_BPS: '1000', LIVE_PACKAGE_PROVIDERS: 'FR=none' };
+const NEW = { LIVE_MARGIN_BPS: '9000' };
+
+/** What the portal team is told of the provider's last synchronisation. */
+async function lastError(name: string): Promise<unknown> {
+  const { data } = (await bench.office.admin.get('/internal/v1/providers')).body;
+  return (data as Json[]).find((each) => each['name'] === name)!['last_sync_error'];
+}
+
+async function syncs(): Promise<[string, number][]> {
+  const { rows } = await bench.database.pool.query<{ status: string; attempt: number }>(
+    'SELECT status, attempt FROM catalog_syncs ORDER BY requested_at',
+  );
+  return rows.map(({ status, attempt }) => [status, attempt]);
+}
+
+describe('a worker that was away in the middle of a synchronisation', () => {
+  it.each([
+    ['that then gets its list', undefined],
+    ['that then gets none', new Error('503')],
+  ])('%s writes nothing once another one has taken over', async (_, error) => {
+    bench.esimAccess.packages = [offer('A')];
+    bench.zendit.packages = [offer('Z')];
+    const frozen = await bench.startWorker(OLD);
+    // They are asked side by side.
+    const all = [bench.esimAccess, bench.zendit].map((each) => each.holdNextList());
+    const away = frozen.runIfDue();
+    await Promise.all(all.map(({ reached }) => reached));
+    const next = await bench.startWorker(NEW);
+    expect((await bench.office.admin.post('/internal/v1/catalog/sync')).status).toBe(202);
+    expect(await next.runIfDue(), 'it may still be at work').toBe(false);
+    // The provider's timeout of 2 s, and half a minute for what the database may take.
+    await bench.letPass(33);
+    expect(await next.runIfDue(), 'the work is taken over').toBe(true);
+    expect(await next.runIfDue(), 'what was asked for meanwhile is done').toBe(true);
+    const done = await bench.newest();
+    for (const held of all) held.release(error);
+    expect(await away).toBe(true);
+    expect(await bench.newest()).toEqual(done);
+    expect(await syncs()).toEqual([
+      ['completed', 2],
+      ['completed', 1],
+    ]);
+    expect(await bench.available()).toEqual(['pkg_a_A', 'pkg_z_Z']);
+    expect(await bench.history('pkg_a_A')).toEqual([[1_000_000, 190, true]]);
+    expect(await bench.history('pkg_z_Z')).toEqual([[1_000_000, 190, true]]);
+  });
+
+  it('and is not taken over goes on', async () => {
+    bench.esimAccess.packages = [offer('A')];
+    const frozen = await bench.startWorker();
+    const held = bench.esimAccess.holdNextList();
+    const away = frozen.runIfDue();
+    await held.reached;
+    await bench.letPass(33);
+    held.release();
+    await away;
+    expect(await bench.newest()).toMatchObject({
+      status: 'completed',
+      result: { esim_access: { listed: 1 } },
+    });
+  });
+});
+
+describe('a synchronisation that failed', () => {
+  it('is made again after a minute, by a worker of the same settings, and is shown until then', async () => {
+    bench.esimAccess.packages = [offer('A')];
+    const old = await bench.startWorker();
+    await old.runIfDue();
+    bench.esimAccess.error = new Error('503');
+    const changed = await bench.startWorker(NEW);
+    expect(await changed.runIfDue()).toBe(true);
+    expect(await lastError('esim_access')).toBe('provider_unavailable');
+    expect(await lastError('zendit')).toBeNull();
+    bench.esimAccess.error = null;
+    await bench.letPass(55);
+    expect(await changed.runIfDue(), 'not at once').toBe(false);
+    await bench.letPass(10);
+    expect(await old.runIfDue(), 'not with the old settings').toBe(false);
+    expect(await changed.runIfDue()).toBe(true);
+    expect(await bench.history('pkg_a_A')).toEqual([
+      [1_000_000, 120, true],
+      [1_000_000, 190, true],
+    ]);
+    expect(await lastError('esim_access')).toBeNull();
+    await bench.letPass(65);
+    expect(await changed.runIfDue(), 'what has not failed is not repeated').toBe(false);
+  });
+
+  it.each([
+    ['none', 14],
+    ['zendit', 14 + 3],
+  ])('for a list that rightly shrank: its packages given to %s once, it is believed', async (other, left) => {
+    const topups = offers('T', 14, { kind: 'topup' });
+    bench.esimAccess.packages = [...offers('A', 40), ...topups];
+    bench.zendit.packages = offers('Z', 3);
+    await (await bench.startWorker()).runIfDue();
+    bench.esimAccess.packages = [...offers('A', 10), ...topups];
+    await bench.sync(await bench.startWorker());
+    expect(await lastError('esim_access')).toBe('catalog_shrank');
+    await (await bench.startWorker({ LIVE_PACKAGE_PROVIDERS: `*=${other}` })).runIfDue();
+    expect(await bench.available()).toHaveLength(left);
+    await (await bench.startWorker()).runIfDue();
+    expect(await bench.available()).toHaveLength(10 + 14 + 3);
+    expect(await lastError('esim_access')).toBeNull();
+  });
+});
+
+describe('a provider that is not connected', () => {
+  it('sells nothing, top-ups included, until it is connected again', async () => {
+    bench.esimAccess.packages = [offer('A')];
+    bench.zendit.packages = [offer('Z'), offer('Z', { kind: 'topup' })];
+    const everything = ['pkg_a_A', 'pkg_z_Z', 'pkg_z_topup_Z'];
+    await (await bench.startWorker()).runIfDue();
+    expect(await bench.available()).toEqual(everything);
+    const before = await bench.now();
+    const version = await bench.version();
+    const alone = await bench.startWorker({}, [bench.esimAccess.asLiveProvider()]);
+    expect(await alone.runIfDue()).toBe(true);
+    expect(await bench.available()).toEqual(['pkg_a_A']);
+    expect(await bench.newest()).toEqual({
+      status: 'completed',
+      result: {
+        esim_access: { listed: 1, changed: 0, withdrawn: 0 },
+        zendit: { listed: 0, changed: 0, withdrawn: 2 },
+      },
+    });
+    expect(await bench.version(), 'partners are told').toBeGreaterThan(version);
+    await bench.package('pkg_z_Z', ({ available }) => available === false);
+    expect((await bench.updatedSince(before)).map(([id]) => id).sort()).toEqual(['pkg_z_Z', 'pkg_z_topup_Z']);
+    const order = await bench.partner.post('/v1/orders', { package_id: 'pkg_z_Z' });
+    expectProblem(order, 409, 'package_unavailable');
+    await (await bench.startWorker()).runIfDue();
+    expect(await bench.available()).toEqual(everything);
+    expect((await bench.history('pkg_z_Z')).map(([, , available]) => available)).toEqual([true, false, true]);
+  });
+
+  it('is none that has no list of packages; and without any that has one nothing is done', async () => {
+    bench.zendit.packages = [offer('Z')];
+    await (await bench.startWorker()).runIfDue();
+    await bench.database.pool.query(`UPDATE package_sources SET provider = 'stub'`);
+    const stub = new ScriptedProvider('stub').asProvider();
+    const beside = await bench.startWorker({}, [bench.esimAccess.asLiveProvider(), stub]);
+    expect(await beside.runIfDue()).toBe(true);
+    expect(await bench.available()).toEqual(['pkg_z_Z']);
+    await bench.database.pool.query(`UPDATE package_sources SET provider = 'zendit'`);
+    const alone = await bench.startWorker({}, [stub]);
+    expect((await bench.office.admin.post('/internal/v1/catalog/sync')).status).toBe(202);
+    expect(await alone.runIfDue()).toBe(false);
+    expect(await bench.available()).toEqual(['pkg_z_Z']);
+  });
+
+  it('but is named by a rule is in the log when the worker starts', () => {
+    const rules = { LIVE_PACKAGE_PROVIDERS: 'FR=zendit,pkg_a_X=none,DE=zendit,*=esim_access' };
+    const config = loadConfig(testEnvironment(bench.database.url, rules));
+    const registry = new ProviderRegistry({ name: 'sandbox' } as SandboxProvider);
+    registry.register(new ScriptedProvider('esim_access').asProvider());
+    const logger = { warn: vi.fn() };
+    const unused = {} as SyncCatalog & ProviderHealthRepository & RefreshTopupFits;
+    const sweeps = new Sweeps(logger as unknown as Logger);
+    const jobs = new CatalogSyncJobs(
+      config,
+      logger as unknown as Logger,
+      registry,
+      unused,
+      unused,
+      unused,
+      sweeps,
+    );
+    jobs.onApplicationBootstrap();
+    expect(logger.warn.mock.calls).toEqual([
+      [{ event: 'catalog.rule_names_unconnected', providers: ['zendit'] }],
+    ]);
+  });
+});
+
+describe('a price that a partner does not have any more', () => {
+  it('is a change of the package, which `updated_since` lists', async () => {
+    bench.esimAccess.packages = [offer('A')];
+    await (await bench.startWorker()).runIfDue();
+    const put = async (prices: object[]) => {
+      const path = `/internal/v1/partners/${bench.partnerId}/price-list`;
+      const answer = await bench.office.admin.call('PUT', path, { body: { prices } });
+      expect(answer.status, answer.text).toBe(200);
+    };
+    await put([{ package_id: 'pkg_a_A', price: { amount: 77, currency: 'USD' } }]);
+    const before = await bench.now();
+    await put([]);
+    const told = await eventually('the partner is told', async () => {
+      const items = await bench.updatedSince(before);
+      return items.length > 0 ? items : null;
+    });
+    expect(told).toEqual([['pkg_a_A', 120, true]]);
+  });
+});
+
+describe('what is kept of synchronisations', () => {
+  it('is those of thirty days', async () => {
+    await bench.database.pool.query(
+      `INSERT INTO catalog_syncs (id, status, requested_at, started_at, ended_at)
+       SELECT 'syn_' || days, 'completed', now() - days * interval '1 day', now() - days * interval '1 day',
+              now() - days * interval '1 day'
+       FROM unnest(ARRAY[31, 29]) AS days`,
+    );
+    bench.esimAccess.packages = [offer('A')];
+    const worker = await bench.startWorker(NEW);
+    expect(await worker.runIfDue()).toBe(true);
+    const { rows } = await bench.database.pool.query(
+      `SELECT id FROM catalog_syncs WHERE id IN ('syn_31', 'syn_29')`,
+    );
+    expect(rows).toEqual([{ id: 'syn_29' }]);
+  });
+});

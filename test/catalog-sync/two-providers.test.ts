@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { SyncOutcome } from '../../src/catalog-sync/catalog-sync.entity.js';
+import { expectProblem } from '../harness/expect-problem.js';
+import {
+  createTestDatabase,
+  eventually,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+import { topupsKnown } from '../harness/known-topups.js';
+import { EsimAccessUpstream } from '../live/esim-access-upstream.js';
+import { buy, type Buyer, esimIdsOf, FAST, settled, topUp } from '../live/shop.js';
+import { ZenditUpstream } from '../live/zendit-upstream.js';
+
+/** More calls than a synchronisation makes. */
+const ALL_OF_THEM = 1_000;
+const ZENDIT_IN_GERMANY = 'pkg_z_ESIM-DE-7D-1GB';
+const ZENDIT_IN_FRANCE = 'pkg_z_ESIM-FR-7D-1GB';
+const OF_THE_UNITED_STATES = 'pkg_a_PUS1D7';
+
+let esimAccess: EsimAccessUpstream;
+let zendit: ZenditUpstream;
+let database: TestDatabase;
+let service: TestService;
+let partnerId: string;
+let key: string;
+
+/** The whole service, connected to both simulators over HTTP. */
+async function start(rules: string): Promise<TestService> {
+  const upstreams = { ...esimAccess.settings(esimAccess.url), ...zendit.settings(zendit.url) };
+  return startTestService({ database, env: { ...FAST, ...upstreams, LIVE_PACKAGE_PROVIDERS: rules } });
+}
+
+beforeAll(async () => {
+  [esimAccess, zendit] = [await EsimAccessUpstream.start(), await ZenditUpstream.start()];
+  database = await createTestDatabase();
+  service = await start('');
+  partnerId = (await service.createPartner()).id;
+  key = await service.createKey(partnerId, 'live');
+  const money = { amount: { amount: 10_000, currency: 'USD' }, reference: 'first-deposit' };
+  const paid = await service.admin.post(`/internal/v1/partners/${partnerId}/wallet/deposits`, money);
+  expect(paid.status, paid.text).toBe(201);
+  await newestSync();
+  await topupsKnown(database);
+});
+
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+  await Promise.all([esimAccess.close(), zendit.close()]);
+});
+
+describe('a provider that fails while its list is read', () => {
+  it.each([
+    ['500', () => esimAccess.talkNonsense(ALL_OF_THEM, 'server_error')],
+    ['a page of HTML', () => esimAccess.talkNonsense(ALL_OF_THEM, 'html')],
+    [
+      'a list that is none',
+      () => esimAccess.simulator.control({ faults: { garbage: ALL_OF_THEM, garbageKind: 'wrong_types' } }),
+    ],
+  ])("by %s keeps what it had; the other one's new price is taken", async (_, fail) => {
+    const before = await packagesOf('esim_access');
+    fail();
+    zendit.raisePrice();
+    const result = await syncNow();
+    esimAccess.calmDown();
+    // The same offer is a base package and a top-up.
+    expect(result).toMatchObject({ esim_access: { error: 'provider_unavailable' }, zendit: { changed: 2 } });
+    expect(await packagesOf('esim_access')).toEqual(before);
+    expect(await syncNow(), 'and is read again afterwards').toMatchObject({ esim_access: { changed: 0 } });
+  });
+
+  it.each(['server_error', 'html'] as const)('the other way round (%s)', async (kind) => {
+    zendit.calmDown();
+    const before = await packagesOf('zendit');
+    zendit.talkNonsense(ALL_OF_THEM, kind);
+    esimAccess.raisePrice();
+    const result = await syncNow();
+    zendit.calmDown();
+    expect(result).toMatchObject({ esim_access: { changed: 1 }, zendit: { error: 'provider_unavailable' } });
+    expect(await packagesOf('zendit')).toEqual(before);
+    expect(await syncNow(), 'and is read again afterwards').toMatchObject({ zendit: { changed: 0 } });
+  });
+});
+
+describe('rules for who sells what', () => {
+  it('hold from the start of the service on: orders go where they say, and eSIMs already sold are topped up', async () => {
+    zendit.calmDown();
+    const [esimId] = esimIdsOf(await buy(buyer(), esimAccess.packageId));
+    await service.stop();
+    service = await start(`DE=zendit,${OF_THE_UNITED_STATES}=none,*=esim_access`);
+    await eventually('the rules hold', async () => {
+      const given = await Promise.all([ZENDIT_IN_GERMANY, 'pkg_a_PJP1D7'].map(sells));
+      const taken = await Promise.all(
+        [esimAccess.packageId, ZENDIT_IN_FRANCE, OF_THE_UNITED_STATES].map(sells),
+      );
+      return given.every(Boolean) && !taken.some(Boolean);
+    });
+
+    const { api } = buyer();
+    const refused = await api.post('/v1/orders', { package_id: esimAccess.packageId });
+    expectProblem(refused, 409, 'package_unavailable');
+    const done = await buy(buyer(), ZENDIT_IN_GERMANY);
+    expect(done).toMatchObject({ status: 'issued', package_id: ZENDIT_IN_GERMANY });
+    expect(zendit.account(await referenceOf('orders', done['id'] as string))).toMatchObject({ bought: 1 });
+
+    const listed = await api.get(`/v1/esims/${esimId}/topup-packages`);
+    expect(listed.body.data.map(({ id }: { id: string }) => id)).toContain(esimAccess.topupPackageId);
+    const topped = await settled(buyer(), await topUp(buyer(), esimId!, esimAccess.topupPackageId));
+    expect(topped).toMatchObject({ status: 'completed' });
+    expect(esimAccess.topupsOf(await referenceOf('topups', topped['id'] as string))).toBe(1);
+  });
+});
+
+function buyer(): Buyer {
+  return { id: partnerId, api: service.partnerApi(key) };
+}
+
+/** What the newest synchronisation did, when it has ended. */
+async function newestSync(id: string | null = null): Promise<Record<string, SyncOutcome>> {
+  return eventually('the catalogue is synchronised', async () => {
+    const { rows } = await database.pool.query<{ result: Record<string, SyncOutcome> }>(
+      `SELECT result FROM catalog_syncs WHERE ended_at IS NOT NULL AND ($1::text IS NULL OR id = $1)`,
+      [id],
+    );
+    return rows[0]?.result;
+  });
+}
+
+async function syncNow(): Promise<Record<string, SyncOutcome>> {
+  const asked = await service.admin.post('/internal/v1/catalog/sync');
+  expect(asked.status, asked.text).toBe(202);
+  return newestSync(asked.body.data.id as string);
+}
+
+/** Every package of the provider as the catalogue has it. */
+async function packagesOf(provider: string): Promise<object[]> {
+  const { rows } = await database.pool.query<object>(
+    `SELECT p.* FROM packages p JOIN package_sources s ON s.package_id = p.id
+     WHERE p.mode = 'live' AND s.provider = $1 ORDER BY p.id`,
+    [provider],
+  );
+  expect(rows.length).toBeGreaterThan(0);
+  return rows;
+}
+
+/** Whether partners are told that it can be bought. */
+async function sells(packageId: string): Promise<boolean> {
+  const answer = await buyer().api.get(`/v1/catalog/${packageId}`);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body.data.available as boolean;
+}
+
+async function referenceOf(table: 'orders' | 'topups', id: string): Promise<string> {
+  const { rows } = await database.pool.query<{ provider_reference: string }>(
+    `SELECT provider_reference FROM ${table} WHERE id = $1`,
+    [id],
+  );
+  return rows[0]!.provider_reference;
+}

@@ -1,0 +1,240 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { NewEvent } from '../../src/events/index.js';
+import type { EsimEntity } from '../../src/esims/index.js';
+import { observe } from '../../src/esims/esim-lifecycle.js';
+import type { EsimReading } from '../../src/esims/esim-reading.js';
+import type { ProviderUsageReport } from '../../src/providers/index.js';
+import { DAY_MS, GB, minute, newEsim, newReading } from './esim-sample.js';
+
+/** Applies readings in their order; asked for at their `asOf` unless told otherwise. */
+function apply(
+  start: EsimEntity,
+  readings: readonly (Partial<ProviderUsageReport> | EsimReading)[],
+  now = minute(100_000),
+): { esim: EsimEntity; events: NewEvent[] } {
+  const esim = { ...start };
+  const events: NewEvent[] = [];
+  for (const given of readings) {
+    const read = 'reading' in given ? given : readOf(newReading(given));
+    const transition = observe(esim, { kind: 'read', ...read }, now);
+    Object.assign(esim, transition.changes);
+    events.push(...transition.events);
+  }
+  return { esim, events };
+}
+
+function readOf(reading: ProviderUsageReport, askedAt = reading.asOf): EsimReading {
+  return { reading, source: 'poll', askedAt };
+}
+
+function names(events: readonly NewEvent[]): string[] {
+  return events.map((event) =>
+    event.type === 'esim.usage.threshold' ? `threshold ${event.data.threshold_percent}` : event.type,
+  );
+}
+
+const ACTIVE = { status: 'active', profileStatus: 'enabled' } as const;
+
+describe('a reading', () => {
+  it('makes an eSIM active from its first use, with the times that the provider tells', () => {
+    const times = { activatedAt: minute(5), expiresAt: minute(5 + 7 * 1440 + 60) };
+    const { esim, events } = apply(newEsim(), [{ ...ACTIVE, ...times, usedBytes: 10, asOf: minute(9) }]);
+    expect(esim).toMatchObject({ ...ACTIVE, ...times, usedBytes: 10, usageAsOf: minute(9) });
+    expect(names(events)).toEqual(['esim.activated']);
+  });
+
+  it('estimates start and end where the provider tells none, and follows what it tells later', () => {
+    const first = apply(newEsim(), [{ usedBytes: 10, asOf: minute(60) }]).esim;
+    const week = new Date(minute(60).getTime() + 7 * DAY_MS);
+    expect(first).toMatchObject({ status: 'active', activatedAt: minute(60), expiresAt: week });
+    const told = { ...ACTIVE, activatedAt: minute(50), expiresAt: minute(9_000), asOf: minute(70) };
+    expect(apply(first, [told]).esim).toMatchObject({ activatedAt: minute(50), expiresAt: minute(9_000) });
+  });
+
+  it('does not take the end of the time to install for the end of the validity', () => {
+    const { esim } = apply(newEsim(), [{ profileStatus: 'installed', expiresAt: minute(180 * 1440) }]);
+    expect(esim).toMatchObject({ status: 'issued', profileStatus: 'installed', expiresAt: null });
+  });
+
+  it('announces several levels that were jumped over, each once and ascending', () => {
+    const used = { ...ACTIVE, usedBytes: 0.85 * GB, asOf: minute(200) };
+    const { esim, events } = apply(newEsim(), [{ ...ACTIVE }, used, used, { ...used, usedBytes: GB }]);
+    expect(names(events)).toEqual(['esim.activated', 'threshold 50', 'threshold 80', 'threshold 100']);
+    expect(esim).toMatchObject({ status: 'depleted', thresholdsCrossed: [50, 80, 100] });
+    expect(events[1]!.data).toMatchObject({ used_bytes: 0.85 * GB, as_of: minute(200).toISOString() });
+  });
+
+  it('compares levels in integers, one byte below and on them', () => {
+    const total = 1_073_741_825;
+    const start = newEsim({ totalBytes: total });
+    const at = (usedBytes: number) =>
+      names(apply(start, [{ ...ACTIVE, usedBytes, totalBytes: total }]).events);
+    expect(at(536_870_912)).toEqual(['esim.activated']);
+    expect(at(536_870_913)).toEqual(['esim.activated', 'threshold 50']);
+  });
+
+  it('never goes back: not by an issued reading, a smaller or an older figure', () => {
+    const now = apply(newEsim(), [{ ...ACTIVE, usedBytes: 0.6 * GB, asOf: minute(100) }]).esim;
+    const { esim, events } = apply(now, [
+      { status: 'issued', profileStatus: 'enabled', usedBytes: 0, asOf: minute(110) },
+      { ...ACTIVE, usedBytes: 0.2 * GB, asOf: minute(50) },
+      { ...ACTIVE, usedBytes: 0.6 * GB, asOf: minute(120) },
+    ]);
+    expect(esim).toMatchObject({ status: 'active', usedBytes: 0.6 * GB, usageAsOf: minute(120) });
+    expect(events).toEqual([]);
+  });
+
+  it('is depleted when the provider says so, also where its figure is not round', () => {
+    const { esim, events } = apply(newEsim(), [
+      { ...ACTIVE, asOf: minute(2) },
+      { status: 'depleted', usedBytes: GB - 824, asOf: minute(300) },
+    ]);
+    expect(esim).toMatchObject({ status: 'depleted', usedBytes: GB });
+    expect(names(events).slice(-1)).toEqual(['threshold 100']);
+  });
+
+  it('never announces levels of an unlimited plan', () => {
+    const start = newEsim({ unlimited: true, totalBytes: null });
+    const { esim, events } = apply(start, [{ ...ACTIVE, usedBytes: 50 * GB, totalBytes: null }]);
+    expect(esim).toMatchObject({ status: 'active', usedBytes: 50 * GB, thresholdsCrossed: [] });
+    expect(names(events)).toEqual(['esim.activated']);
+  });
+
+  it('tells an end without use from an end of the validity', () => {
+    const unused = apply(newEsim(), [{ status: 'expired', asOf: minute(90_000) }]);
+    expect(unused.events[0]!.data).toMatchObject({ reason: 'never_used' });
+    const used = apply(newEsim(), [{ status: 'expired', usedBytes: 5, asOf: minute(90_000) }]);
+    expect(names(used.events)).toEqual(['esim.activated', 'esim.expired']);
+    expect(used.events[1]!.data).toMatchObject({ reason: 'validity_ended' });
+  });
+
+  it('follows suspended and back, and keeps what was reached meanwhile', () => {
+    const { esim, events } = apply(newEsim(), [
+      { ...ACTIVE, asOf: minute(2) },
+      { ...ACTIVE, status: 'suspended', usedBytes: 0.5 * GB, asOf: minute(3) },
+    ]);
+    expect(esim.status).toBe('suspended');
+    expect(names(events)).toEqual(['esim.activated', 'threshold 50']);
+    expect(apply(esim, [{ ...ACTIVE, asOf: minute(4) }]).esim.status).toBe('active');
+  });
+
+  it('cancels without an event', () => {
+    const { esim, events } = apply(newEsim(), [{ status: 'canceled' }]);
+    expect(esim.status).toBe('canceled');
+    expect(events).toEqual([]);
+  });
+
+  it('keeps the profile status that is known when the provider does not say', () => {
+    expect(apply(newEsim(), [{ profileStatus: 'unknown' }]).esim.profileStatus).toBe('released');
+  });
+
+  it('takes a clock that runs ahead for now', () => {
+    const { esim } = apply(newEsim(), [{ ...ACTIVE, asOf: minute(900_000) }], minute(500));
+    expect(esim.usageAsOf).toEqual(minute(500));
+  });
+});
+
+describe('a reading about a top-up', () => {
+  const spent = apply(newEsim(), [{ status: 'depleted', usedBytes: GB, asOf: minute(100) }]).esim;
+  const topped = {
+    ...spent,
+    ...observe(
+      spent,
+      {
+        kind: 'topped_up',
+        dataBytes: GB,
+        validityDays: 7,
+        upstreamTotalBytes: null,
+        upstreamExpiresAt: null,
+      },
+      minute(200),
+    ).changes,
+  };
+
+  it('from before it does not deplete the eSIM again', () => {
+    expect(topped).toMatchObject({ status: 'active', totalBytes: 2 * GB, thresholdsCrossed: [50] });
+    const before = { status: 'depleted', usedBytes: GB, asOf: minute(201) } as const;
+    const { esim, events } = apply(topped, [before, { ...before, status: 'expired' }]);
+    expect(esim).toMatchObject({ status: 'active', usedBytes: GB, expiresAt: topped.expiresAt });
+    expect(events).toEqual([]);
+  });
+
+  it('announces the levels of the new total', () => {
+    const used = { ...ACTIVE, usedBytes: 1.7 * GB, totalBytes: 2 * GB, asOf: minute(400) };
+    expect(names(apply(topped, [used]).events)).toEqual(['threshold 80']);
+  });
+
+  it('counts what remains when a plan that ended has left the counters', () => {
+    const used = { ...ACTIVE, usedBytes: 0.25 * GB, totalBytes: GB, asOf: minute(20_000) };
+    expect(apply(topped, [used]).esim).toMatchObject({ usedBytes: 1.25 * GB, totalBytes: 2 * GB });
+  });
+
+  it('that is not settled here yet does not reach 100 percent of what was bought before', () => {
+    const used = { ...ACTIVE, usedBytes: 1.2 * GB, totalBytes: 2 * GB };
+    const { esim, events } = apply(newEsim(), [used]);
+    expect(esim).toMatchObject({ status: 'active', totalBytes: GB });
+    expect(names(events)).toEqual(['esim.activated', 'threshold 50', 'threshold 80']);
+  });
+});
+
+const step = fc.record({
+  status: fc.constantFrom('issued', 'active', 'active', 'depleted', 'suspended', 'ended'),
+  profileStatus: fc.constantFrom('released', 'downloaded', 'installed', 'enabled', 'disabled', 'deleted'),
+  usedBytes: fc.option(fc.integer({ min: 0, max: 1_100_000_000 })),
+  minutesLater: fc.integer({ min: 1, max: 3_000 }),
+  staleMinutes: fc.integer({ min: 0, max: 500 }),
+});
+
+/** What one provider may say over the life of an eSIM, glitches and stale counters included. */
+const histories: fc.Arbitrary<EsimReading[]> = fc
+  .record({
+    namesTimes: fc.boolean(),
+    end: fc.constantFrom('expired', 'canceled'),
+    steps: fc.array(step, { minLength: 1, maxLength: 8 }),
+  })
+  .map(({ namesTimes, end, steps }) => {
+    let at = 0;
+    return steps.map(({ minutesLater, staleMinutes, status, usedBytes, profileStatus }, i) => {
+      at += minutesLater;
+      const isInUse = status !== 'issued' || (usedBytes ?? 0) > 0;
+      const times = { activatedAt: minute(7), expiresAt: minute(7 + 6 * 1440) };
+      const reading = newReading({
+        ...(namesTimes && isInUse ? times : {}),
+        ...{ status: status === 'ended' ? end : status, profileStatus, usedBytes },
+        // A time of its own, so that doubled readings are the only ties.
+        asOf: new Date(minute(Math.max(0, at - staleMinutes)).getTime() + i),
+      });
+      return { reading, source: i % 2 ? 'callback' : 'poll', askedAt: minute(at) };
+    });
+  });
+
+const disorders = histories.chain((history) =>
+  fc
+    .array(fc.nat({ max: history.length - 1 }), { maxLength: 6 })
+    .chain((doubled) =>
+      fc.shuffledSubarray([...history, ...doubled.map((i) => history[i]!)], {
+        minLength: history.length + doubled.length,
+      }),
+    )
+    .map((disorder) => ({ history, disorder })),
+);
+
+describe('readings in any order, doubled and delayed', () => {
+  it.each([
+    ['a plan with a total', newEsim()],
+    ['an unlimited plan', newEsim({ unlimited: true, totalBytes: null })],
+    ['a topped-up eSIM', newEsim({ totalBytes: 2 * GB, toppedUpAt: minute(900) })],
+  ])('end in the same state and send each event at most once: %s', (_name, start) => {
+    fc.assert(
+      fc.property(disorders, fc.integer({ min: 0, max: 50_000 }), ({ history, disorder }, delay) => {
+        const inOrder = apply(start, history);
+        const late = apply(start, disorder, minute(100_000 + delay));
+        expect(late.esim).toEqual(inOrder.esim);
+        for (const { events } of [inOrder, late]) expect(new Set(names(events)).size).toBe(events.length);
+        expect(late.esim.usedBytes).toBeGreaterThanOrEqual(start.usedBytes);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { pino } from 'pino';
+import type { DataSource } from 'typeorm';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
+import {
+  CircuitBreaker,
+  ProviderHealthRepository,
+  ProviderHttpClient,
+  ProviderRateLimiter,
+} from '../../src/providers/http/index.js';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { freePort } from '../harness/free-port.js';
+import { TestAuthority } from '../webhooks/sending/certificates.js';
+import { openTestDataSource } from './esim-access-world.js';
+import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions } from './tls-providers.js';
+
+describe('the client of a provider', () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  const closers: (() => Promise<unknown>)[] = [];
+  const logLines: Record<string, unknown>[] = [];
+  const logger = pino({}, { write: (line: string) => void logLines.push(JSON.parse(line)) });
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    dataSource = await openTestDataSource(database.url);
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+    logLines.length = 0;
+  });
+
+  async function serve(listener: RequestListener): Promise<string> {
+    const server = createServer(listener).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    closers.push(async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  function newClient(baseUrl: string, options: { breaker?: CircuitBreaker; maxAnswerBytes?: number } = {}) {
+    const client = new ProviderHttpClient({
+      ...{ provider: 'w', baseUrl, timeoutMs: 1_000, logger },
+      pace: new ProviderRateLimiter(dataSource.manager, 5_000),
+      breaker: new CircuitBreaker(),
+      health: new ProviderHealthRepository(dataSource.manager, logger),
+      ...options,
+    });
+    closers.push(() => client.close());
+    return {
+      client,
+      get: (path = '/things', signal = new AbortController().signal) =>
+        client.request({
+          method: 'GET',
+          path,
+          headers: { 'x-key': 'hush' },
+          purpose: 'poll',
+          effect: 'none',
+          signal,
+        }),
+      buy: () =>
+        client.request({
+          ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order', effect: 'none' },
+          signal: new AbortController().signal,
+        }),
+    };
+  }
+
+  it('gives the status and the JSON of an answer, also of a refusal', async () => {
+    const url = await serve(
+      (_request, response) => void response.writeHead(404).end('{"errorCode":"NOT_FOUND"}'),
+    );
+    expect(await newClient(url).get()).toEqual({ status: 404, json: { errorCode: 'NOT_FOUND' } });
+  });
+
+  it('gives the status of a refusal that is no JSON', async () => {
+    const url = await serve((_request, response) => void response.writeHead(403).end('<html>'));
+    expect(await newClient(url).get()).toEqual({ status: 403, json: undefined });
+  });
+
+  it('follows no redirect', async () => {
+    const paths: unknown[] = [];
+    const url = await serve((request, response) => {
+      paths.push(request.url);
+      response.writeHead(302, { location: '/elsewhere' }).end();
+    });
+    expect(await newClient(url).get()).toMatchObject({ status: 302 });
+    expect(paths).toEqual(['/things']);
+  });
+
+  it('calls it unavailable when nothing can have arrived', async () => {
+    const closed = `http://127.0.0.1:${await freePort()}`;
+    await expect(newClient(closed).get()).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(newClient('http://no-such-host.invalid').get()).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+
+  describe('behind TLS', () => {
+    let authority: TestAuthority;
+    const trusted = getCACertificates('default');
+    beforeAll(() => {
+      authority = new TestAuthority();
+      setDefaultCACertificates([...trusted, authority.certificate]);
+    });
+    afterAll(() => {
+      setDefaultCACertificates(trusted);
+      authority.remove();
+    });
+
+    async function serveTls(options: TlsProviderOptions = {}, identity = authority.issue()) {
+      const upstream = await startTlsProvider(identity, options);
+      closers.push(() => upstream.close());
+      return upstream;
+    }
+
+    it('calls it unavailable when there is no TLS, or nobody that can be trusted', async () => {
+      const plain = await serve((_request, response) => void response.end('{}'));
+      const stranger = await serveTls({}, authority.selfSigned());
+      const another = await serveTls({}, authority.issue({ names: ['other.example'] }));
+      for (const url of [plain.replace('http:', 'https:'), stranger.url, another.url])
+        await expect(newClient(url).buy()).rejects.toBeInstanceOf(ProviderUnavailable);
+      expect([stranger.taken, another.taken]).toEqual([[], []]);
+    });
+
+    it.each<[string, TlsProviderOptions]>([
+      ['a record that no key fits, in TLS 1.2', { version: 'TLSv1.2', breakWith: FOREIGN_RECORD }],
+      ['a record that no key fits, in TLS 1.3', { version: 'TLSv1.3', breakWith: FOREIGN_RECORD }],
+      ['plain HTTP, in TLS 1.2', { version: 'TLSv1.2', breakWith: PLAIN_ANSWER }],
+      ['plain HTTP, in TLS 1.3', { version: 'TLSv1.3', breakWith: PLAIN_ANSWER }],
+      ['that our certificate is missing, in TLS 1.3', { wantsClientCertificate: true }],
+    ])('calls the outcome unknown when the answer to a purchase is %s', async (_what, options) => {
+      const upstream = await serveTls(options);
+      await expect(newClient(upstream.url).buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+      expect(upstream.taken).toEqual(options.breakWith ? ['"one"'] : []);
+      expect(logLines.at(-1)!.code).toMatch(/^(ERR_SSL_|UND_ERR_SOCKET|ECONNRESET)/);
+    });
+  });
+
+  it.each<[string, RequestListener, boolean]>([
+    ['cut before the status', () => undefined, true],
+    ['cut in the middle', (_q, r) => void r.writeHead(200, { 'content-length': 99 }).write('{'), true],
+    ['no JSON', (_q, r) => void r.end('<html>'), false],
+    ['ill-formed UTF-8', (_q, r) => void r.end(Buffer.from([0x22, 0xc3, 0x28, 0x22])), false],
+    ['too large', (_q, r) => void r.end(`"${'x'.repeat(2_000)}"`), false],
+    ['never coming', () => undefined, false],
+  ])('calls the outcome unknown when the answer is %s', async (_what, listener, isCut) => {
+    const url = await serve((request, response) => {
+      listener(request, response);
+      if (isCut) setTimeout(() => response.destroy(), 50);
+    });
+    const { get } = newClient(url, { maxAnswerBytes: 1_000 });
+    await expect(get()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+  });
+
+  it('makes no call while the circuit is open, and one when it half opens', async () => {
+    let nowMs = 0;
+    let calls = 0;
+    let status = 503;
+    const url = await serve((_request, response) => {
+      calls++;
+      response.writeHead(status).end('{}');
+    });
+    const { get } = newClient(url, { breaker: new CircuitBreaker({ nowMs: () => nowMs }) });
+    for (let i = 0; i < 5; i++) expect(await get()).toMatchObject({ status: 503 });
+    await expect(get()).rejects.toMatchObject({ name: 'ProviderUnavailable', retryAfterMs: 10_000 });
+    expect(calls).toBe(5);
+    nowMs += 10_000;
+    status = 200;
+    const [probe, other] = await Promise.allSettled([get(), get()]);
+    expect(probe.status).toBe('fulfilled');
+    expect(other).toMatchObject({ status: 'rejected', reason: { name: 'ProviderUnavailable' } });
+    expect(calls).toBe(6);
+    expect(await get()).toMatchObject({ status: 200 });
+  });
+
+  it('logs each call in one line, without headers and bodies', async () => {
+    const url = await serve((_request, response) => void response.end('{"matchingId":"secret-thing"}'));
+    await newClient(url).get('/things?_limit=1');
+    expect(logLines).toHaveLength(1);
+    expect(logLines[0]).toMatchObject({
+      event: 'provider.call',
+      provider: 'w',
+      purpose: 'poll',
+      effect: 'none',
+      method: 'GET',
+      path: '/things?_limit=1',
+      status: 200,
+      latencyMs: expect.any(Number),
+    });
+    expect(JSON.stringify(logLines)).not.toMatch(/hush|secret-thing/);
+  });
+
+  it('keeps for operators how the last calls ended, the balance and the last sync', async () => {
+    let status = 200;
+    const url = await serve((_request, response) => void response.writeHead(status).end('{}'));
+    const { get } = newClient(url);
+    const health = new ProviderHealthRepository(dataSource.manager, logger);
+    const row = async () => (await health.list()).find((each) => each.provider === 'w');
+    await get();
+    await eventually('the success is kept', async () => (await row())?.state === 'ok');
+    status = 503;
+    await get();
+    await eventually('the failure is kept', async () => (await row())?.state === 'failing');
+    expect(await row()).toMatchObject({
+      lastErrorCode: 'http_503',
+      lastOkAt: expect.any(Date),
+      balance: null,
+    });
+    health.recordBalance('w', { micros: 9_000_000_000_000, currency: 'USD' });
+    health.recordSync('w');
+    await eventually('both are kept', async () => (await row())?.balance && (await row())?.lastSyncAt);
+    expect(await row()).toMatchObject({
+      state: 'failing',
+      balance: { micros: 9_000_000_000_000, currency: 'USD' },
+      balanceAt: expect.any(Date),
+    });
+  });
+});

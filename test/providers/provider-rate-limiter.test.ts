@@ -1,0 +1,185 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { DataSource } from 'typeorm';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ProviderUnavailable } from '../../src/providers/index.js';
+import {
+  SendDeadlineExceeded,
+  ProviderRateLimiter,
+  type CallPurpose,
+} from '../../src/providers/http/index.js';
+import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
+import { find, newOrder } from './provider-world.js';
+
+/** When undici writes the head of a request; `request` is its own. */
+const LEAVES = 'undici:client:sendHeaders';
+
+describe('the pace of calls to a provider', () => {
+  let database: TestDatabase;
+  let sources: DataSource[];
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    sources = [await openTestDataSource(database.url), await openTestDataSource(database.url)];
+  });
+  afterAll(async () => {
+    for (const source of sources) await source.destroy();
+    await database.drop();
+  });
+  afterEach(() => database.pool.query('DELETE FROM upstream_pace'));
+
+  /** Sets how far granted slots reach into the future. */
+  function setBacklog(provider: string, ms: number) {
+    return database.pool.query(
+      `INSERT INTO upstream_pace VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
+       ON CONFLICT (provider) DO UPDATE SET next_slot_at = excluded.next_slot_at`,
+      [provider, ms],
+    );
+  }
+
+  function waitFor(pace: ProviderRateLimiter, purpose: CallPurpose, deadlineMs = 10_000) {
+    return waitUnder(new AbortController().signal, pace, purpose, deadlineMs);
+  }
+
+  function waitUnder(
+    signal: AbortSignal,
+    pace: ProviderRateLimiter,
+    purpose: CallPurpose,
+    withinMs = 10_000,
+  ) {
+    return pace.inSlot({ provider: 'w', purpose, withinMs, signal }, () => Promise.resolve());
+  }
+
+  it('holds the limit over all processes together, however often they come to a stop', async () => {
+    const world = await makeEsimAccessWorld(sources[0]!, { requestsPerSecond: 8, timeoutMs: 10_000 });
+    // Arrivals would be counted by this very process, which is as late as its callers are.
+    const departures: number[] = [];
+    const note = (message: unknown): void => {
+      if ((message as { request: { origin: string } }).request.origin === world.simulator.url)
+        departures.push(performance.now());
+    };
+    subscribe(LEAVES, note);
+    const stalls = setInterval(() => stallFor(Math.random() * 120), 250);
+    try {
+      const processes = [world.provider, world.anotherProvider(), world.anotherProvider()];
+      // Who is refused a slot asks again, as every job does.
+      const caller = async (nth: number): Promise<void> => {
+        while (departures.length < 24) {
+          await find(processes[nth % 3]!, newOrder(world)).catch(unlessUnavailable);
+        }
+      };
+      await Promise.all(Array.from({ length: 12 }, (_, nth) => caller(nth)));
+      expect(busiestSecondOf(departures)).toBeLessThanOrEqual(8);
+    } finally {
+      clearInterval(stalls);
+      unsubscribe(LEAVES, note);
+      await world.close();
+    }
+  }, 60_000);
+
+  it('lets a call that missed its slot leave in a later one, and keeps as much more room free', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 10);
+    const signal = new AbortController().signal;
+    const closings: number[] = [];
+    const startedAt = performance.now();
+    await pace.inSlot({ provider: 'w', purpose: 'order', withinMs: 10_000, signal }, (closesAt) => {
+      closings.push(closesAt);
+      if (closings.length > 1) return Promise.resolve();
+      expect(closesAt - performance.now(), 'how late it may leave').toBeLessThanOrEqual(50);
+      stallFor(closesAt - performance.now() + 1);
+      throw new SendDeadlineExceeded();
+    });
+    const { rows } = await database.pool.query<{ ms: number }>(
+      `SELECT (extract(epoch FROM next_slot_at - clock_timestamp()) * 1000)::float8 AS ms FROM upstream_pace`,
+    );
+    expect(closings).toHaveLength(2);
+    // The second slot opens 105 ms after the first at the earliest; it may be missed by 100 ms more, and is as much longer.
+    expect(performance.now() + rows[0]!.ms - startedAt).toBeGreaterThanOrEqual(105 + 105 + 100);
+  });
+
+  it('lets no call leave that is late for every slot', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
+    const signal = new AbortController().signal;
+    let tries = 0;
+    const late = pace.inSlot({ provider: 'w', purpose: 'order', withinMs: 20_000, signal }, (closesAt) => {
+      tries++;
+      stallFor(closesAt - performance.now() + 1);
+      throw new SendDeadlineExceeded();
+    });
+    await expect(late).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(tries).toBeGreaterThan(0);
+  });
+
+  it('gives slots apart by the rate, to one after the other, whichever process asks', async () => {
+    const paces = sources.map((source) => new ProviderRateLimiter(source.manager, 20));
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: 21 }, (_, i) => waitFor(paces[i % 2]!, 'order')));
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000);
+  });
+
+  it('refuses polls behind a backlog that orders and top-ups still join', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
+    await setBacklog('w', 600);
+    const refusal = await waitFor(pace, 'poll').catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ProviderUnavailable);
+    expect((refusal as ProviderUnavailable).retryAfterMs).toBeGreaterThan(100);
+    const startedAt = performance.now();
+    await waitFor(pace, 'topup');
+    await waitFor(pace, 'order');
+    // The refused one took no slot: the two stand right behind the backlog.
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  it('lets the catalogue wait until such a backlog is short, and refuses it when it would wait too long', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
+    await setBacklog('w', 4_000);
+    await expect(waitFor(pace, 'catalog', 2_000)).rejects.toBeInstanceOf(ProviderUnavailable);
+    await setBacklog('w', 600);
+    const startedAt = performance.now();
+    await waitFor(pace, 'catalog');
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(500);
+  });
+
+  it('refuses top-ups behind a backlog that orders still join', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
+    await setBacklog('w', 3_000);
+    await expect(waitFor(pace, 'topup')).rejects.toBeInstanceOf(ProviderUnavailable);
+    const signal = AbortSignal.abort();
+    // It is given a slot, and only its own impatience ends it.
+    await expect(waitUnder(signal, pace, 'order')).rejects.toBeInstanceOf(ProviderUnavailable);
+    await setBacklog('w', 6_000);
+    await expect(waitFor(pace, 'order')).rejects.toMatchObject({ name: 'ProviderUnavailable' });
+  });
+
+  it('refuses at once what would come after the deadline', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
+    await setBacklog('w', 4_900);
+    const startedAt = performance.now();
+    await expect(waitFor(pace, 'order', 4_000)).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+
+  it('stops waiting when the caller does', async () => {
+    const pace = new ProviderRateLimiter(sources[0]!.manager, 100);
+    await setBacklog('w', 4_000);
+    const startedAt = performance.now();
+    const waiting = waitUnder(AbortSignal.timeout(100), pace, 'order');
+    await expect(waiting).rejects.toBeInstanceOf(ProviderUnavailable);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+});
+
+function unlessUnavailable(error: unknown): null {
+  if (error instanceof ProviderUnavailable) return null;
+  throw error;
+}
+
+/** Nothing runs in this thread until then: neither timers nor sockets. */
+function stallFor(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.max(0, ms));
+}
+
+/** The most that lie within any one second, which begins with one of them. */
+function busiestSecondOf(times: readonly number[]): number {
+  const within = (start: number): number => times.filter((at) => at >= start && at < start + 1_000).length;
+  return Math.max(...times.map(within));
+}

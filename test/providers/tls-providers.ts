@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { SecureVersion } from 'node:tls';
+import type { ServerIdentity } from '../webhooks/sending/certificates.js';
+
+export interface TlsProvider {
+  readonly url: string;
+  /** Bodies of requests that came to their end. */
+  readonly taken: readonly string[];
+  close(): Promise<unknown>;
+}
+
+export interface TlsProviderOptions {
+  readonly version?: SecureVersion;
+  /** Written below TLS once a request was read; the request is then never answered. */
+  readonly breakWith?: Buffer;
+  /** Refuses clients without a certificate: with TLS 1.3 they have sent their request by then. */
+  readonly wantsClientCertificate?: boolean;
+}
+
+/** A TLS record that no key fits. */
+export const FOREIGN_RECORD = Buffer.concat([Buffer.from([23, 3, 3, 0, 40]), Buffer.alloc(40, 7)]);
+/** What a proxy writes that lost its provider and forgets that it is inside of TLS. */
+export const PLAIN_ANSWER = Buffer.from('HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n');
+
+/**
+ * A provider behind real TLS, which may break the connection after the request. It would speak HTTP/2 with whoever
+ * offers it.
+ */
+export async function startTlsProvider(
+  identity: ServerIdentity,
+  { version = 'TLSv1.3', breakWith, wantsClientCertificate = false }: TlsProviderOptions = {},
+): Promise<TlsProvider> {
+  const taken: string[] = [];
+  const sockets: Socket[] = [];
+  const server = createSecureServer(
+    {
+      ...identity,
+      allowHTTP1: true,
+      minVersion: version,
+      maxVersion: version,
+      requestCert: wantsClientCertificate,
+      rejectUnauthorized: wantsClientCertificate,
+    },
+    (request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (chunk) => (body += String(chunk)));
+      request.on('error', () => undefined);
+      response.on('error', () => undefined);
+      request.on('end', () => {
+        taken.push(body);
+        if (breakWith) sockets.at(-1)?.write(breakWith);
+        else response.end('{}');
+      });
+    },
+  );
+  server.on('connection', (socket: Socket) => sockets.push(socket));
+  for (const failure of ['tlsClientError', 'sessionError']) server.on(failure, () => undefined);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}`,
+    taken,
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      return once(server, 'close');
+    },
+  };
+}
