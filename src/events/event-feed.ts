@@ -7,7 +7,7 @@ import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
 import { EventsRepository } from './events.repository.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { Sweeps } from '../infra/sweeping/index.js';
+import { Sweeps } from '../infra/sweeps.js';
 
 export interface FeedPage {
   readonly bodies: readonly string[];

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { type EsimEntity, EsimObserver, EsimsRepository, type UsageReport } from '../../esims/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { callProvider, type ProviderEsimReading, ProviderRegistry } from '../../providers/index.js';
 import { type EsimPoll, EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
 import { IN_USE_MS, pollDelayMs } from '../poll-plan.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Sweeps } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeps.js';
 import { RunReconciliation } from './run-reconciliation.js';
 
 /** A run that failed is tried again after this, and a new process leaves its first minutes to other work. */

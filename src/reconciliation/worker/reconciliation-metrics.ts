@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
-import { METRICS } from '../../infra/metrics/index.js';
+import { METRICS } from '../../infra/metrics.js';
 import { ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
 
 /** What operators watch: every worker shows the last run of the whole database. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import type { Difference } from '../difference.js';
 import { Reconcile, type ReconciliationReport } from '../reconcile.js';
 import { countUnanswered } from '../render-report.js';

@@ -1,4 +1,4 @@
-import { isDataFault } from '../database/index.js';
+import { isDataFault } from './database/index.js';
 
 export interface BatcherOptions<T> {
   /**
