@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { type ListOptions, Transactions } from '../infra/database/index.js';
-import { Sweeps } from '../infra/sweeping/index.js';
+import { Sweeps } from '../infra/sweeps.js';
 import { Alerts } from './alerts.js';
 import type { NewAlert } from './alerts.repository.js';
 

@@ -13,7 +13,7 @@ import {
 } from '../infra/http/edge/index.js';
 import { assertEveryRouteIsGuarded } from '../infra/http/index.js';
 import { assertEveryPostIsIdempotent } from '../infra/idempotency/index.js';
-import { NestLogger } from '../infra/logging/index.js';
+import { NestLogger } from '../infra/logging.js';
 import type { ProcessResources } from './process-resources.js';
 
 export interface RunningApp {

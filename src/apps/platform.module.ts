@@ -6,10 +6,10 @@ import { CryptoModule } from '../infra/crypto/index.js';
 import { DatabaseModule } from '../infra/database/index.js';
 import { EnvelopeInterceptor, StrictInputInterceptor, StrictValidationPipe } from '../infra/http/index.js';
 import { IdempotencyModule } from '../infra/idempotency/index.js';
-import { LoggerModule } from '../infra/logging/index.js';
-import { MetricsModule } from '../infra/metrics/index.js';
+import { LoggerModule } from '../infra/logging.js';
+import { MetricsModule } from '../infra/metrics.js';
 import { JobsModule } from '../infra/jobs/index.js';
-import { SweepsModule } from '../infra/sweeping/index.js';
+import { SweepsModule } from '../infra/sweeps.js';
 import type { ProcessResources } from './process-resources.js';
 
 /** What every app of a process stands on: settings, connections, logger, queue, sweeps. */

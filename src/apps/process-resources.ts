@@ -5,7 +5,7 @@ import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import type { AppConfig } from '../config/index.js';
 import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
-import { createLogger } from '../infra/logging/index.js';
+import { createLogger } from '../infra/logging.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { ENTITIES } from './entities.js';
 

@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { pino } from 'pino';
 import { loadConfig } from '../config/index.js';
-import { createLogger, NestLogger } from '../infra/logging/index.js';
+import { createLogger, NestLogger } from '../infra/logging.js';
 import {
   countUnanswered,
   Reconcile,

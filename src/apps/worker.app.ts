@@ -6,7 +6,7 @@ import { GcraThrottlerStorage, RateLimitStorageModule, toThrottlerLimit } from '
 import { CallLogWorkerModule } from '../call-log/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
-import { NestLogger } from '../infra/logging/index.js';
+import { NestLogger } from '../infra/logging.js';
 import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { Batcher } from '../infra/batching/batcher.js';
+import { Batcher } from '../infra/batcher.js';
 import { ApiKeyAuthRepository, type KnownKey, type PresentedKey } from './api-key-auth.repository.js';
 import {
   type BucketState,

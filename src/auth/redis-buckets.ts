@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { LOGGER } from '../infra/logging/index.js';
+import { LOGGER } from '../infra/logging.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 const COMMAND_TIMEOUT_MS = 50;

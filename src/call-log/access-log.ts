@@ -1,9 +1,9 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { LastUsedRepository } from '../api-keys/index.js';
-import { Batcher } from '../infra/batching/batcher.js';
+import { Batcher } from '../infra/batcher.js';
 import type { CallRecorder, FinishedCall } from '../infra/http/edge/index.js';
-import { LOGGER } from '../infra/logging/index.js';
+import { LOGGER } from '../infra/logging.js';
 import { toAccessLogLine } from './access-log-line.js';
 import { CallRowWriter } from './call-row-writer.js';
 import { CallRowsRepository } from './call-rows.repository.js';

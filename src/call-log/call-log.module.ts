@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ApiKeysModule } from '../api-keys/index.js';
-import { DailyPartitions } from '../infra/partitions/index.js';
+import { DailyPartitions } from '../infra/daily-partitions.js';
 import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
 import { AccessLog } from './access-log.js';

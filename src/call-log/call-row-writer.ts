@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { endsWithin } from '../common/ends-within.js';
-import { Batcher } from '../infra/batching/batcher.js';
+import { Batcher } from '../infra/batcher.js';
 import { isDataFault, sqlState } from '../infra/database/index.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 import type { CallRowsRepository } from './call-rows.repository.js';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { LastUsedRepository } from '../api-keys/index.js';
-import { Batcher } from '../infra/batching/batcher.js';
+import { Batcher } from '../infra/batcher.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 
 const MINUTE_MS = 60_000;

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
-import type { CatalogSnapshot } from './catalog-snapshots.js';
-import { type CatalogReader, PartnerCatalogs } from './partner-catalogs.js';
+import { type CatalogPage, type CatalogSnapshot, PartnerCatalogs } from './partner-catalogs.js';
 import type { PackageKind, PackageType, Region } from './package.js';
 import type { PackageEntity } from './package.entity.js';
 
@@ -24,21 +25,15 @@ export interface CatalogListPage {
   readonly etag: string;
 }
 
-interface CachedPage {
-  readonly itemsJson: Buffer;
-  readonly last: readonly [number, string] | null;
-  readonly etag: string;
-  /** `next_cursor` by partner: it is bound to the partner, the page is not. */
-  readonly cursors: Map<string, string>;
-}
-
-const MAX_CACHED_PAGES = 500;
-/** Of one page; more than the partners that read it between two changes of the catalogue. */
-const MAX_CACHED_CURSORS = 5_000;
+/** More than the pages that all partners read between two changes of the catalogue. */
+const MAX_CURSORS = 20_000;
 
 /** GET /v1/catalog (spec section 4): filters joined by AND, newest first, cached by query until the catalogue moves. */
 @Injectable()
 export class CatalogList {
+  /** `next_cursor` by page and partner: a cursor is bound to the partner, a page is not. */
+  private readonly nextCursors = new LRUCache<string, string>({ max: MAX_CURSORS });
+
   constructor(
     private readonly catalogs: PartnerCatalogs,
     private readonly cursors: CursorCodec,
@@ -49,34 +44,29 @@ export class CatalogList {
    * @throws AppError `invalid_cursor`
    */
   async list(
-    reader: CatalogReader,
+    scope: TenantScope,
     filters: CatalogFilters,
     options: ListOptions,
     toJson: (item: PackageEntity) => unknown,
   ): Promise<CatalogListPage> {
-    const held = this.catalogs.get(reader);
-    const snapshot = held instanceof Promise ? await held : held;
-    const scope = ['catalog', reader.partnerId, reader.mode, filters];
-    const after = options.cursor === undefined ? null : this.cursors.decode(options.cursor, scope);
-    const page = this.page(snapshot, filters, after, options.limit, toJson);
-    return {
-      itemsJson: page.itemsJson,
-      nextCursor: page.last ? this.cursorOf(page, page.last, reader.partnerId, scope) : null,
-      etag: page.etag,
-    };
+    const catalog = this.catalogs.get(scope);
+    const snapshot = catalog instanceof Promise ? await catalog : catalog;
+    const cursorScope = ['catalog', scope.partnerId, scope.mode, filters];
+    const after = options.cursor === undefined ? null : this.cursors.decode(options.cursor, cursorScope);
+    const { itemsJson, last, etag } = this.page(snapshot, filters, after, options.limit, toJson);
+    return { itemsJson, nextCursor: last && this.nextCursor(scope, etag, last, cursorScope), etag };
   }
 
-  private cursorOf(
-    page: CachedPage,
+  /** The same for every call of the partner for this page: the entity tag names the version and the query. */
+  private nextCursor(
+    { partnerId, mode }: TenantScope,
+    etag: string,
     last: readonly [number, string],
-    partnerId: string,
-    scope: unknown,
+    cursorScope: unknown,
   ): string {
-    let cursor = page.cursors.get(partnerId);
-    if (cursor === undefined) {
-      if (page.cursors.size >= MAX_CACHED_CURSORS) page.cursors.clear();
-      page.cursors.set(partnerId, (cursor = this.cursors.encode(last, scope)));
-    }
+    const key = `${partnerId} ${mode} ${etag}`;
+    let cursor = this.nextCursors.get(key);
+    if (cursor === undefined) this.nextCursors.set(key, (cursor = this.cursors.encode(last, cursorScope)));
     return cursor;
   }
 
@@ -86,20 +76,18 @@ export class CatalogList {
     after: readonly (string | number)[] | null,
     limit: number,
     toJson: (item: PackageEntity) => unknown,
-  ): CachedPage {
+  ): CatalogPage {
     const query = JSON.stringify([limit, after, filters]);
-    const cached = snapshot.pages.get(query) as CachedPage | undefined;
+    const cached = snapshot.pages.get(query);
     if (cached) return cached;
     const found = select(snapshot.packages, filters, after, limit + 1);
     const items = found.slice(0, limit);
     const last = found.length > limit ? items.at(-1)! : null;
-    const page: CachedPage = {
+    const page: CatalogPage = {
       itemsJson: Buffer.from(JSON.stringify(items.map(toJson))),
       last: last && [last.createdAt.getTime(), last.id],
-      cursors: new Map(),
       etag: `W/"${snapshot.version}-${createHash('sha256').update(query).digest('base64url').slice(0, 16)}"`,
     };
-    if (snapshot.pages.size >= MAX_CACHED_PAGES) snapshot.pages.clear();
     snapshot.pages.set(query, page);
     return page;
   }

@@ -1,13 +1,16 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
+import { PartnersModule } from '../partners/index.js';
 import { CatalogList } from './catalog-list.js';
 import { CatalogRepository } from './catalog.repository.js';
 import { CatalogService } from './catalog.service.js';
-import { PackageSources } from './package-sources.js';
-import { PartnerCatalogs } from './partner-catalogs.js';
+import { PackageSources, SellablePackages } from './sellable-packages.js';
+import { CatalogSnapshots, PartnerCatalogs } from './partner-catalogs.js';
 import { PriceListsRepository } from './price-lists.repository.js';
-import { CatalogSnapshots } from './catalog-snapshots.js';
-import { SellablePackages } from './sellable-packages.js';
 import { TopupFits } from './topup-fits.js';
+import { SetPriceList } from './set-price-list.js';
+import { CatalogController } from './api/catalog.controller.js';
+import { PriceListController } from './admin/price-list.controller.js';
 
 @Module({
   providers: [
@@ -24,3 +27,15 @@ import { TopupFits } from './topup-fits.js';
   exports: [CatalogRepository, PriceListsRepository, CatalogList, CatalogService, PackageSources],
 })
 export class CatalogModule {}
+
+/** The catalogue, for partners. */
+@Module({ imports: [CatalogModule], controllers: [CatalogController] })
+export class CatalogApiModule {}
+
+/** Price lists, for the portal team. */
+@Module({
+  imports: [CatalogModule, PartnersModule, AuditModule],
+  providers: [SetPriceList],
+  controllers: [PriceListController],
+})
+export class CatalogAdminModule {}

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { Money } from '../common/money.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
-import { type CatalogReader, PartnerCatalogs } from './partner-catalogs.js';
+import { PartnerCatalogs } from './partner-catalogs.js';
 import type { CatalogPackage, PackageKind } from './package.js';
-import { topupPackageMatches, topupTermsMatch } from './sandbox/sandbox-packages.js';
-import { TopupFits } from './topup-fits.js';
+import { TopupFits, topupPackageMatches, topupTermsMatch } from './topup-fits.js';
 import { type PackageSource, type SellablePackage, SellablePackages } from './sellable-packages.js';
 
 /** A package that may be sold now. */
@@ -26,8 +26,8 @@ export class CatalogService {
   ) {}
 
   /** The package and the catalogue's version. @throws NotFound for unknown and other-mode packages (D14). */
-  async getPackage(reader: CatalogReader, id: string): Promise<{ item: PackageEntity; version: string }> {
-    const snapshot = await this.catalogs.get(reader);
+  async getPackage(scope: TenantScope, id: string): Promise<{ item: PackageEntity; version: string }> {
+    const snapshot = await this.catalogs.get(scope);
     const item = PACKAGE_ID.test(id) ? snapshot.packages.find((candidate) => candidate.id === id) : undefined;
     if (!item) throw new NotFound();
     return { item, version: snapshot.version };
@@ -39,7 +39,7 @@ export class CatalogService {
    */
   async getSellable(
     tx: Tx,
-    wanted: CatalogReader & { id: string; kind: PackageKind; maxPrice: Money | null },
+    wanted: TenantScope & { id: string; kind: PackageKind; maxPrice: Money | null },
   ): Promise<SoldPackage> {
     return assertSold(await this.findSellable(tx, wanted), wanted);
   }
@@ -51,7 +51,7 @@ export class CatalogService {
    */
   async getSellableTopup(
     tx: Tx,
-    wanted: CatalogReader & { id: string; baseId: string; provider: string; maxPrice: Money | null },
+    wanted: TenantScope & { id: string; baseId: string; provider: string; maxPrice: Money | null },
   ): Promise<SoldPackage> {
     const { mode, id, baseId, provider } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
@@ -67,27 +67,27 @@ export class CatalogService {
 
   /**
    * Available top-up packages that fit an eSIM of package `baseId`, cheapest first; none for an unknown base. Where the
-   * provider's word is needed and not known, or old, it is asked for: a later call has it.
+   * provider alone can say what fits, and its list is not known or old, the worker asks it soon: a later call has it.
    */
-  async listTopupsFor(reader: CatalogReader, baseId: string): Promise<readonly PackageEntity[]> {
-    const { packages } = await this.catalogs.get(reader);
+  async listTopupsFor(scope: TenantScope, baseId: string): Promise<readonly PackageEntity[]> {
+    const { packages } = await this.catalogs.get(scope);
     const base = packages.find((candidate) => candidate.id === baseId);
     if (!base) return [];
-    const known = reader.mode === 'live' ? await this.topupFits.find(baseId) : null;
+    const known = scope.mode === 'live' ? await this.topupFits.find(baseId) : null;
     if (known !== null) await this.topupFits.want(baseId);
     return packages
       .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
       .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
   }
 
-  private async findSellable(tx: Tx, wanted: CatalogReader & { id: string }): Promise<SellablePackage> {
+  private async findSellable(tx: Tx, wanted: TenantScope & { id: string }): Promise<SellablePackage> {
     const item = PACKAGE_ID.test(wanted.id) ? await this.sellable.find(tx, wanted, wanted.id) : null;
     if (!item) throw new NotFound();
     return item;
   }
 }
 
-/** @param known ids of those that fit, by the provider's word; null where it gives none */
+/** @param known ids of those that fit by the provider's own list; null where it gives none */
 function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet<string> | null): boolean {
   const [ofBase, ofTopup] = [toPackage(base), toPackage(topup)];
   if (known === null) return topupPackageMatches(ofBase, ofTopup);

@@ -1,7 +1,12 @@
-export { CatalogAdminModule } from './admin/catalog-admin.module.js';
-export { CatalogApiModule } from './api/catalog-api.module.js';
+/**
+ * What partners can buy, and at which price (spec section 4, D24, D27). Owns the tables `packages`, `catalog_versions`,
+ * `price_lists`; reads `package_sources` and `topup_fits`, which the synchronisation of the live catalogue writes.
+ * Callers: orders and top-ups sell by `CatalogService.getSellable*` in their transaction; eSIMs list fitting top-ups;
+ * the synchronisation writes packages by `CatalogRepository.upsert`, `migrate` those of the sandbox.
+ * Flow of a list: `CatalogSnapshots` (memory, by version) -> `PartnerCatalogs` (own prices) -> `CatalogList` (pages).
+ */
 export { PackageResponse, toPackageResponse } from './api/package.response.js';
-export { CatalogModule } from './catalog.module.js';
+export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';
 export { CatalogService } from './catalog.service.js';
 export {
@@ -12,9 +17,9 @@ export {
   type Region,
   SPEED_POLICY_LENGTH,
 } from './package.js';
-export { priceWithMargin } from './price-list.js';
 export { PackageEntity } from './package.entity.js';
-export { PackageSources } from './package-sources.js';
-export { SandboxCatalogSeed } from './sandbox-catalog.seed.js';
-export { TOPUP_FITS_FRESH_MS } from './topup-fits.js';
-export { MAGIC_PACKAGES, topupPackageMatches } from './sandbox/sandbox-packages.js';
+export { priceWithMargin } from './price-list.js';
+export { MAGIC_PACKAGES } from './sandbox/magic-packages.js';
+export { SandboxCatalogSeed } from './sandbox/sandbox-packages.js';
+export { PackageSources } from './sellable-packages.js';
+export { TOPUP_FITS_FRESH_MS, topupPackageMatches } from './topup-fits.js';

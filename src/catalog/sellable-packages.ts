@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { MicroMoney, Money } from '../common/money.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { sql, toSafeInteger, toSafeIntegerOrNull, type Tx } from '../infra/database/index.js';
 import type { PackageKind } from './package.js';
-import type { CatalogReader } from './partner-catalogs.js';
 import { priceByList } from './price-list.js';
 
 /** Who provisions a package, under which name, and what one costs us there. */
@@ -67,8 +68,8 @@ const IN_LIVE = `
 @Injectable()
 export class SellablePackages {
   /** Null for an id that the mode's catalogue does not have. */
-  find(tx: Tx, reader: CatalogReader, id: string): Promise<SellablePackage | null> {
-    return BY_MODE[reader.mode](tx, id, reader.partnerId);
+  find(tx: Tx, scope: TenantScope, id: string): Promise<SellablePackage | null> {
+    return BY_MODE[scope.mode](tx, id, scope.partnerId);
   }
 }
 
@@ -77,7 +78,7 @@ const BY_MODE: Record<Mode, (tx: Tx, id: string, partnerId: string) => Promise<S
   live: findInLive,
 };
 
-/** Everybody pays the same, and the built-in provider knows packages by our own ids. */
+/** Every partner pays the same, and the built-in provider knows packages by our own ids. */
 async function findInSandbox(tx: Tx, id: string): Promise<SellablePackage | null> {
   const { rows } = await sql<PackageRow>(tx.manager, IN_SANDBOX, [id]);
   const [row] = rows;
@@ -116,4 +117,24 @@ function toSource(row: LivePackageRow): PackageSource | null {
     upstreamPackageId: row.upstream_id,
     unitCost: { micros: toSafeInteger(row.cost_micros), currency: row.cost_currency },
   };
+}
+
+/** Which provider provisions which live package. The catalogue's synchronisation writes it. */
+@Injectable()
+export class PackageSources {
+  /** Which of the packages `provider` provisions. */
+  async listProvidedBy(
+    manager: EntityManager,
+    mode: Mode,
+    provider: string,
+    packageIds: readonly string[],
+  ): Promise<ReadonlySet<string>> {
+    if (mode === 'sandbox') return new Set(packageIds);
+    const { rows } = await sql<{ package_id: string }>(
+      manager,
+      'SELECT package_id FROM package_sources WHERE provider = $1 AND package_id = ANY ($2::text[])',
+      [provider, packageIds],
+    );
+    return new Set(rows.map((row) => row.package_id));
+  }
 }

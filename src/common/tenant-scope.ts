@@ -5,3 +5,9 @@ export interface TenantScope {
   readonly partnerId: string;
   readonly mode: Mode;
 }
+
+/** A partner's rows of one mode, or of both: support sees both. */
+export interface PartnerScope {
+  readonly partnerId: string;
+  readonly mode?: Mode | undefined;
+}

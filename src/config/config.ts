@@ -1,4 +1,5 @@
-import { parseAdminTokens, parseSecretKeys, type AdminToken, type SecretKey } from './credentials.js';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
 
@@ -73,7 +74,7 @@ export interface ProvisioningConfig {
   readonly liveMarginBps: number;
   /** Which provider sells which live packages, the first match first; empty: each sells what it lists. */
   readonly livePackageRules: readonly LivePackageRule[];
-  /** An order or top-up without an answer for this long is listed for support (D22). */
+  /** An order or top-up without an outcome for this long is listed for support (D22). */
   readonly needsReviewAfterMs: number;
 }
 
@@ -237,4 +238,19 @@ function readTogether(read: EnvReader, names: readonly string[]): readonly strin
       read.problems.push(`${names[i]} is required beside ${names.filter((_, j) => j !== i).join(', ')}`);
   });
   return values.map((value) => value ?? '');
+}
+
+/** Injection token of the parsed settings: `@Inject(APP_CONFIG) config: AppConfig`. */
+export const APP_CONFIG = Symbol('APP_CONFIG');
+
+@Global()
+@Module({})
+export class ConfigModule {
+  static of(config: AppConfig): DynamicModule {
+    return {
+      module: ConfigModule,
+      providers: [{ provide: APP_CONFIG, useValue: config }],
+      exports: [APP_CONFIG],
+    };
+  }
 }

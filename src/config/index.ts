@@ -1,12 +1,17 @@
+/**
+ * The settings of the process, parsed from the environment once at boot (D2, D37); `.env.example` explains each.
+ * `loadConfig` reports every wrong variable at once; `@Inject(APP_CONFIG)` gives the settings to whoever needs some.
+ */
 export {
-  loadConfig,
-  readDatabaseSettings,
+  APP_CONFIG,
   type AppConfig,
-  type RateLimitConfig,
+  ConfigModule,
   type ListenAddress,
+  loadConfig,
+  type RateLimitConfig,
+  readDatabaseSettings,
   type WebhookConfig,
 } from './config.js';
-export { APP_CONFIG, ConfigModule } from './config.module.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule } from './live-package-rules.js';

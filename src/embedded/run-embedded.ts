@@ -4,7 +4,7 @@ import { migrateDatabase } from '../apps/migration.js';
 import { describeStartError, type RunningProcess, startRole } from '../apps/role-process.js';
 import { onStopSignal } from '../apps/stop-signal.js';
 import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
-import { createLogger } from '../infra/logging/index.js';
+import { createLogger } from '../infra/logging.js';
 import { renderBanner } from './banner.js';
 import {
   AdminClient,

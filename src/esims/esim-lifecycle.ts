@@ -1,7 +1,7 @@
 import { AppError } from '../common/errors/index.js';
 import type { UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
-import { applyReading, type EsimReading } from './esim-reading.js';
+import { applyUsageReport, type UsageReport } from './usage-report.js';
 import {
   activatedEvent,
   DAY_MS,
@@ -15,13 +15,13 @@ import {
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
 
-/** What somebody saw of an eSIM: a callback, a poll or a simulation (D24). */
+/** What a callback, a poll, a simulation or a top-up reports of an eSIM (D24). */
 export type EsimObservation =
   | { readonly kind: 'activated' }
   /** `usedBytes` is the total used so far, not the difference. */
   | { readonly kind: 'used'; readonly usedBytes: number; readonly source: UsageSource }
   | { readonly kind: 'validity_ended' }
-  | ({ readonly kind: 'read' } & EsimReading)
+  | ({ readonly kind: 'reported' } & UsageReport)
   | ({ readonly kind: 'topped_up' } & AppliedTopup);
 
 /** What a top-up added, and what its provider says that the eSIM has now; null where it does not say. */
@@ -49,8 +49,8 @@ export function observe(esim: EsimEntity, observation: EsimObservation, now: Dat
       return expire(esim, now);
     case 'topped_up':
       return { changes: topUp(esim, observation, now), events: [] };
-    case 'read':
-      return applyReading(esim, observation, now);
+    case 'reported':
+      return applyUsageReport(esim, observation, now);
   }
 }
 
@@ -97,7 +97,7 @@ function expire(esim: EsimEntity, now: Date): EsimTransition {
   };
 }
 
-/** A live eSIM is looked at again at once: its provider may tell an expiry that the top-up's answer did not. */
+/** A live eSIM is polled again at once: its provider may report an expiry that the response to the top-up lacked. */
 function topUp(esim: EsimEntity, topup: AppliedTopup, now: Date): Partial<EsimEntity> {
   return {
     ...addData(esim, topup),

@@ -3,7 +3,7 @@ import { EventRecorder, type NewEvent } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimObservation, observe } from './esim-lifecycle.js';
-import type { EsimReading } from './esim-reading.js';
+import type { UsageReport } from './usage-report.js';
 import { EsimsRepository } from './esims.repository.js';
 
 /** Applies observations to locked eSIMs and records the events they cause, in one transaction (D24). */
@@ -14,15 +14,15 @@ export class EsimObserver {
     private readonly events: EventRecorder,
   ) {}
 
-  /** What was read of several eSIMs, their rows locked in `tx`: one time for all, and their events in order. */
-  async applyReadings(
+  /** Usage reports of several eSIMs, their rows locked in `tx`: one time for all, and their events in order. */
+  async applyUsageReports(
     tx: Tx,
-    readings: readonly { readonly esim: EsimEntity; readonly read: EsimReading }[],
+    reports: readonly { readonly esim: EsimEntity; readonly report: UsageReport }[],
   ): Promise<void> {
     const now = await databaseNow(tx);
     const events: NewEvent[] = [];
-    for (const { esim, read } of readings) {
-      const transition = observe(esim, { kind: 'read', ...read }, now);
+    for (const { esim, report } of reports) {
+      const transition = observe(esim, { kind: 'reported', ...report }, now);
       await this.write(tx, esim, transition.changes, now);
       events.push(...transition.events);
     }
@@ -44,7 +44,7 @@ export class EsimObserver {
   private async write(tx: Tx, esim: EsimEntity, changes: Partial<EsimEntity>, now: Date): Promise<void> {
     const names = Object.keys(changes);
     if (names.length === 0) return;
-    // That somebody looked changes nothing that a partner sees.
+    // That the provider was asked changes nothing that a partner sees.
     const written = names.every((name) => name === 'readAt') ? changes : { ...changes, updatedAt: now };
     await this.esims.update(tx, esim.id, written);
     Object.assign(esim, written);

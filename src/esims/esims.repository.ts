@@ -1,17 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, In } from 'typeorm';
-import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import type { EsimStatus } from './esim.js';
 import { EsimEntity } from './esim.entity.js';
-
-export interface EsimOwner {
-  readonly partnerId: string;
-  /** Absent for support, who sees both modes. */
-  readonly mode?: Mode | undefined;
-}
 
 export interface EsimFilters {
   readonly status?: EsimStatus | undefined;
@@ -34,11 +28,11 @@ export class EsimsRepository {
   }
 
   async find(
-    owner: { partnerId: string; mode: Mode },
+    scope: TenantScope,
     id: string,
     manager: EntityManager = this.manager,
   ): Promise<EsimEntity | null> {
-    return manager.findOneBy(EsimEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+    return manager.findOneBy(EsimEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
   }
 
   /** The sealed install data of an eSIM, read only where it is shown (D25). */
@@ -51,13 +45,9 @@ export class EsimsRepository {
   }
 
   /** The eSIM with its row locked until the transaction ends. */
-  async findForUpdate(
-    tx: Tx,
-    owner: { partnerId: string; mode: Mode },
-    id: string,
-  ): Promise<EsimEntity | null> {
+  async findForUpdate(tx: Tx, scope: TenantScope, id: string): Promise<EsimEntity | null> {
     return tx.manager.findOne(EsimEntity, {
-      where: { partnerId: owner.partnerId, mode: owner.mode, id },
+      where: { partnerId: scope.partnerId, mode: scope.mode, id },
       lock: { mode: 'pessimistic_write' },
     });
   }
@@ -96,11 +86,11 @@ export class EsimsRepository {
     await tx.manager.update(EsimEntity, { id }, changes);
   }
 
-  async list(owner: EsimOwner, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
+  async list(scope: PartnerScope, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
     const query = this.manager
       .createQueryBuilder(EsimEntity, 't')
-      .where('t.partner_id = :partnerId', { partnerId: owner.partnerId });
-    if (owner.mode !== undefined) query.andWhere('t.mode = :mode', { mode: owner.mode });
+      .where('t.partner_id = :partnerId', { partnerId: scope.partnerId });
+    if (scope.mode !== undefined) query.andWhere('t.mode = :mode', { mode: scope.mode });
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.orderId !== undefined) query.andWhere('t.order_id = :orderId', { orderId: filters.orderId });
     if (filters.iccid !== undefined) query.andWhere('t.iccid = :iccid', { iccid: filters.iccid });

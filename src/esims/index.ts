@@ -1,11 +1,15 @@
+/**
+ * The profiles that partners sold, from issue to expiry (spec sections 4 and 8, D23 to D26). Owns the table `esims`, but
+ * for the columns of the poll plan, which the synchronisation of eSIMs writes.
+ * Callers: orders issue eSIMs (`IssueEsims`); top-ups and the synchronisation report what happened (`EsimObserver`).
+ * Flow: observation -> `observe` (the one reducer, `esim-lifecycle.ts`; providers' reports in `usage-report.ts`) -> row
+ * and events in one transaction. The worker expires what has ended; in Sandbox `SimulateEsim` plays the device.
+ */
+export { ESIM_STATUSES, type EsimStatus, isUntouched, takesTopups } from './esim.js';
 export { EsimEntity } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
-export type { EsimReading } from './esim-reading.js';
 export { USAGE_THRESHOLDS } from './esim-transition.js';
-export { EsimsModule } from './esims.module.js';
+export { EsimsAdminModule, EsimsApiModule, EsimsModule, EsimsWorkerModule } from './esims.module.js';
 export { EsimsRepository } from './esims.repository.js';
 export { type IssuedEsim, IssueEsims } from './issue-esims.js';
-export { EsimsApiModule } from './api/esims-api.module.js';
-export { EsimsAdminModule } from './admin/esims-admin.module.js';
-export { EsimsWorkerModule } from './worker/esims-worker.module.js';
-export { ESIM_STATUSES, type EsimStatus, isUntouched, takesTopups } from './esim.js';
+export type { UsageReport } from './usage-report.js';

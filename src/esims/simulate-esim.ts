@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import type { EsimEntity } from './esim.entity.js';
 import type { EsimObservation } from './esim-lifecycle.js';
 import { EsimObserver } from './esim-observer.js';
 import { EsimsRepository } from './esims.repository.js';
-import type { EsimReader } from './read-esims.js';
 
 /** What a device is said to have used: exactly one of the two. */
 export type SimulatedUse = { readonly bytes: number } | { readonly percent: number };
@@ -19,13 +19,13 @@ export class SimulateEsim {
   ) {}
 
   /** @throws NotFound, AppError `esim_not_ready` */
-  async activate(tx: Tx, owner: EsimReader, id: string): Promise<EsimEntity> {
-    return this.observe(tx, owner, id, () => ({ kind: 'activated' }));
+  async activate(tx: Tx, scope: TenantScope, id: string): Promise<EsimEntity> {
+    return this.observe(tx, scope, id, () => ({ kind: 'activated' }));
   }
 
   /** Adds to the usage, capped at what was bought. @throws NotFound, ValidationFailed, AppError `esim_not_ready` */
-  async consume(tx: Tx, owner: EsimReader, id: string, use: SimulatedUse): Promise<EsimEntity> {
-    return this.observe(tx, owner, id, (esim) => ({
+  async consume(tx: Tx, scope: TenantScope, id: string, use: SimulatedUse): Promise<EsimEntity> {
+    return this.observe(tx, scope, id, (esim) => ({
       kind: 'used',
       usedBytes: usedAfter(esim, use),
       source: 'simulated',
@@ -33,17 +33,17 @@ export class SimulateEsim {
   }
 
   /** @throws NotFound, AppError `esim_not_ready` */
-  async expire(tx: Tx, owner: EsimReader, id: string): Promise<EsimEntity> {
-    return this.observe(tx, owner, id, () => ({ kind: 'validity_ended' }));
+  async expire(tx: Tx, scope: TenantScope, id: string): Promise<EsimEntity> {
+    return this.observe(tx, scope, id, () => ({ kind: 'validity_ended' }));
   }
 
   private async observe(
     tx: Tx,
-    owner: EsimReader,
+    scope: TenantScope,
     id: string,
     toObservation: (esim: EsimEntity) => EsimObservation,
   ): Promise<EsimEntity> {
-    const esim = await this.esims.findForUpdate(tx, owner, id);
+    const esim = await this.esims.findForUpdate(tx, scope, id);
     if (!esim) throw new NotFound();
     return this.observer.apply(tx, esim, toObservation(esim));
   }

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
 import type { TenantScope } from '../common/tenant-scope.js';
@@ -6,6 +6,8 @@ import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
 import { EventsRepository } from './events.repository.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { Sweeps } from '../infra/sweeps.js';
 
 export interface FeedPage {
   readonly bodies: readonly string[];
@@ -65,5 +67,23 @@ export class EventFeed {
     const event = await this.events.findById(scope, after);
     if (event?.position == null) throw new AppError('invalid_cursor');
     return event.position;
+  }
+}
+
+/** Gives feed positions to committed events, so that readers find little left to do (D39). */
+@Injectable()
+export class EventPositions {
+  constructor(
+    events: EventsRepository,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'sweepIntervalMs'>,
+    sweeps: Sweeps,
+  ) {
+    sweeps.register({
+      name: 'events.positions',
+      intervalMs: config.sweepIntervalMs,
+      run: async () => {
+        while ((await events.hasUnpositioned()) && (await events.assignPositions()) > 0);
+      },
+    });
   }
 }

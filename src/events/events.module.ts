@@ -2,10 +2,9 @@ import { Module } from '@nestjs/common';
 import { PartnersModule } from '../partners/index.js';
 import { PartnerEventsController } from './admin/partner-events.controller.js';
 import { EventsController } from './api/events.controller.js';
-import { EventFeed } from './event-feed.js';
+import { EventFeed, EventPositions } from './event-feed.js';
 import { EventRecorder } from './event-recorder.js';
 import { EventsRepository } from './events.repository.js';
-import { EventPositions } from './worker/event-positions.js';
 
 @Module({
   providers: [EventRecorder, EventsRepository, EventFeed],

@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { LOGGER } from '../infra/logging/index.js';
+import { LOGGER } from '../infra/logging.js';
 import { EsimAccessProvider } from './esim-access/esim-access-provider.js';
 import type { LiveProvider } from './live-provider.js';
 import { ProviderRegistry } from './provider-registry.js';

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { getEntityManagerToken } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
-import { LOGGER } from '../infra/logging/index.js';
+import { LOGGER } from '../infra/logging.js';
 import { ConnectProviders } from './connect-providers.js';
 import { EsimPurchasesRepository } from './esim-purchases.repository.js';
 import { ProviderRegistry } from './provider-registry.js';

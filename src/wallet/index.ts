@@ -1,11 +1,12 @@
-import { LedgerTransactionEntity } from './ledger-transaction.entity.js';
-import { WalletEntity } from './wallet.entity.js';
-
-export { WalletAdminModule } from './admin/wallet-admin.module.js';
-export { WalletApiModule } from './api/wallet-api.module.js';
-export type { ChargeSubject } from './charge-subject.js';
+/**
+ * The prepaid money of live partners (spec section 4, D22, D27); Sandbox has none. Owns the tables `wallets`,
+ * `wallet_holds`, `wallet_low_signals`, `ledger_transactions`, `ledger_entries`.
+ * Callers: orders and top-ups `hold`, `settle` and `refund` by `Wallet` in their own transaction; the portal team
+ * deposits and adjusts by `ManageWallet`; partners read balance and statement.
+ * Flow: one statement per movement locks the wallet's row and writes ledger and entries; a wallet that becomes low leaves
+ * a signal in the same statement, which the worker turns into an alert.
+ */
+export { WALLET_ENTITIES } from './wallet.entity.js';
+export { WalletAdminModule, WalletApiModule, WalletModule, WalletWorkerModule } from './wallet.module.js';
+export type { ChargeSubject } from './wallet-statements.js';
 export { type HoldRequest, Wallet } from './wallet.js';
-export { WalletWorkerModule } from './worker/wallet-worker.module.js';
-export { WalletModule } from './wallet.module.js';
-
-export const WALLET_ENTITIES = [WalletEntity, LedgerTransactionEntity];

@@ -3,8 +3,7 @@ import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError } from '../common/errors/index.js';
 import type { Money } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
-import type { LedgerTransactionEntity } from './ledger-transaction.entity.js';
-import type { WalletEntity } from './wallet.entity.js';
+import type { LedgerTransactionEntity, WalletEntity } from './wallet.entity.js';
 import { type Posting, WalletsRepository } from './wallets.repository.js';
 
 export interface PostingCommand {

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
 import { sql, type Tx } from '../infra/database/index.js';
-import type { ChargeSubject } from './charge-subject.js';
 import {
   CHANGED_WALLET,
+  type ChargeSubject,
   ledgerRows,
   lowSince,
   postedBy,

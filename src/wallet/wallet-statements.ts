@@ -1,5 +1,6 @@
-import type { ChargeSubject } from './charge-subject.js';
-import type { TransactionType } from './ledger-transaction.entity.js';
+import type { TransactionType } from './wallet.entity.js';
+/** What a hold pays for: one order or one top-up. */
+export type ChargeSubject = { readonly orderId: string } | { readonly topupId: string };
 
 /** The account opposite the partner's wallet, per type of transaction (double entry). */
 const COUNTER_ACCOUNTS: Readonly<Record<TransactionType, string>> = {

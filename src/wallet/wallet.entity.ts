@@ -27,3 +27,51 @@ export class WalletEntity {
   @Column({ name: 'low_since', type: 'timestamptz', nullable: true })
   lowSince!: Date | null;
 }
+
+export const TRANSACTION_TYPES = ['charge', 'refund', 'deposit', 'adjustment'] as const;
+export type TransactionType = (typeof TRANSACTION_TYPES)[number];
+
+/** One movement of a wallet; never changed, never deleted. */
+@Entity({ name: 'ledger_transactions' })
+export class LedgerTransactionEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ name: 'partner_id', type: 'text' })
+  partnerId!: string;
+
+  @Column({ type: 'text' })
+  currency!: string;
+
+  @Column({ type: 'text' })
+  type!: TransactionType;
+
+  /** The partner's side, signed. */
+  @Column({ type: 'bigint', transformer: bigintColumn })
+  amount!: number;
+
+  @Column({ name: 'balance_after', type: 'bigint', transformer: bigintColumn })
+  balanceAfter!: number;
+
+  @Column({ name: 'order_id', type: 'text', nullable: true })
+  orderId!: string | null;
+
+  @Column({ name: 'topup_id', type: 'text', nullable: true })
+  topupId!: string | null;
+
+  @Column({ type: 'text', nullable: true })
+  reference!: string | null;
+
+  /** Why, in the portal team's words; never shown to the partner. */
+  @Column({ type: 'text', nullable: true })
+  note!: string | null;
+
+  /** Who of the portal team; null for what an order or top-up moved. */
+  @Column({ type: 'text', nullable: true })
+  actor!: string | null;
+
+  @Column({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+}
+
+export const WALLET_ENTITIES = [WalletEntity, LedgerTransactionEntity];

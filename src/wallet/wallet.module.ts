@@ -1,9 +1,14 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
+import { PartnersModule } from '../partners/index.js';
+import { AlertsModule } from '../alerts/index.js';
 import { ManageWallet } from './manage-wallet.js';
 import { Wallet } from './wallet.js';
 import { WalletHoldsRepository } from './wallet-holds.repository.js';
 import { WalletsRepository } from './wallets.repository.js';
+import { WalletController } from './api/wallet.controller.js';
+import { PartnerWalletController } from './admin/partner-wallet.controller.js';
+import { LowBalanceAlerts } from './worker/low-balance-alerts.js';
 
 @Module({
   imports: [AuditModule],
@@ -11,3 +16,15 @@ import { WalletsRepository } from './wallets.repository.js';
   exports: [WalletsRepository, Wallet, ManageWallet],
 })
 export class WalletModule {}
+
+/** Balance and statement, for partners. */
+@Module({ imports: [WalletModule], controllers: [WalletController] })
+export class WalletApiModule {}
+
+/** Deposits, adjustments and limits, for the portal team. */
+@Module({ imports: [PartnersModule, WalletModule], controllers: [PartnerWalletController] })
+export class WalletAdminModule {}
+
+/** Alerts for low wallets, in the worker. */
+@Module({ imports: [WalletModule, AlertsModule], providers: [LowBalanceAlerts] })
+export class WalletWorkerModule {}

@@ -13,8 +13,7 @@ import {
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { LedgerTransactionEntity } from './ledger-transaction.entity.js';
-import { WalletEntity } from './wallet.entity.js';
+import { LedgerTransactionEntity, WalletEntity } from './wallet.entity.js';
 import { CHANGED_WALLET, ledgerRows, lowSince, postedBy, SIGNAL_IF_LOW } from './wallet-statements.js';
 
 /** A wallet that has become low. */
@@ -117,7 +116,7 @@ export class WalletsRepository {
     return this.pages.list(query, options);
   }
 
-  /** Takes over what holds and adjustments have signalled: each signal is answered once. */
+  /** Deletes the signals that holds and adjustments left, and returns them: the caller raises one alert for each. */
   async takeLowSignals(tx: Tx, limit: number): Promise<readonly LowSignal[]> {
     const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
       tx.manager,

@@ -4,7 +4,7 @@ import { AuditModule } from '../audit/index.js';
 import { Clock, SystemClock } from '../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EventsModule } from '../events/index.js';
-import { DailyPartitions } from '../infra/partitions/index.js';
+import { DailyPartitions } from '../infra/daily-partitions.js';
 import { PartnersModule } from '../partners/index.js';
 import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
 import { WebhookEndpointActionsController } from './admin/webhook-endpoint-actions.controller.js';

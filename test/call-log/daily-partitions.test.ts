@@ -8,8 +8,8 @@ import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
 import { newId } from '../../src/common/ids.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import { IdempotencyStore } from '../../src/infra/idempotency/index.js';
-import { DailyPartitions } from '../../src/infra/partitions/index.js';
-import { Sweeps } from '../../src/infra/sweeping/index.js';
+import { DailyPartitions } from '../../src/infra/daily-partitions.js';
+import { Sweeps } from '../../src/infra/sweeps.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { finishedCall } from './finished-call.js';
 

@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { PlatformModule } from '../../src/apps/platform.module.js';
 import { openProcess, type ProcessResources } from '../../src/apps/process-resources.js';
 import { loadConfig } from '../../src/config/index.js';
-import { NestLogger } from '../../src/infra/logging/index.js';
+import { NestLogger } from '../../src/infra/logging.js';
 import { type EsimProvider, ProviderRegistry } from '../../src/providers/index.js';
 import type { SyncOutcome } from '../../src/catalog-sync/catalog-sync.entity.js';
 import { CatalogSyncWorkerModule } from '../../src/catalog-sync/index.js';

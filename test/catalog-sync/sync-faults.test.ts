@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
-import { Sweeps } from '../../src/infra/sweeping/index.js';
+import { Sweeps } from '../../src/infra/sweeps.js';
 import { ProviderRegistry, type ProviderHealthRepository } from '../../src/providers/index.js';
 import type { SandboxProvider } from '../../src/providers/sandbox/sandbox-provider.js';
 import type { RefreshTopupFits } from '../../src/catalog-sync/worker/refresh-topup-fits.js';

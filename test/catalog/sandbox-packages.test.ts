@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ACTIVATION_POLICIES, REGIONS, type CatalogPackage } from '../../src/catalog/package.js';
 import { SANDBOX_COUNTRIES } from '../../src/catalog/sandbox/countries.js';
-import {
-  MAGIC_PACKAGES,
-  sandboxPackages,
-  topupPackageMatches,
-} from '../../src/catalog/sandbox/sandbox-packages.js';
+import { MAGIC_PACKAGES } from '../../src/catalog/sandbox/magic-packages.js';
+import { sandboxPackages } from '../../src/catalog/sandbox/sandbox-packages.js';
+import { topupPackageMatches } from '../../src/catalog/topup-fits.js';
 
 const packages = sandboxPackages();
 const bases = packages.filter((pkg) => pkg.kind === 'base');

@@ -3,28 +3,28 @@ import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../../src/events/index.js';
 import type { EsimEntity } from '../../src/esims/index.js';
 import { observe } from '../../src/esims/esim-lifecycle.js';
-import type { EsimReading } from '../../src/esims/esim-reading.js';
+import type { UsageReport } from '../../src/esims/usage-report.js';
 import type { ProviderUsageReport } from '../../src/providers/index.js';
 import { DAY_MS, GB, minute, newEsim, newReading } from './esim-sample.js';
 
 /** Applies readings in their order; asked for at their `asOf` unless told otherwise. */
 function apply(
   start: EsimEntity,
-  readings: readonly (Partial<ProviderUsageReport> | EsimReading)[],
+  readings: readonly (Partial<ProviderUsageReport> | UsageReport)[],
   now = minute(100_000),
 ): { esim: EsimEntity; events: NewEvent[] } {
   const esim = { ...start };
   const events: NewEvent[] = [];
   for (const given of readings) {
     const read = 'reading' in given ? given : readOf(newReading(given));
-    const transition = observe(esim, { kind: 'read', ...read }, now);
+    const transition = observe(esim, { kind: 'reported', ...read }, now);
     Object.assign(esim, transition.changes);
     events.push(...transition.events);
   }
   return { esim, events };
 }
 
-function readOf(reading: ProviderUsageReport, askedAt = reading.asOf): EsimReading {
+function readOf(reading: ProviderUsageReport, askedAt = reading.asOf): UsageReport {
   return { reading, source: 'poll', askedAt };
 }
 
@@ -187,7 +187,7 @@ const step = fc.record({
 });
 
 /** What one provider may say over the life of an eSIM, glitches and stale counters included. */
-const histories: fc.Arbitrary<EsimReading[]> = fc
+const histories: fc.Arbitrary<UsageReport[]> = fc
   .record({
     namesTimes: fc.boolean(),
     end: fc.constantFrom('expired', 'canceled'),

@@ -46,7 +46,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     [
       ['events', 'src/events/events.repository.ts', '{ partnerId }'],
       ['orders', 'src/orders/orders.repository.ts', '{ partnerId: owner.partnerId }'],
-      ['esims', 'src/esims/esims.repository.ts', '{ partnerId: owner.partnerId }'],
+      ['esims', 'src/esims/esims.repository.ts', '{ partnerId: scope.partnerId }'],
       ['topups', 'src/topups/topups.repository.ts', '{ partnerId: owner.partnerId }'],
     ] as const
   ).map(([list, file, parameters]) => ({
@@ -129,7 +129,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'undocumented-field-in-an-answer',
-    file: 'src/esims/api/esim.response.ts',
+    file: 'src/esims/api/esim.dto.ts',
     find: 'updated_at: esim.updatedAt.toISOString(),\n  };',
     replace: 'updated_at: esim.updatedAt.toISOString(),\n    ...{ sealed_install: esim.iccid },\n  };',
     tests: ['test/e2e/support-lists.test.ts', 'test/e2e/sandbox-esims.test.ts'],
@@ -161,7 +161,7 @@ const FURTHER: readonly Mutant[] = [
   },
   {
     name: 'etag-never-matches',
-    file: 'src/infra/http/entity-tag.ts',
+    file: 'src/infra/http/envelope.interceptor.ts',
     find: 'opaque(candidate.trim()) === wanted',
     replace: 'candidate === etag.slice(1)',
     tests: ['test/e2e/catalog-etag.test.ts'],
@@ -232,14 +232,14 @@ const FURTHER: readonly Mutant[] = [
   },
   {
     name: 'threshold-too-early',
-    file: 'src/esims/esim-reading.ts',
+    file: 'src/esims/usage-report.ts',
     find: 'if (thresholdsCrossed.includes(level)) return true;',
     replace: 'if (thresholdsCrossed.length > 0) return true;',
     tests: ['test/esim-sync/reading-reducer.test.ts'],
   },
   {
     name: 'expired-esim-alive-again',
-    file: 'src/esims/esim-reading.ts',
+    file: 'src/esims/usage-report.ts',
     find: "if (esim.status === 'expired') return 'expired';",
     replace: '',
     tests: ['test/esim-sync/reading-reducer.test.ts'],

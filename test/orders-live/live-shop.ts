@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { openProcess, type ProcessResources } from '../../src/apps/process-resources.js';
 import { WorkerModule } from '../../src/apps/worker.app.js';
 import { loadConfig } from '../../src/config/index.js';
-import { NestLogger } from '../../src/infra/logging/index.js';
+import { NestLogger } from '../../src/infra/logging.js';
 import { ProviderRegistry } from '../../src/providers/index.js';
 import {
   createTestDatabase,

@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { IdempotencyStore } from '../../infra/idempotency/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { DailyPartitions } from '../../infra/partitions/index.js';
-import { Sweeps } from '../../infra/sweeping/index.js';
+import { LOGGER } from '../../infra/logging.js';
+import { DailyPartitions } from '../../infra/daily-partitions.js';
+import { Sweeps } from '../../infra/sweeps.js';
 
 const PARTITIONS_EVERY_MS = 600_000;
 const PURGE_EVERY_MS = 60_000;

@@ -1,8 +1,8 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { Sweeps } from '../../infra/sweeping/index.js';
+import { LOGGER } from '../../infra/logging.js';
+import { Sweeps } from '../../infra/sweeps.js';
 import { callProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
 import { RefreshTopupFits } from './refresh-topup-fits.js';
 import { SyncCatalog } from './sync-catalog.js';

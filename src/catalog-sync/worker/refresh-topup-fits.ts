@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import {
   callProvider,
   type ProviderPackage,

@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { type LiveProvider, ProviderHealthRepository, ProviderRegistry } from '../../providers/index.js';
+import { LOGGER } from '../../infra/logging.js';
+import { ProviderHealthRepository, ProviderRegistry, type LiveProvider } from '../../providers/index.js';
 import type { SyncError, SyncOutcome, WrittenOutcome } from '../catalog-sync.entity.js';
 import {
   CatalogSyncsRepository,

@@ -1,7 +1,7 @@
 import type { Region } from '../package.js';
 
 /**
- * How dear roaming is in a country. Real wholesale rates differ by an order of magnitude between, say, Spain and
+ * How expensive roaming is in a country. Real wholesale rates differ by an order of magnitude between, say, Spain and
  * the Cook Islands; a partner who tests margins and price filters needs that spread.
  */
 export const PRICE_TIERS = ['budget', 'standard', 'premium', 'remote'] as const;

@@ -1,18 +1,17 @@
 import type { CatalogPackage } from '../package.js';
 import { SANDBOX_COUNTRIES } from './countries.js';
-import { packageFor, type Destination } from './destination.js';
-import { dataPlan, dataTopup, type Plan } from './plan.js';
+import { dataPlan, dataTopup, type Destination, packageFor, type Plan } from './plan.js';
 
 /**
  * Ids of the packages that make the sandbox provider misbehave on purpose, so that partners can test what they
- * would otherwise meet in Live only. The provider simulator recognises them by id.
+ * would otherwise meet in Live only. The sandbox provider recognises them by id.
  */
 export const MAGIC_PACKAGES = {
   /** `order.failed` with `package_unavailable`. */
   outOfStock: 'pkg_test_out_of_stock',
   /** `order.failed` with `insufficient_balance`. */
   insufficientBalance: 'pkg_test_insufficient_balance',
-  /** The provider provisions but does not answer the first time; issued once, within 10 s. */
+  /** The provider provisions but does not respond the first time; issued once, within 10 s. */
   timeout: 'pkg_test_timeout',
   /** Issued after 20 s. */
   slow: 'pkg_test_slow',

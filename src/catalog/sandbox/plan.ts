@@ -1,5 +1,13 @@
 import type { Money } from '../../common/money.js';
-import type { ActivationPolicy, PackageKind } from '../package.js';
+import type {
+  ActivationPolicy,
+  CatalogPackage,
+  PackageKind,
+  PackageNetwork,
+  PackageType,
+  Region,
+} from '../package.js';
+import type { SandboxCountry } from './country.js';
 
 /** What is sold, apart from where: every destination combines some plans with its own price level. */
 export interface Plan {
@@ -95,7 +103,7 @@ export function withdrawn(plan: Plan): Plan {
 }
 
 /** What distinguishes the plan among its destination's, as the end of a package id: `topup_1gb_7d`. */
-export function planSlug(plan: Plan): string {
+function planSlug(plan: Plan): string {
   return [
     ...(plan.kind === 'topup' ? ['topup'] : []),
     ...(plan.voiceMinutes === null ? [] : ['voice']),
@@ -106,7 +114,7 @@ export function planSlug(plan: Plan): string {
 }
 
 /** The package's title, for people: `France 1 GB, 7 days`. */
-export function planTitle(destination: string, plan: Plan): string {
+function planTitle(destination: string, plan: Plan): string {
   const days = plan.validityDays === 1 ? '1 day' : `${plan.validityDays} days`;
   const parts = [
     ...(plan.unlimited ? ['unlimited data'] : []),
@@ -123,13 +131,63 @@ export function planTitle(destination: string, plan: Plan): string {
  *
  * @param oneGbCents the destination's price of 1 GB for 7 days, in cents
  */
-export function planPrice(plan: Plan, oneGbCents: number): Money {
+function planPrice(plan: Plan, oneGbCents: number): Money {
   // Steps of 5 cents, as on a real price list.
   return { amount: Math.round((oneGbCents * plan.pricePercent) / 500) * 5, currency: 'USD' };
 }
 
 /** The suggested retail price: about 1.6 times the partner's price, ending in 9 cents; null when none is suggested. */
-export function planRetailPrice(plan: Plan, price: Money): Money | null {
+function planRetailPrice(plan: Plan, price: Money): Money | null {
   if (!plan.suggestsRetailPrice) return null;
   return { amount: Math.ceil((price.amount * 16) / 100) * 10 - 1, currency: price.currency };
+}
+
+const BYTES_PER_GB = 1_000_000_000;
+
+/** A place packages are sold for: one country, one region or the world. */
+export interface Destination {
+  /** The middle of the package ids: `fr`, `latin_america`, `global`. */
+  readonly slug: string;
+  readonly title: string;
+  readonly type: PackageType;
+  /** Set for `regional` destinations only. */
+  readonly region: Region | null;
+  /** By code ascending. */
+  readonly countries: readonly SandboxCountry[];
+  /** The partner's price of 1 GB for 7 days, in US cents; every other price is a percentage of it. */
+  readonly oneGbCents: number;
+}
+
+/** The package that sells `plan` at `destination`. Its id and title are derived, so they cannot contradict it. */
+export function packageFor(destination: Destination, plan: Plan): CatalogPackage {
+  const price = planPrice(plan, destination.oneGbCents);
+  return {
+    id: `pkg_${destination.slug}_${planSlug(plan)}`,
+    mode: 'sandbox',
+    title: planTitle(destination.title, plan),
+    type: destination.type,
+    region: destination.region,
+    coverage: destination.countries.map((country) => country.code),
+    kind: plan.kind,
+    dataBytes: plan.dataGb === null ? null : plan.dataGb * BYTES_PER_GB,
+    unlimited: plan.unlimited,
+    voiceMinutes: plan.voiceMinutes,
+    smsCount: plan.smsCount,
+    validityDays: plan.validityDays,
+    activationPolicy: plan.activationPolicy,
+    topupSupported: plan.topupSupported,
+    networks: destination.countries.flatMap((country) => networksIn(country, destination.type)),
+    speedPolicy: plan.speedPolicy,
+    notes: null,
+    price,
+    costMicros: null,
+    retailPrice: planRetailPrice(plan, price),
+    available: plan.available,
+  };
+}
+
+function networksIn(country: SandboxCountry, type: PackageType): PackageNetwork[] {
+  // Multi-country packages roam on one steered network per country; a country package may use them all.
+  const operators = type === 'country' ? country.operators : country.operators.slice(0, 1);
+  return operators.map(({ name, generations }) => ({ country: country.code, operator: name, generations }));
 }

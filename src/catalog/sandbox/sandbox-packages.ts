@@ -1,21 +1,22 @@
-import { REGIONS, type CatalogPackage, type Region } from '../package.js';
+import { Injectable } from '@nestjs/common';
+import { type CatalogPackage, type Region, REGIONS } from '../package.js';
 import { SANDBOX_COUNTRIES } from './countries.js';
 import type { PriceTier, SandboxCountry } from './country.js';
-import { packageFor, type Destination } from './destination.js';
-import { magicPackages } from './magic-packages.js';
 import {
   dataPlan,
   dataTopup,
   dayPass,
   daysTopup,
+  type Destination,
+  packageFor,
+  type Plan,
   unlimitedPlan,
   voicePlan,
   withdrawn,
-  type Plan,
 } from './plan.js';
-
-export { MAGIC_PACKAGES } from './magic-packages.js';
-export { topupPackageMatches, topupTermsMatch } from './topup-package-matches.js';
+import { magicPackages } from './magic-packages.js';
+import { Transactions } from '../../infra/database/index.js';
+import { CatalogRepository } from '../catalog.repository.js';
 
 const ONE_GB_CENTS_BY_TIER: Readonly<Record<PriceTier, number>> = {
   budget: 110,
@@ -149,4 +150,18 @@ function globalPackages(): CatalogPackage[] {
     oneGbCents: ONE_GB_CENTS_GLOBAL,
   };
   return GLOBAL_PLANS.map((plan) => packageFor(destination, plan));
+}
+
+/** Brings the Sandbox catalogue of this release into the table; part of `migrate`, so every role finds it. */
+@Injectable()
+export class SandboxCatalogSeed {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly catalog: CatalogRepository,
+  ) {}
+
+  /** Returns how many packages were new or changed; repeating it changes nothing. */
+  async run(): Promise<number> {
+    return this.transactions.run((tx) => this.catalog.upsert(tx, 'sandbox', sandboxPackages()));
+  }
 }

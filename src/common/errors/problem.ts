@@ -15,7 +15,7 @@ export interface Problem {
   readonly errors?: readonly FieldError[];
 }
 
-/** The body that answers `error` in the call `requestId`. */
+/** The response body for `error` in the call `requestId`. */
 export function toProblem(error: AppError, requestId: string): Problem {
   const entry = ERROR_CATALOGUE[error.code];
   return {

@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { JobRunner } from '../../infra/jobs/index.js';
 import { ProviderOutcomeUnknown, ProviderRegistry, ProviderUnavailable } from '../../providers/index.js';
 import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { type EsimEntity, EsimObserver, type EsimReading, EsimsRepository } from '../../esims/index.js';
+import { type EsimEntity, EsimObserver, EsimsRepository, type UsageReport } from '../../esims/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { callProvider, type ProviderUsageReport, ProviderRegistry } from '../../providers/index.js';
 import { type EsimPoll, EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
 import { IN_USE_MS, pollDelayMs } from '../poll-plan.js';
@@ -51,17 +51,17 @@ export class PollEsimBatch {
     const esims = await this.esims.listByIdsForUpdate(tx, [...held]);
     const observed = esims.flatMap((esim) => {
       const reading = left.has(esim.id) ? undefined : readings.get(esim.providerEsimId);
-      return reading ? [{ esim, read: this.toRead(batch, esim, reading) }] : [];
+      return reading ? [{ esim, report: this.toReport(batch, esim, reading) }] : [];
     });
-    await this.observer.applyReadings(tx, observed);
+    await this.observer.applyUsageReports(tx, observed);
     await this.schedule(tx, batch, { esims, readings });
   }
 
-  private toRead(
+  private toReport(
     { source, askedAt }: PollBatch,
     esim: EsimEntity,
     reading: ProviderUsageReport,
-  ): EsimReading {
+  ): UsageReport {
     if (reading.totalBytes !== null && reading.totalBytes !== esim.totalBytes) {
       // What was bought here counts; a top-up under way explains it for a while.
       const { id: esimId, totalBytes: bought } = esim;

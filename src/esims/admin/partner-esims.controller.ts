@@ -5,8 +5,7 @@ import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/index.js';
-import { EsimsQueryDto } from '../api/esim-requests.dto.js';
-import { EsimResponse, toEsimResponse } from '../api/esim.response.js';
+import { EsimResponse, EsimsQueryDto, toEsimResponse } from '../api/esim.dto.js';
 import { EsimsRepository } from '../esims.repository.js';
 
 /** Support's view of a partner's eSIMs, both modes, without install data (D25). */

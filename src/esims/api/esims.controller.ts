@@ -1,29 +1,29 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import bwipjs from 'bwip-js/node';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { ListQueryDto, ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import { toActivationCode } from '../esim.js';
-import { renderQrCode } from '../qr-code.js';
-import { ReadEsims } from '../read-esims.js';
-import { EsimsQueryDto } from './esim-requests.dto.js';
+import { EsimQueries } from '../esim-queries.js';
 import {
   EsimResponse,
+  EsimsQueryDto,
   EsimWithInstallResponse,
   QrCodeResponse,
   toEsimResponse,
   toEsimWithInstallResponse,
   toUsageResponse,
   UsageResponse,
-} from './esim.response.js';
+} from './esim.dto.js';
 
 @ApiTags('eSIMs')
 @UseGuards(BearerKeyGuard)
 @Controller('v1/esims')
 export class EsimsController {
-  constructor(private readonly esims: ReadEsims) {}
+  constructor(private readonly esims: EsimQueries) {}
 
   @Get()
   @RespondsPage(EsimResponse, { summary: 'List eSIMs, newest first, without install data' })
@@ -78,4 +78,19 @@ export class EsimsController {
     const page = await this.esims.listTopupPackages(caller, id, toListOptions(query));
     return new ListResponse(mapPage(page, toPackageResponse));
   }
+}
+
+interface QrCode {
+  readonly svg: string;
+  readonly pngBase64: string;
+}
+
+/** Quiet zone of four modules on each side (ISO/IEC 18004); scanners miss codes without it. */
+const OPTIONS = { bcid: 'qrcode', scale: 6, padding: 24, backgroundcolor: 'FFFFFF', eclevel: 'M' } as const;
+
+/** Renders the activation code as a QR code: what a phone's camera reads to install the profile. */
+async function renderQrCode(activationCode: string): Promise<QrCode> {
+  const options = { ...OPTIONS, text: activationCode };
+  const png = await bwipjs.toBuffer(options);
+  return { svg: bwipjs.toSVG(options), pngBase64: png.toString('base64') };
 }

@@ -4,17 +4,16 @@ import { BearerKeyGuard, Caller, PartnerPrincipal, SandboxOnlyGuard } from '../.
 import { type FieldError, ValidationFailed } from '../../common/errors/index.js';
 import { PathId } from '../../infra/http/index.js';
 import {
-  type IdempotentResponse,
-  IdempotencyKeyParam,
   type IdempotencyKey,
+  IdempotencyKeyParam,
   IdempotentExecutor,
   IdempotentPost,
+  type IdempotentResponse,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import type { EsimEntity } from '../esim.entity.js';
-import { SimulateEsim, type SimulatedUse } from '../simulate-esim.js';
-import { ConsumeDto } from './esim-requests.dto.js';
-import { EsimResponse, toEsimResponse } from './esim.response.js';
+import { type SimulatedUse, SimulateEsim } from '../simulate-esim.js';
+import { ConsumeDto, EsimResponse, toEsimResponse } from './esim.dto.js';
 
 @ApiTags('Sandbox')
 @UseGuards(BearerKeyGuard, SandboxOnlyGuard)

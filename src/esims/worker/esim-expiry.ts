@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { Sweeps } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeps.js';
 import { EsimObserver } from '../esim-observer.js';
 import { EsimsRepository } from '../esims.repository.js';
 

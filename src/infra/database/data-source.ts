@@ -9,7 +9,7 @@ export interface DataSourceSettings {
   readonly applicationName: string;
 }
 
-/** How long a request waits for a connection before it is answered 503. */
+/** How long a request waits for a connection before it gets 503. */
 const POOL_WAIT_MS = 2_000;
 /** D18: a duplicate of a running call waits this long for the first one's row lock. */
 const LOCK_TIMEOUT_MS = 5_000;

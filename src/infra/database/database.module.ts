@@ -7,7 +7,7 @@ import { Transactions } from './transactions.js';
 
 /**
  * Injection token of a small `pg.Pool` apart from TypeORM's, for the two statements that every call runs (key
- * check with rate limit, call log): a burst of long transactions must not keep the edge from answering 401 or 429.
+ * check with rate limit, call log): a burst of long transactions must not keep the edge from responding 401 or 429.
  */
 export const EDGE_POOL = Symbol('EDGE_POOL');
 

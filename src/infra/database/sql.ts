@@ -1,4 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, ValueTransformer } from 'typeorm';
+import type { Tx } from './transactions.js';
 
 export type SqlParameter = string | number | boolean | Date | Buffer | null | readonly SqlParameter[];
 
@@ -10,7 +11,7 @@ export interface SqlResult<Row> {
 
 /**
  * Runs hand-written SQL on the manager's own connection (its transaction, if it has one).
- * Wanted because `EntityManager.query` answers in three shapes, by the command.
+ * `EntityManager.query` would return one of three shapes, by the command.
  */
 export async function sql<Row = Record<string, unknown>>(
   manager: EntityManager,
@@ -37,4 +38,16 @@ export function toSafeInteger(value: string | number): number {
 /** As `toSafeInteger`, for nullable columns. */
 export function toSafeIntegerOrNull(value: string | number | null): number | null {
   return value === null ? null : toSafeInteger(value);
+}
+
+/** `bigint` columns as numbers. @throws RangeError on reading a value outside the safe integers. */
+export const bigintColumn: ValueTransformer = {
+  to: (value: number | null | undefined) => value,
+  from: (value: string | null) => toSafeIntegerOrNull(value),
+};
+
+/** The database's time of this moment, the clock of due times, leases and expiry (D40). */
+export async function databaseNow(tx: Tx): Promise<Date> {
+  const { rows } = await sql<{ now: Date }>(tx.manager, 'SELECT clock_timestamp() AS now');
+  return rows[0]!.now;
 }

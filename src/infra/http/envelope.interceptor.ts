@@ -3,13 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { map, type Observable } from 'rxjs';
 import type { Page } from '../../common/page.js';
 
-/** A list answer; the envelope adds `has_more` and `next_cursor` (D5). */
+/** A list response; the envelope adds `has_more` and `next_cursor` (D5). */
 export class ListResponse<T> {
   constructor(readonly page: Page<T>) {}
 }
 
 /**
- * An answer whose JSON after `"request_id":"...",` was serialized before, e.g. a cached page of the catalog.
+ * A response whose JSON after `"request_id":"...",` was serialized before, e.g. a cached page of the catalog.
  * `fields` has no outer braces: `"data":[...],"has_more":false`.
  */
 export class SerializedResponse {
@@ -18,7 +18,7 @@ export class SerializedResponse {
 
 /**
  * A list whose items were serialized before, as bytes: encoding 14 KB of text again for every call of a cached page
- * costs more than all the rest of the answer.
+ * costs more than all the rest of the response.
  */
 export class SerializedListResponse {
   constructor(
@@ -27,7 +27,7 @@ export class SerializedListResponse {
   ) {}
 }
 
-/** 304: the one answer without a body (D5). */
+/** 304: the one response without a body (D5). */
 export class NotModified {}
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
@@ -39,23 +39,23 @@ export class EnvelopeInterceptor implements NestInterceptor {
     const http = context.switchToHttp();
     const requestId = http.getRequest<FastifyRequest>().id;
     const reply = http.getResponse<FastifyReply>();
-    return next.handle().pipe(map((answer: unknown) => wrap(answer, requestId, reply)));
+    return next.handle().pipe(map((result: unknown) => wrap(result, requestId, reply)));
   }
 }
 
-function wrap(answer: unknown, requestId: string, reply: FastifyReply): unknown {
-  // Bytes are an answer that the IdempotencyInterceptor has already rendered.
-  if (Buffer.isBuffer(answer)) return answer;
-  if (answer instanceof NotModified) {
+function wrap(result: unknown, requestId: string, reply: FastifyReply): unknown {
+  // Bytes are a response that the IdempotencyInterceptor has already rendered.
+  if (Buffer.isBuffer(result)) return result;
+  if (result instanceof NotModified) {
     void reply.status(304);
     return '';
   }
   void reply.header('content-type', JSON_CONTENT_TYPE);
-  if (answer instanceof SerializedResponse) return `{"request_id":"${requestId}",${answer.fields}}`;
-  if (answer instanceof SerializedListResponse) return splice(answer, requestId);
-  if (answer instanceof ListResponse)
-    return JSON.stringify(listBody(answer.page as Page<unknown>, requestId));
-  return JSON.stringify({ request_id: requestId, data: answer });
+  if (result instanceof SerializedResponse) return `{"request_id":"${requestId}",${result.fields}}`;
+  if (result instanceof SerializedListResponse) return splice(result, requestId);
+  if (result instanceof ListResponse)
+    return JSON.stringify(listBody(result.page as Page<unknown>, requestId));
+  return JSON.stringify({ request_id: requestId, data: result });
 }
 
 function listBody(page: Page<unknown>, requestId: string): unknown {
@@ -77,4 +77,24 @@ function splice({ items, nextCursor }: SerializedListResponse, requestId: string
   items.copy(bytes, head.length);
   bytes.write(tail, head.length + items.length, 'latin1');
   return bytes;
+}
+
+/**
+ * Sets ETag and Cache-Control, and tells whether the caller already has this version: `If-None-Match` as a list,
+ * `*`, compared weakly (RFC 9110 section 13.1.2).
+ */
+export function isNotModified(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {
+  void reply
+    .header('etag', etag)
+    .header('cache-control', 'private, no-cache')
+    .header('vary', 'Authorization');
+  const header = request.headers['if-none-match'];
+  if (header === undefined) return false;
+  if (header.trim() === '*') return true;
+  const wanted = opaque(etag);
+  return header.split(',').some((candidate) => opaque(candidate.trim()) === wanted);
+}
+
+function opaque(etag: string): string {
+  return etag.startsWith('W/') ? etag.slice(2) : etag;
 }

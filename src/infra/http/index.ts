@@ -1,4 +1,9 @@
-export { isNotModified } from './entity-tag.js';
+/**
+ * What controllers share: the response envelope (D5), strict validation (D9), path ids, lists (D11), money, and the boot
+ * check that every route is guarded (D7). `edge` stands before Nest, `openapi` describes the routes. Owns no table.
+ * Flow of a call: edge -> guards -> pipes -> idempotency -> handler -> `EnvelopeInterceptor` -> edge.
+ */
+export { isNotModified } from './envelope.interceptor.js';
 export {
   EnvelopeInterceptor,
   ListResponse,
@@ -6,7 +11,7 @@ export {
   SerializedResponse,
   SerializedListResponse,
 } from './envelope.interceptor.js';
-export { FailureResponse, toFailureResponse } from './failure.response.js';
+export { FailureResponse, toFailureResponse } from './shared.dto.js';
 export { compose, Metadata, Optional, QueryInteger, Reference, Rfc3339, ShortText } from './fields.js';
 export {
   assertEveryRouteIsGuarded,
@@ -14,9 +19,9 @@ export {
   type RouteHandler,
   routeHandlers,
 } from './guarded-routes.js';
-export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, toListOptions } from './list-query.dto.js';
-export { MoneyDto } from './money.dto.js';
-export { MoneyResponse } from './money.response.js';
-export { PathId } from './path-id.pipe.js';
+export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, toListOptions } from './shared.dto.js';
+export { MoneyDto } from './shared.dto.js';
+export { MoneyResponse } from './shared.dto.js';
+export { PathId } from './validation.pipe.js';
 export { StrictInputInterceptor } from './strict-input.interceptor.js';
 export { StrictValidationPipe } from './validation.pipe.js';

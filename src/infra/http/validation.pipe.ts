@@ -1,6 +1,7 @@
-import { type ArgumentMetadata, Injectable, ValidationPipe } from '@nestjs/common';
+import { type ArgumentMetadata, Injectable, type PipeTransform, ValidationPipe } from '@nestjs/common';
 import type { ValidationError } from 'class-validator';
-import { type FieldError, ValidationFailed } from '../../common/errors/index.js';
+import { type FieldError, NotFound, ValidationFailed } from '../../common/errors/index.js';
+import { type IdPrefix, isId } from '../../common/ids.js';
 
 const MAX_REPORTED = 50;
 
@@ -117,4 +118,16 @@ function escapePointer(name: string): string {
 
 function toSnakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** An id in a path; a malformed one is the same 404 as one that never existed (D10, D14). */
+export function PathId(prefix: IdPrefix): new () => PipeTransform<string, string> {
+  @Injectable()
+  class PathIdPipe implements PipeTransform<string, string> {
+    transform(value: string): string {
+      if (!isId(prefix, value)) throw new NotFound();
+      return value;
+    }
+  }
+  return PathIdPipe;
 }

@@ -13,7 +13,7 @@ export interface IdempotencyKey {
   readonly successStatus: number;
 }
 
-/** What a handler answers, before it is rendered. The status is the route's, see `IdempotentPost`. */
+/** What a handler responds with, before it is rendered. The status is the route's, see `IdempotentPost`. */
 export interface IdempotentResponse {
   readonly data: unknown;
   readonly location?: string;

@@ -79,7 +79,7 @@ export class IdempotencyStore {
     return row ? { ...row, contentType: row.content_type, requestId: row.request_id } : null;
   }
 
-  /** Deletes keys past their retention, `limit` at a time; answers how many. */
+  /** Deletes keys past their retention, `limit` at a time; returns how many. */
   async purgeExpired(manager: EntityManager, limit: number): Promise<number> {
     const { affected } = await sql(
       manager,

@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
+import { Global, Injectable, Module } from '@nestjs/common';
 import { AppError, type Problem, PROBLEM_CONTENT_TYPE, toProblem } from '../../common/errors/index.js';
-import { isLockTimeout, Transactions, withSavepoint, type Tx } from '../database/index.js';
+import { isLockTimeout, Transactions, type Tx, withSavepoint } from '../database/index.js';
 import type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
 import { IdempotencyStore, type StoredResponse } from './idempotency.store.js';
 import { inProgress, KeyedMutex, WAIT_LIMIT_MS } from './keyed-mutex.js';
@@ -159,3 +159,10 @@ function replayOf(stored: StoredResponse, { fingerprint }: IdempotencyKey): Rend
   const refusal = stored.contentType === PROBLEM_CONTENT_TYPE ? (JSON.parse(stored.body) as Problem) : null;
   return { ...stored, replayed: true, errorCode: refusal?.code ?? null };
 }
+
+@Global()
+@Module({
+  providers: [IdempotencyStore, IdempotentExecutor],
+  exports: [IdempotencyStore, IdempotentExecutor],
+})
+export class IdempotencyModule {}

@@ -44,7 +44,7 @@ export interface IdempotentPostOptions extends RespondsOptions {
 }
 
 /**
- * A POST that takes effect once per `Idempotency-Key`. The handler takes `@IdempotencyKeyParam()` and answers with
+ * A POST that takes effect once per `Idempotency-Key`. The handler takes `@IdempotencyKeyParam()` and responds with
  * what `IdempotentExecutor.execute` gives it.
  */
 export function IdempotentPost(
@@ -108,7 +108,7 @@ export function assertEveryPostIsIdempotent(discovery: DiscoveryService): void {
     throw new Error(`POST routes without idempotency: ${open.map(({ name }) => name).join(', ')}`);
 }
 
-/** What Nest itself would answer a POST with. */
+/** What Nest itself would respond to a POST with. */
 function successStatusOf(handler: object): number {
   return (Reflect.getMetadata(HTTP_CODE_METADATA, handler) as number | undefined) ?? HttpStatus.CREATED;
 }

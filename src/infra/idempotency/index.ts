@@ -5,7 +5,7 @@
  * a later call with the key gets the stored response. The worker purges keys past their 24 hours.
  */
 export type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
-export { IdempotencyModule } from './idempotency.module.js';
+export { IdempotencyModule } from './idempotent-executor.js';
 export { IdempotencyStore } from './idempotency.store.js';
 export { IdempotentExecutor } from './idempotent-executor.js';
 export {

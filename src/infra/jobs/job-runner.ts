@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { endsWithin } from '../../common/ends-within.js';
-import { Sweeper } from '../sweeping/index.js';
+import { Sweeper } from '../sweeps.js';
 import { ClaimScheduler } from './claim-scheduler.js';
 import type { Claim, JobSource } from './job-source.js';
 import { Semaphore } from './semaphore.js';

@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
-import { LOGGER } from '../logging/index.js';
+import { LOGGER } from '../logging.js';
 import type { QueueConnection } from './queue-connection.js';
 import { type NotifyJob, WorkerNotifier } from './worker-notifier.js';
 

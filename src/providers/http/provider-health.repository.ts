@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
 import { sql, toSafeIntegerOrNull } from '../../infra/database/index.js';
-import { toLoggableError } from '../../infra/logging/index.js';
+import { toLoggableError } from '../../infra/logging.js';
 import type { ProviderCost } from '../esim-provider.js';
 
 /** How the last call to a provider ended, as far as its writes were not throttled away. */

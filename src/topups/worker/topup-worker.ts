@@ -3,7 +3,7 @@ import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
 import { TOPUP_JOBS } from '../topup-jobs.js';
 import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';

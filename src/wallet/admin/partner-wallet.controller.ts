@@ -4,27 +4,30 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
-import { ListResponse, ListQueryDto, toListOptions } from '../../infra/http/index.js';
+import { ListQueryDto, ListResponse, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import {
-  type IdempotentResponse,
-  IdempotencyKeyParam,
   type IdempotencyKey,
+  IdempotencyKeyParam,
   IdempotentExecutor,
   IdempotentPost,
+  type IdempotentResponse,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { ExistingPartner } from '../../partners/index.js';
-import type { LedgerTransactionEntity } from '../ledger-transaction.entity.js';
+import type { LedgerTransactionEntity } from '../wallet.entity.js';
 import { ManageWallet } from '../manage-wallet.js';
 import { WalletsRepository } from '../wallets.repository.js';
 import {
+  AdjustmentDto,
+  DepositDto,
   LedgerTransactionResponse,
   toLedgerTransactionResponse,
+  toPosting,
   toWalletResponse,
+  UpdateWalletDto,
   WalletResponse,
-} from './wallet-admin.response.js';
-import { AdjustmentDto, DepositDto, toPosting, UpdateWalletDto } from './wallet-requests.dto.js';
+} from './partner-wallet.dto.js';
 
 /** The portal team's administration of a partner's prepaid money, Live only (D27). */
 @ApiTags('Wallets')

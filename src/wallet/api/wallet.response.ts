@@ -4,8 +4,8 @@ import {
   type LedgerTransactionEntity,
   TRANSACTION_TYPES,
   type TransactionType,
-} from '../ledger-transaction.entity.js';
-import type { WalletEntity } from '../wallet.entity.js';
+  type WalletEntity,
+} from '../wallet.entity.js';
 
 export class BalanceResponse {
   @ApiProperty({ type: String, example: 'USD' })

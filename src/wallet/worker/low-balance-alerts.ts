@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
-import { Sweeps } from '../../infra/sweeping/index.js';
+import { Sweeps } from '../../infra/sweeps.js';
 import { WalletsRepository } from '../wallets.repository.js';
 
 const SIGNALS_PER_SWEEP = 200;

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
 import type { AttemptOutcome } from '../delivery.js';
@@ -107,7 +108,7 @@ function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
   };
 }
 
-/** Endpoints whose secrets are kept; the one used longest ago makes room for the next. */
+/** The secret used longest ago makes room for the next. */
 const MAX_SECRETS_KEPT = 2_000;
 
 /**
@@ -115,19 +116,15 @@ const MAX_SECRETS_KEPT = 2_000;
  * attempt. A rotation seals another text, so what is kept is never wrong.
  */
 export class DecryptedSecretCache {
-  private readonly kept = new Map<string, string>();
+  private readonly kept = new LRUCache<string, string>({ max: MAX_SECRETS_KEPT });
 
   constructor(private readonly box: Pick<SecretBox, 'open'>) {}
 
   /** @throws Error as `SecretBox.open` does */
   open(sealed: string, endpointId: string): string {
     const key = `${endpointId} ${sealed}`;
-    const secret = this.kept.get(key) ?? this.box.open(sealed, endpointId);
-    // A Map keeps the order of insertion: the secret that was just used goes to the end.
-    this.kept.delete(key);
-    this.kept.set(key, secret);
-    const [oldest] = this.kept.keys();
-    if (this.kept.size > MAX_SECRETS_KEPT && oldest !== undefined) this.kept.delete(oldest);
+    let secret = this.kept.get(key);
+    if (secret === undefined) this.kept.set(key, (secret = this.box.open(sealed, endpointId)));
     return secret;
   }
 }

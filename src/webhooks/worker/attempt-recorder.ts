@@ -4,7 +4,7 @@ import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import type { AttemptOutcome } from '../delivery.js';
 import { maxAttempts, transitionsOf } from '../delivery-rules.js';
 import type { FinishedAttempt } from './finished-attempt.js';

@@ -5,7 +5,7 @@ import { Clock } from '../../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { DELIVERY_JOBS } from '../delivery-jobs.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';

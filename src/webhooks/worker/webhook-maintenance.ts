@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { LOGGER } from '../../infra/logging/index.js';
-import { DailyPartitions } from '../../infra/partitions/index.js';
-import { Sweeps } from '../../infra/sweeping/index.js';
+import { LOGGER } from '../../infra/logging.js';
+import { DailyPartitions } from '../../infra/daily-partitions.js';
+import { Sweeps } from '../../infra/sweeps.js';
 import { BacklogRepository } from './backlog.repository.js';
 
 const PARTITIONS_EVERY_MS = 600_000;

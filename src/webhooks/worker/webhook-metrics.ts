@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { METRICS } from '../../infra/metrics/index.js';
+import { METRICS } from '../../infra/metrics.js';
 import type { FinishedAttempt } from './finished-attempt.js';
 import { type DeliveryCounts, DeliveryCountsRepository } from './delivery-counts.repository.js';
 import type { BlockedEndpoint } from './endpoint-transitions.repository.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Batcher, type BatcherOptions } from '../../../src/infra/batching/batcher.js';
+import { Batcher, type BatcherOptions } from '../../../src/infra/batcher.js';
 
 /** What PostgreSQL says of a value that it does not take. */
 const dataFault = (): Error => Object.assign(new Error('invalid input syntax'), { code: '22P02' });

@@ -42,7 +42,7 @@ export function pathOf(url: string): string {
 /**
  * The target to route. A proxy may send the absolute form, `GET http://host/v1/orders`, of which the path
  * counts. Everything else that does not begin with a slash (`*`, `*v1/orders`, `ftp://host/x`) becomes a
- * path that no route has: the router would serve `*v1/orders` as `/v1/orders`, and Nest answers such targets
+ * path that no route has: the router would serve `*v1/orders` as `/v1/orders`, and Nest responds to such targets
  * in a hook of its own that runs before ours, so before the authenticator.
  */
 export function toOriginForm(target: string): string {

@@ -3,20 +3,20 @@ import type { FastifyReply } from 'fastify';
 import { recordCall } from './call.js';
 import type { CallRecorder, EdgeCall } from './contract.js';
 
-/** The status of a call whose caller hung up before the answer. */
+/** The status of a call whose caller hung up before the response. */
 export const CLIENT_GONE = 499;
 
 /**
  * What is owed to the caller at the other end of one socket. It makes "recorded exactly once" (D38) hold for
- * answers, abandoned calls and answers written past Fastify alike, without a listener per request.
+ * responses, abandoned calls and responses written past Fastify alike, without a listener per request.
  */
 export class Connection {
-  /** Calls without an answer, oldest first; null is a call that is not recorded. */
+  /** Calls without a response, oldest first; null is a call that is not recorded. */
   private readonly owed = new Map<FastifyReply, EdgeCall | null>();
   private newest: FastifyReply | null = null;
   private reading: FastifyReply | null = null;
   private waitingForReading: (() => void) | null = null;
-  private waitingForAnswers: { readonly owed: number; readonly act: () => void } | null = null;
+  private waitingForResponses: { readonly owed: number; readonly act: () => void } | null = null;
   /** The parser has given up: nothing more can be read from this socket. */
   broken = false;
   /** The server is closing: nothing more is to be read from this socket. */
@@ -32,14 +32,14 @@ export class Connection {
     this.newest = reply;
   }
 
-  /** The call has its answer. Whatever comes later for it is not recorded again. */
+  /** The call has its response. Whatever comes later for it is not recorded again. */
   finish(reply: FastifyReply, status: number): void {
     const call = this.owed.get(reply);
     if (call === undefined) return;
     this.owed.delete(reply);
     this.forget(reply);
     if (call) recordCall(this.recorder(), call, reply.request, status);
-    this.afterAnswer();
+    this.afterResponse();
   }
 
   /** An idle connection must not keep its last call in memory. Half a body may still break off, though. */
@@ -52,7 +52,7 @@ export class Connection {
     return this.owed.has(reply);
   }
 
-  /** The socket is gone, and with it everybody who waited for an answer. */
+  /** The socket is gone, and with it every call that waited for a response. */
   abandon(): void {
     for (const reply of this.owed.keys()) this.finish(reply, CLIENT_GONE);
   }
@@ -70,33 +70,33 @@ export class Connection {
     act?.();
   }
 
-  /** Runs `act` once the head of the call has passed. If it does not, the call has its answer by that. */
+  /** Runs `act` once the head of the call has passed. If it does not, the call has its response by that. */
   whenReading(reply: FastifyReply, act: () => void): void {
-    if (!this.owed.has(reply)) this.afterAnswer();
+    if (!this.owed.has(reply)) this.afterResponse();
     else if (this.reading === reply) act();
     else this.waitingForReading = act;
   }
 
-  /** Runs `act` once no more than `owed` answers are outstanding: answers leave in the order of the calls. */
+  /** Runs `act` once no more than `owed` responses are outstanding: responses leave in the order of the calls. */
   whenOwed(owed: number, act: () => void): void {
-    this.waitingForAnswers = { owed, act };
-    this.afterAnswer();
+    this.waitingForResponses = { owed, act };
+    this.afterResponse();
   }
 
-  /** Ends the connection as soon as everybody has their answer. */
+  /** Ends the connection as soon as every call has its response. */
   close(): void {
     this.closing = true;
-    // On the last one only: said any earlier, it would cut off the answers after it.
+    // On the last one only: said any earlier, it would cut off the responses after it.
     if (this.newest && this.owed.has(this.newest) && !this.newest.raw.headersSent) {
       this.newest.raw.setHeader('connection', 'close');
     }
-    this.afterAnswer();
+    this.afterResponse();
   }
 
-  private afterAnswer(): void {
-    const waiting = this.waitingForAnswers;
+  private afterResponse(): void {
+    const waiting = this.waitingForResponses;
     if (waiting && this.owed.size <= waiting.owed) {
-      this.waitingForAnswers = null;
+      this.waitingForResponses = null;
       waiting.act();
     }
     if ((this.broken || this.closing) && this.owed.size === 0) this.socket.destroySoon();
@@ -133,7 +133,7 @@ export class Connections {
   }
 
   /**
-   * Ends every connection as soon as its calls are answered, idle ones at once. What is still arriving gets
+   * Ends every connection as soon as its calls have their responses, idle ones at once. What is still arriving gets
    * `graceMs`: Node looks for slow requests no longer once a server closes, so they could hold it open.
    */
   close(graceMs: number): void {
@@ -145,7 +145,7 @@ export class Connections {
   }
 }
 
-/** Marks the call as answered on the connection that it came by. */
+/** Marks the call as responded to on the connection that it came by. */
 export function finishCall(reply: FastifyReply, status: number): void {
   (reply.request.raw.socket as TrackedSocket)[connectionKey]?.finish(reply, status);
 }

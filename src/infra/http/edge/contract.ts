@@ -35,7 +35,7 @@ export interface EdgeCall {
 /** What an authenticator decided about one call. */
 export interface AuthResult {
   readonly principal: unknown;
-  /** Rate-limit headers and the like, set on every answer of this call (D21). */
+  /** Rate-limit headers and the like, set on every response of this call (D21). */
   readonly headers: Readonly<Record<string, string>>;
   /** 401, 403, 429 or 503: ends the call. */
   readonly refusal: AppError | null;
@@ -50,7 +50,7 @@ export interface Authenticator {
   authenticate(call: EdgeCall): Promise<AuthResult>;
 }
 
-/** One answered (or abandoned) call, for the log line and the row of D38. */
+/** One finished (or abandoned) call, for the log line and the row of D38. */
 export interface FinishedCall {
   readonly requestId: string;
   /** The client's own `X-Request-Id`, if it matches `^[\w.-]{1,64}$`; logged, never adopted (D8). */
@@ -61,7 +61,7 @@ export interface FinishedCall {
   readonly route: string | null;
   /** Without the query; `-` when the request could not be read. */
   readonly path: string;
-  /** 499: the client was gone before the answer. */
+  /** 499: the client was gone before the response. */
   readonly status: number;
   readonly latencyMs: number;
   readonly keyId: string | null;
@@ -73,7 +73,7 @@ export interface FinishedCall {
   readonly errorCode: ErrorCode | null;
 }
 
-/** Takes every answer of the port exactly once. It must not throw and must not wait. */
+/** Takes every response of the port exactly once. It must not throw and must not wait. */
 export interface CallRecorder {
   record(call: FinishedCall): void;
 }
@@ -104,10 +104,10 @@ declare module 'fastify' {
     principal: unknown;
     /** `performance.now()` when the head of the call had arrived. */
     startedAtMs: number;
-    /** The id of the first call when this one was answered from its stored response (D18). */
+    /** The id of the first call when this one got its stored response (D18). */
     replayOf: string | null;
     authResult: AuthResult | null;
-    /** The code of the answer's error body, for the call log. Whoever writes such a body sets it. */
+    /** The code of the response's error body, for the call log. Whoever writes such a body sets it. */
     errorCode: ErrorCode | null;
   }
 }

@@ -17,7 +17,7 @@ export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boole
   );
 }
 
-/** RFC 9112 section 3.2: exactly one Host line in HTTP/1.1. Node's own answer would lack id and body. */
+/** RFC 9112 section 3.2: exactly one Host line in HTTP/1.1. Node's own response would lack id and body. */
 function checkHost(raw: IncomingMessage): AppError | null {
   if (raw.httpVersionMinor === 0 && raw.httpVersionMajor === 1) return null;
   if (raw.headers.host && countHostLines(raw.rawHeaders) === 1) return null;
@@ -63,7 +63,7 @@ export function announcesBody(headers: IncomingHttpHeaders): boolean {
 
 function checkBody(headers: IncomingHttpHeaders): AppError | null {
   if (!announcesBody(headers)) {
-    // Fastify looks for a parser as soon as there is a type, and would answer 415 to an empty text/plain.
+    // Fastify looks for a parser as soon as there is a type, and would respond 415 to an empty text/plain.
     delete headers['content-type'];
     return null;
   }

@@ -14,7 +14,7 @@ export interface Edge {
   readonly anonymousPaths: ReadonlySet<string>;
 }
 
-/** The request id on the answer (D8), and the call on the list of those that are owed one. */
+/** The request id on the response (D8), and the call on the list of those that are owed one. */
 export function openCall(
   edge: Edge,
   request: FastifyRequest,
@@ -45,7 +45,7 @@ export async function authenticate({ options }: Edge, call: EdgeCall): Promise<A
   }
 }
 
-/** Makes the authenticator's decision part of the call: known to the handlers, its headers on every answer. */
+/** Makes the authenticator's decision part of the call: known to the handlers, its headers on every response. */
 export function applyAuthResult(request: FastifyRequest, reply: FastifyReply, result: AuthResult): void {
   request.authResult = result;
   request.principal = result.principal;
@@ -83,7 +83,7 @@ function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolea
 }
 
 /** What the router refuses before any hook has run: bad percent-encoding in the path. */
-export async function answerUnroutable(
+export async function respondUnroutable(
   edge: Edge,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -24,14 +24,14 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** Half an answer cannot become an error body; cutting it off tells the caller that it is not whole. */
+/** Half a response cannot become an error body; cutting it off tells the caller that it is not whole. */
 function cutOff(reply: FastifyReply, error: AppError): void {
   reply.request.errorCode = error.code;
   finishCall(reply, error.status);
   reply.raw.destroy();
 }
 
-/** How a thrown value is answered. */
+/** The refusal that a thrown value becomes. */
 export interface Failure {
   readonly error: AppError;
   /** Nobody foresaw it: it must be logged with its stack. */
@@ -75,8 +75,8 @@ const DATABASE_DOWN_MESSAGES = [
 ];
 
 /**
- * The answer to anything thrown behind the edge (D6). The words of an unknown error are never sent.
- * Null: the caller hung up in the middle of its body, so there is nobody to answer and nothing to log.
+ * The response to anything thrown behind the edge (D6). The words of an unknown error are never sent.
+ * Null: the caller hung up in the middle of its body, so nobody waits for a response and there is nothing to log.
  */
 export function toFailure(exception: unknown): Failure | null {
   if (exception instanceof AppError) return { error: exception, unexpected: false };
@@ -123,7 +123,7 @@ function codeOf(exception: Error): string | null {
 }
 
 /**
- * Answers a call with the one error body (D6). The header repeats the body's request id, whatever an earlier
+ * Responds to a call with the one error body (D6). The header repeats the body's request id, whatever an earlier
  * step put there.
  */
 export function sendProblem(reply: FastifyReply, error: AppError): void {
@@ -165,8 +165,8 @@ function leavesMuchUnread(raw: IncomingMessage): boolean {
 }
 
 /**
- * Sends the answer at once and closes, but only after the caller had its chance to read it: closing a socket
- * with unread bytes in it sends a reset, and a caller that is still writing never sees the answer.
+ * Sends the response at once and closes, but only after the caller had its chance to read it: closing a socket
+ * with unread bytes in it sends a reset, and a caller that is still writing never sees the response.
  */
 function sendAndLinger(reply: FastifyReply, body: Buffer): void {
   const { raw: response, statusCode } = reply;

@@ -14,12 +14,12 @@ import {
   MAX_HEADER_BYTES,
   TIMEOUT_CHECK_INTERVAL_MS,
 } from './contract.js';
-import { answerUnroutable, createOnRequest, type Edge } from './pipeline.js';
+import { respondUnroutable, createOnRequest, type Edge } from './pipeline.js';
 import { onClientError, onConnect } from './socket-problems.js';
 
 /**
  * The HTTP edge of a port as a Nest adapter: request id, authentication, limits and the error body of D5 to D9 for
- * everything that arrives, and one record per answer (D38). Create the app with `{ bodyParser: false }` (Nest
+ * everything that arrives, and one record per response (D38). Create the app with `{ bodyParser: false }` (Nest
  * would add parsers of its own) and register `ProblemFilter`.
  */
 export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
@@ -51,15 +51,15 @@ function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
     exposeHeadRoutes: false,
     requestIdHeader: false,
     genReqId: () => newId('req'),
-    // The hook answers instead, in the one error body and after authentication.
+    // The hook responds instead, in the one error body and after authentication.
     return503OnClosing: false,
-    // A parameter of any length reaches its route, whose answer is 404: the head as a whole is limited.
+    // A parameter of any length reaches its route, whose response is 404: the head as a whole is limited.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     rewriteUrl: (raw) => toOriginForm(raw.url ?? ''),
     serverFactory: (listener) => createHttpServer(edge, listener),
     clientErrorHandler: (error, socket) => onClientError(edge, error, socket),
     frameworkErrors: (_error, request, reply) => {
-      answerUnroutable(edge, request, reply as unknown as FastifyReply).catch((thrown: unknown) => {
+      respondUnroutable(edge, request, reply as unknown as FastifyReply).catch((thrown: unknown) => {
         reply.raw.destroy();
         edge.options.onUnexpectedError(thrown, request.id);
       });
@@ -101,7 +101,7 @@ function createHttpServer(edge: Edge, listener: RequestListener): Server {
   // Node silently drops header lines from the 1001st on; a second Authorization must not hide there.
   server.maxHeadersCount = 0;
   server.on('connection', (socket: Socket) => edge.connections.of(socket));
-  // Node would answer the one by itself, and the other before anybody has looked at the head.
+  // Node would respond to the one by itself, and the other before anybody has looked at the head.
   server.on('checkExpectation', listener);
   server.on('checkContinue', listener);
   server.on('connect', (raw, socket) => {

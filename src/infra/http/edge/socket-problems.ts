@@ -18,7 +18,7 @@ const CODE_BY_PARSER_ERROR: Readonly<Record<string, ErrorCode>> = {
 const TRUNCATED = 'HPE_INVALID_EOF_STATE';
 
 /**
- * Answers what Node's HTTP parser refuses, in the bytes of D6. It is the one answer that cannot authenticate
+ * Responds to what Node's HTTP parser refuses, in the bytes of D6. It is the one response that cannot authenticate
  * first, unless the head was fine and the body broke off: that call has its id and its rate headers already.
  */
 export function onClientError(edge: Edge, error: NodeJS.ErrnoException, socket: Socket): void {
@@ -42,17 +42,17 @@ function refuseUnknown({ options }: Edge, { socket }: Connection, parserError: s
   const error = toAppError(parserError);
   const requestId = newId('req');
   const remoteAddress = parseAddress(socket.remoteAddress ?? '') ?? '';
-  answerOnSocket(socket, error, requestId, {});
+  respondOnSocket(socket, error, requestId, {});
   recordUnreadable(options.services().recorder, requestId, remoteAddress, error.status, error.code);
 }
 
-/** The answers to earlier calls leave first. */
+/** The responses to earlier calls leave first. */
 function refuseArriving(connection: Connection, reply: FastifyReply, parserError: string): void {
   connection.whenOwed(1, () => {
     if (!connection.isOwed(reply) || reply.raw.headersSent || !connection.socket.writable) return;
     const { request } = reply;
     const error = toAppError(parserError);
-    answerOnSocket(connection.socket, error, request.id, request.authResult?.headers ?? {});
+    respondOnSocket(connection.socket, error, request.id, request.authResult?.headers ?? {});
     request.errorCode = error.code;
     connection.finish(reply, parserError === TRUNCATED ? CLIENT_GONE : error.status);
   });
@@ -72,7 +72,7 @@ export async function onConnect(edge: Edge, raw: IncomingMessage, socket: Socket
   const error = authResult.refusal ?? new AppError('method_not_allowed', { headers: { allow: 'GET, POST' } });
   edge.connections.of(socket).whenOwed(0, () => {
     const status = socket.writable ? error.status : CLIENT_GONE;
-    answerOnSocket(socket, error, call.requestId, authResult.headers);
+    respondOnSocket(socket, error, call.requestId, authResult.headers);
     recordResponse(edge.options.services().recorder, call, {
       status,
       startedAtMs,
@@ -82,7 +82,7 @@ export async function onConnect(edge: Edge, raw: IncomingMessage, socket: Socket
   });
 }
 
-function answerOnSocket(
+function respondOnSocket(
   socket: Socket,
   error: AppError,
   requestId: string,
@@ -99,7 +99,7 @@ function answerOnSocket(
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`);
-  // Not at once: a reset for unread bytes would take the answer with it. Not never: the caller may keep its
+  // Not at once: a reset for unread bytes would take the response with it. Not never: the caller may keep its
   // side open for ever.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

@@ -1,8 +1,25 @@
 import { applyDecorators, type Type } from '@nestjs/common';
-import { ApiExtension, ApiExtraModels, ApiOperation, ApiResponse } from '@nestjs/swagger';
+import {
+  ApiExtension,
+  ApiExtraModels,
+  ApiOperation,
+  ApiResponse,
+  getSchemaPath,
+  type ReferenceObject,
+  type SchemaObject,
+} from '@nestjs/swagger';
 import type { ErrorCode } from '../../../common/errors/index.js';
-import { envelopeOf, pageOf } from './envelopes.js';
-import { RESPONSE_TRAITS, type ResponseTraits, REFUSALS } from './extensions.js';
+/** Operation extensions that carry what the decorators say to the document; none of them stays in it. */
+export const REFUSALS = 'x-refusals';
+export const RESPONSE_TRAITS = 'x-response-traits';
+
+/** What the success response of an operation has besides its body. */
+export interface ResponseTraits {
+  /** A `Location` header with the path of what was made. */
+  readonly location?: true;
+  /** An `ETag`; a matching `If-None-Match` gets 304 and no body (D5). */
+  readonly cached?: true;
+}
 
 export interface RespondsOptions extends ResponseTraits {
   /** One line of the reference. */
@@ -52,3 +69,33 @@ const SUCCESS: Readonly<Record<number, string>> = {
   201: 'Created.',
   202: 'Accepted; the work goes on.',
 };
+
+export const REQUEST_ID_SCHEMA = 'RequestId';
+
+/** `{ request_id, data }` with one `model` (D5). */
+export function envelopeOf(model: Type<unknown>): SchemaObject {
+  return envelope({ data: { $ref: getSchemaPath(model) } });
+}
+
+/** `{ request_id, data, has_more, next_cursor }` with a list of `model` (D5, D11). */
+export function pageOf(model: Type<unknown>, endless: boolean): SchemaObject {
+  return envelope({
+    data: { type: 'array', items: { $ref: getSchemaPath(model) } },
+    has_more: { type: 'boolean' },
+    next_cursor: endless
+      ? {
+          type: 'string',
+          example: 'evt_01KAEXAMPLE000000000000000',
+          description: 'Never null: come back with it for what is new.',
+        }
+      : { type: ['string', 'null'], description: 'The `cursor` of the next page; null on the last one.' },
+  });
+}
+
+function envelope(fields: Record<string, SchemaObject | ReferenceObject>): SchemaObject {
+  return {
+    type: 'object',
+    required: ['request_id', ...Object.keys(fields)],
+    properties: { request_id: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` }, ...fields },
+  };
+}

@@ -1,19 +1,21 @@
-import type { OpenAPIObject, ResponseObject } from '@nestjs/swagger';
-import { HEADERS, headerRefs, type HeaderName, PARAMETERS, SCHEMAS } from './components.js';
-import { exampleOf } from './examples.js';
-import { type DescribedOperation, describeOperations, type Port } from './operation.js';
-import { addParameters } from './parameters.js';
-import { addProblems, problemExamples, rateHeaders } from './problem-responses.js';
-import { closeRequestBodies } from './request-bodies.js';
-import { shareProblems } from './shared-problems.js';
-import { inReadingOrder, withoutUnusedComponents } from './tidy.js';
+import type { ComponentsObject, OpenAPIObject, OperationObject, ResponseObject } from '@nestjs/swagger';
+import { type HeaderName, headerRefs, HEADERS, PARAMETERS, SCHEMAS } from './components.js';
+import { closeRequestBodies, exampleOf } from './bodies.js';
+import {
+  addParameters,
+  type DescribedOperation,
+  describeOperations,
+  METHODS,
+  type Port,
+} from './operation.js';
+import { addProblems, problemExamples, rateHeaders, shareProblems } from './problems.js';
 
 /** The name of the security scheme of both ports. */
 export const SECURITY_SCHEME = 'bearer';
 
 /**
  * Adds to a fresh document of Swagger what holds for every operation of a port: security, headers, parameters, the
- * problems of D6 and D7, closed request bodies, examples. Changes the document and answers it in a stable order.
+ * problems of D6 and D7, closed request bodies, examples. Changes the document and returns it in a stable order.
  */
 export function completeDocument(document: OpenAPIObject, port: Port): OpenAPIObject {
   const operations = describeOperations(document, port);
@@ -76,4 +78,76 @@ function successOf(operation: DescribedOperation['operation']): { status: string
   const response = operation.responses[status];
   if (!response || '$ref' in response) throw new Error(`${operation.operationId} has no success response`);
   return { status, response };
+}
+
+const KINDS = ['schemas', 'responses', 'parameters', 'headers', 'examples'] as const;
+const OPERATION_KEYS = [
+  'operationId',
+  'summary',
+  'description',
+  'tags',
+  'security',
+  'parameters',
+  'requestBody',
+  'responses',
+] as const;
+
+/** Removes the components that nothing refers to any more. */
+function withoutUnusedComponents(document: OpenAPIObject): OpenAPIObject {
+  for (;;) {
+    const used = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g));
+    let removed = 0;
+    for (const kind of KINDS) {
+      const components = document.components?.[kind] ?? {};
+      for (const name of Object.keys(components)) {
+        if (used.has(`#/components/${kind}/${name}`)) continue;
+        delete components[name];
+        removed++;
+      }
+    }
+    if (removed === 0) return document;
+  }
+}
+
+/** Paths stay in the order of the modules; everything below has one order, so that a diff shows changes only. */
+function inReadingOrder(document: OpenAPIObject): OpenAPIObject {
+  for (const items of [document.paths, document.webhooks ?? {}]) {
+    for (const item of Object.values(items)) {
+      for (const method of METHODS) {
+        const operation = item[method];
+        if (operation) item[method] = orderOperation(operation);
+      }
+    }
+  }
+  const { openapi, info, servers, tags, paths, webhooks, components } = document;
+  const { title, version, description = '' } = info;
+  return {
+    openapi,
+    info: { title, version, description },
+    ...(servers ? { servers } : {}),
+    ...(tags && tags.length > 0 ? { tags } : {}),
+    paths,
+    ...(webhooks ? { webhooks } : {}),
+    components: orderComponents(components ?? {}),
+  };
+}
+
+function orderOperation(operation: OperationObject): OperationObject {
+  const entries = OPERATION_KEYS.flatMap((key) =>
+    operation[key] === undefined ? [] : [[key, operation[key]] as const],
+  );
+  return { ...(Object.fromEntries(entries) as Partial<OperationObject>), responses: operation.responses };
+}
+
+function orderComponents(components: ComponentsObject): ComponentsObject {
+  const { securitySchemes } = components;
+  const ordered = KINDS.map((kind) => [kind, sorted(components[kind] ?? {})] as const);
+  return {
+    ...(securitySchemes ? { securitySchemes } : {}),
+    ...(Object.fromEntries(ordered) as ComponentsObject),
+  };
+}
+
+function sorted(record: object): object {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,6 +1,6 @@
 import type { HeaderObject, ParameterObject, ReferenceObject, SchemaObject } from '@nestjs/swagger';
 import { ERROR_CODES } from '../../../../common/errors/index.js';
-import { REQUEST_ID_SCHEMA } from '../envelopes.js';
+import { REQUEST_ID_SCHEMA } from '../responds.js';
 
 /** Response headers that operations share; the keys are the names on the wire. */
 export const HEADERS = {

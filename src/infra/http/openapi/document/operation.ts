@@ -1,6 +1,8 @@
-import type { OpenAPIObject, OperationObject, ParameterObject } from '@nestjs/swagger';
+import type { OpenAPIObject, OperationObject, ParameterObject, ReferenceObject } from '@nestjs/swagger';
 import type { ErrorCode } from '../../../../common/errors/index.js';
-import { RESPONSE_TRAITS, type ResponseTraits, REFUSALS } from '../extensions.js';
+import { REFUSALS, RESPONSE_TRAITS, type ResponseTraits } from '../responds.js';
+import type { IdPrefix } from '../../../../common/ids.js';
+import { parameterRef } from './components.js';
 
 export type Port = 'partner' | 'admin';
 
@@ -39,4 +41,49 @@ export function describeOperations(document: OpenAPIObject, port: Port): Describ
 /** The operation's own parameters, before references are added. */
 export function parametersOf({ operation }: DescribedOperation): ParameterObject[] {
   return (operation.parameters ?? []).filter((parameter) => 'name' in parameter);
+}
+
+/** What the id after a path segment begins with (D10). */
+const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
+  'api-keys': 'key',
+  catalog: 'pkg',
+  deliveries: 'dlv',
+  esims: 'esim',
+  events: 'evt',
+  orders: 'ord',
+  partners: 'ptn',
+  replays: 'rpl',
+  requests: 'req',
+  topups: 'top',
+  'webhook-endpoints': 'whe',
+};
+const EXAMPLE_ULID = '01KAEXAMPLE000000000000000';
+
+/** Describes the ids of the path and adds the headers that the operation takes. */
+export function addParameters(described: DescribedOperation): void {
+  const { operation, port, method, traits } = described;
+  const headers: ReferenceObject[] = [];
+  if (method === 'post') {
+    headers.push(parameterRef(port === 'partner' ? 'IdempotencyKey' : 'OptionalIdempotencyKey'));
+  }
+  if (traits.cached) headers.push(parameterRef('IfNoneMatch'));
+  if (port === 'admin') headers.push(parameterRef('Actor'));
+  const own = parametersOf(described).map((parameter) => describePathId(parameter, described.path));
+  operation.parameters = [
+    ...own.filter((parameter) => parameter.in === 'path'),
+    ...own.filter((parameter) => parameter.in !== 'path'),
+    ...headers,
+  ];
+}
+
+function describePathId(parameter: ParameterObject, path: string): ParameterObject {
+  if (parameter.in !== 'path') return parameter;
+  const segments = path.split('/');
+  const prefix = ID_AFTER[segments[segments.indexOf(`{${parameter.name}}`) - 1] ?? ''];
+  if (prefix === undefined) throw new Error(`no id is known for {${parameter.name}} of ${path}`);
+  return {
+    ...parameter,
+    description: `Begins with \`${prefix}_\`; a malformed one is 404 like an unknown one.`,
+    example: prefix === 'pkg' ? 'pkg_fr_1gb_7d' : `${prefix}_${EXAMPLE_ULID}`,
+  };
 }

@@ -1,4 +1,4 @@
-import { isDataFault } from '../database/index.js';
+import { isDataFault } from './database/index.js';
 
 export interface BatcherOptions<T> {
   /**
@@ -57,7 +57,7 @@ export class Batcher<T> {
     this.draining = false;
   }
 
-  /** Forgets what waits; answers how much that was. */
+  /** Forgets what waits; returns how much that was. */
   discard(): number {
     return this.waiting.splice(0).length;
   }

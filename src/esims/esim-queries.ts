@@ -3,22 +3,17 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { CatalogService, type PackageEntity, PackageSources } from '../catalog/index.js';
 import { NotFound } from '../common/errors/index.js';
-import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec, SecretBox } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
 import { type InstallData, takesTopups } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimFilters, EsimsRepository } from './esims.repository.js';
 
-export interface EsimReader {
-  readonly partnerId: string;
-  readonly mode: Mode;
-}
-
 /** Reads eSIMs of one partner and mode; anything else is the same 404 (D14). */
 @Injectable()
-export class ReadEsims {
+export class EsimQueries {
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly esims: EsimsRepository,
@@ -29,42 +24,43 @@ export class ReadEsims {
   ) {}
 
   /** @throws NotFound */
-  async getById(reader: EsimReader, id: string): Promise<EsimEntity> {
-    const esim = await this.esims.find(reader, id);
+  async getById(scope: TenantScope, id: string): Promise<EsimEntity> {
+    const esim = await this.esims.find(scope, id);
     if (!esim) throw new NotFound();
     return esim;
   }
 
   /** The eSIM with what it is installed with: for the two reads that may show it (D25). @throws NotFound */
   async getWithInstallData(
-    reader: EsimReader,
+    scope: TenantScope,
     id: string,
   ): Promise<{ esim: EsimEntity; install: InstallData }> {
-    const esim = await this.getById(reader, id);
+    const esim = await this.getById(scope, id);
     const sealed = await this.esims.getInstallSecrets(id);
     return { esim, install: JSON.parse(this.secrets.open(sealed, id)) as InstallData };
   }
 
-  async list(reader: EsimReader, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
-    return this.esims.list(reader, filters, options);
+  async list(scope: TenantScope, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
+    return this.esims.list(scope, filters, options);
   }
 
   /** Top-up packages that fit this eSIM now, cheapest first. @throws NotFound, AppError `invalid_cursor` */
   async listTopupPackages(
-    reader: EsimReader,
+    scope: TenantScope,
     id: string,
     options: ListOptions,
   ): Promise<Page<PackageEntity>> {
-    const esim = await this.getById(reader, id);
+    const esim = await this.getById(scope, id);
     const fitting = takesTopups(esim.status) ? await this.listFitting(esim) : [];
-    const scope = ['topup-packages', reader.partnerId, reader.mode, id];
-    const start = options.cursor === undefined ? 0 : Number(this.cursors.decode(options.cursor, scope)[0]);
+    const cursorScope = ['topup-packages', scope.partnerId, scope.mode, id];
+    const start =
+      options.cursor === undefined ? 0 : Number(this.cursors.decode(options.cursor, cursorScope)[0]);
     const end = start + options.limit;
     const hasMore = end < fitting.length;
     return {
       items: fitting.slice(start, end),
       hasMore,
-      nextCursor: hasMore ? this.cursors.encode([end], scope) : null,
+      nextCursor: hasMore ? this.cursors.encode([end], cursorScope) : null,
     };
   }
 

@@ -14,19 +14,19 @@ import {
   USAGE_THRESHOLDS,
 } from './esim-transition.js';
 
-/** What a provider said of an eSIM when we asked it. */
-export interface EsimReading {
+/** What a provider reported of an eSIM when the worker asked it. */
+export interface UsageReport {
   readonly reading: ProviderUsageReport;
-  /** What made us ask: a callback's hint or the plan of polls. */
+  /** Why the worker asked: a callback's hint or the plan of polls. */
   readonly source: Exclude<UsageSource, 'simulated'>;
-  /** When we asked, by the database's clock; `reading.asOf` may be hours older. */
+  /** When the worker asked, by the database's clock; `reading.asOf` may be hours older. */
   readonly askedAt: Date;
 }
 
-/** A provider may go on showing what was before a top-up for this long. */
+/** A provider may go on reporting the state before a top-up for this long. */
 const TOPUP_LAG_MS = 600_000;
 
-/** The usage of an eSIM after a reading. */
+/** The usage of an eSIM after a report. */
 interface Usage {
   readonly usedBytes: number;
   readonly asOf: Date;
@@ -35,32 +35,32 @@ interface Usage {
 }
 
 /**
- * What a reading changes. Readings may come late, twice and in any order; the state they end in is the same, and no
+ * What a report changes. Reports may come late, twice and in any order; the state they end in is the same, and no
  * event is sent twice, because nothing here goes back (D23, D24):
  *
  * - `canceled` and `expired` are final. In use once means in use for ever; only `suspended`, `profile_status` and
- *   `expires_at` follow the newest reading both ways, newest by `askedAt`. The profile status `unknown` says nothing.
+ *   `expires_at` follow the newest report both ways, newest by `askedAt`. The profile status `unknown` says nothing.
  * - `used_bytes` is the highest figure that was ever told, so a counter that falls changes nothing, and an older one
  *   is lower and does not count. `as_of` and `source` belong to that figure: the newest time at which it was told.
  * - Our own sum of what was bought is the total. `depleted` means all of it: providers say so without a round figure.
- *   A reading that counts more than our sum knows a top-up that is not settled here: it cannot reach 100 percent.
+ *   A report that counts more than our sum knows a top-up that is not settled here: it cannot reach 100 percent.
  *   One that counts less, soon after a top-up, is from before it; later, plans that ended have left its counters, and
  *   what remains is what counts.
  *
  * An eSIM that has already ended keeps what it tells about use and sends no more about it.
  */
-export function applyReading(esim: EsimEntity, read: EsimReading, now: Date): EsimTransition {
-  const { reading } = read;
-  const isNewest = esim.readAt === null || read.askedAt >= esim.readAt;
+export function applyUsageReport(esim: EsimEntity, report: UsageReport, now: Date): EsimTransition {
+  const { reading, askedAt } = report;
+  const isNewest = esim.readAt === null || askedAt >= esim.readAt;
   const activatedAt = activationAfter(esim, reading);
-  const usage = usageAfter(esim, read, now);
+  const usage = usageAfter(esim, report, now);
   const status = statusAfter(esim, reading, { activatedAt, usage, isNewest });
   const changes = changed(esim, {
     status,
     activatedAt,
     expiresAt:
       status === 'expired'
-        ? endAfter(esim, read, { activatedAt, isNewest })
+        ? endAfter(esim, report, { activatedAt, isNewest })
         : expiryAfter(esim, reading, { activatedAt, isNewest }),
     profileStatus:
       isNewest && reading.profileStatus !== 'unknown' ? reading.profileStatus : esim.profileStatus,
@@ -68,12 +68,12 @@ export function applyReading(esim: EsimEntity, read: EsimReading, now: Date): Es
     usageAsOf: usage.asOf,
     usageSource: usage.source,
     thresholdsCrossed: [...usage.crossed],
-    readAt: isNewest ? read.askedAt : esim.readAt,
+    readAt: isNewest ? askedAt : esim.readAt,
   });
   return { changes, events: eventsOf(esim, { activatedAt, usage, status }, now) };
 }
 
-/** Whether the reading is from before a top-up that is settled here. */
+/** Whether the report is from before a top-up that is settled here. */
 function isBehind(esim: EsimEntity, { totalBytes, asOf }: ProviderUsageReport): boolean {
   if (esim.toppedUpAt === null || esim.totalBytes === null || totalBytes === null) return false;
   return totalBytes < esim.totalBytes && asOf.getTime() < esim.toppedUpAt.getTime() + TOPUP_LAG_MS;
@@ -95,7 +95,7 @@ function activationAfter(esim: EsimEntity, reading: ProviderUsageReport): Date |
   return esim.activatedAt !== null && esim.activatedAt <= told ? esim.activatedAt : told;
 }
 
-function usageAfter(esim: EsimEntity, { reading, source }: EsimReading, now: Date): Usage {
+function usageAfter(esim: EsimEntity, { reading, source }: UsageReport, now: Date): Usage {
   const figure = figureAfter(esim, reading, now);
   const { totalBytes, thresholdsCrossed } = esim;
   const isUnsettled = totalBytes !== null && reading.totalBytes !== null && reading.totalBytes > totalBytes;
@@ -179,7 +179,7 @@ function expiryAfter(
 }
 
 /** When an expired eSIM ended: the earliest of what is known, so never after a provider said that it had. */
-function endAfter(esim: EsimEntity, { reading, askedAt }: EsimReading, findings: Findings): Date | null {
+function endAfter(esim: EsimEntity, { reading, askedAt }: UsageReport, findings: Findings): Date | null {
   const hadEnded = esim.status === 'expired';
   const ends = [
     expiryAfter(hadEnded ? { ...esim, expiresAt: null } : esim, reading, findings),

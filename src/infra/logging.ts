@@ -1,4 +1,5 @@
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DynamicModule, Global, type LoggerService, Module } from '@nestjs/common';
 
 /** Injection token of the process's pino logger. */
 export const LOGGER = Symbol('LOGGER');
@@ -53,4 +54,30 @@ export function createLogger(level: string, role: string, destination?: Destinat
     stream,
   );
   return logger;
+}
+
+@Global()
+@Module({})
+export class LoggerModule {
+  static of(logger: Logger): DynamicModule {
+    return { module: LoggerModule, providers: [{ provide: LOGGER, useValue: logger }], exports: [LOGGER] };
+  }
+}
+
+/** Sends Nest's own words to the process's logger; its start-up chatter is debug. */
+export class NestLogger implements LoggerService {
+  constructor(private readonly logger: Logger) {}
+
+  log(message: unknown, ...context: unknown[]): void {
+    this.logger.debug({ event: 'nest.log', context: context.at(-1) }, String(message));
+  }
+
+  error(message: unknown, ...context: unknown[]): void {
+    const err = message instanceof Error ? toLoggableError(message) : undefined;
+    this.logger.error({ event: 'nest.error', err, context: context.at(-1) }, err?.message ?? String(message));
+  }
+
+  warn(message: unknown, ...context: unknown[]): void {
+    this.logger.warn({ event: 'nest.warn', context: context.at(-1) }, String(message));
+  }
 }

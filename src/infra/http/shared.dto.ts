@@ -1,0 +1,68 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsInt, IsString, Matches, Max, MaxLength, Min } from 'class-validator';
+import type { ListOptions } from '../database/index.js';
+import { Optional, QueryInteger } from './fields.js';
+
+export const DEFAULT_LIMIT = 25;
+export const MAX_LIMIT = 100;
+
+/** `limit` and `cursor` of every list (D11). */
+export class ListQueryDto {
+  @ApiPropertyOptional({ type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })
+  @Optional()
+  @QueryInteger({ min: 1, max: MAX_LIMIT })
+  limit?: number;
+
+  @ApiPropertyOptional({ type: String, description: 'The `next_cursor` of the page before.' })
+  @Optional()
+  @IsString({ message: 'must be text' })
+  @MaxLength(1_024, { message: 'must have at most 1024 characters' })
+  cursor?: string;
+}
+
+/** The list options of a validated query. */
+export function toListOptions(query: ListQueryDto): ListOptions {
+  return { limit: query.limit ?? DEFAULT_LIMIT, cursor: query.cursor ?? undefined };
+}
+
+/** Money of a request (D10): `{ "amount": 1250, "currency": "USD" }`. */
+export class MoneyDto {
+  @ApiProperty({
+    type: 'integer',
+    minimum: 0,
+    maximum: 1_000_000_000_000,
+    example: 1250,
+    description: 'Minor units.',
+  })
+  @IsInt({ message: 'must be a whole number of minor units' })
+  @Min(0, { message: 'must not be negative' })
+  @Max(1_000_000_000_000, { message: 'must be at most 1000000000000' })
+  amount!: number;
+
+  @ApiProperty({ type: String, pattern: '^[A-Z]{3}$', example: 'USD', description: 'ISO 4217.' })
+  @Matches(/^[A-Z]{3}$/, { message: 'must be three upper-case letters' })
+  currency!: string;
+}
+
+/** Money of a response (D10). */
+export class MoneyResponse {
+  @ApiProperty({ type: 'integer', example: 450, description: 'Minor units.' })
+  amount!: number;
+
+  @ApiProperty({ type: String, example: 'USD', description: 'ISO 4217.' })
+  currency!: string;
+}
+
+/** Why something that was accepted did not come about (D22). */
+export class FailureResponse {
+  @ApiProperty({ type: String, example: 'package_unavailable' })
+  code!: string;
+
+  @ApiProperty({ type: String, example: 'The package is out of stock.' })
+  reason!: string;
+}
+
+/** The failure of a row, or null when it has none. */
+export function toFailureResponse(code: string | null, reason: string | null): FailureResponse | null {
+  return code === null ? null : { code, reason: reason ?? '' };
+}

@@ -1,1 +1,0 @@
-export { METRICS, MetricsModule } from './metrics.module.js';

@@ -1,2 +1,0 @@
-export { DailyPartitions, type PartitionChanges } from './daily-partitions.js';
-export type { DailyTable } from './daily-table.js';

@@ -1,2 +1,0 @@
-export { Sweeper } from './sweeper.js';
-export { Sweeps, SweepsModule } from './sweeps.js';

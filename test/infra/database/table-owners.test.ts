@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { findTableUses, migratedTables, type TableUse } from './table-uses.js';
+
+/** Which folder of `src` owns a table: the only one whose SQL may name it. */
+const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  alerts: ['alerts'],
+  'api-keys': ['api_keys'],
+  audit: ['audit_log'],
+  auth: ['rate_buckets'],
+  'call-log': ['api_calls'],
+  catalog: ['packages', 'catalog_versions', 'price_lists'],
+  esims: ['esims'],
+  events: ['events'],
+  infra: ['idempotency_keys'],
+  orders: ['orders'],
+  partners: ['partners'],
+  providers: [
+    'provider_health',
+    'provider_placements',
+    'sandbox_upstream_orders',
+    'sandbox_upstream_topups',
+    'upstream_pace',
+  ],
+  reconciliation: ['reconciliation_runs', 'reconciliation_differences'],
+  topups: ['topups'],
+  wallet: ['wallets', 'wallet_holds', 'wallet_low_signals', 'ledger_transactions', 'ledger_entries'],
+  webhooks: [
+    'webhook_endpoints',
+    'webhook_deliveries',
+    'webhook_attempts',
+    'webhook_replays',
+    'webhook_replay_items',
+  ],
+  wholesale: ['catalog_syncs', 'package_price_history', 'package_sources', 'topup_fits'],
+};
+
+interface Exception {
+  readonly feature: string;
+  readonly access: TableUse['access'];
+  readonly tables: readonly string[];
+  readonly why: string;
+}
+
+const BOOKS = ['wallets', 'wallet_holds', 'ledger_transactions', 'ledger_entries'];
+
+/** What a feature's SQL names beyond its own tables. One that nothing needs any more fails the test. */
+const EXCEPTIONS: readonly Exception[] = [
+  {
+    feature: 'auth',
+    access: 'reads',
+    tables: ['api_keys', 'partners'],
+    why: 'key, partner and rate limit are one statement of every call (D21)',
+  },
+  {
+    feature: 'reconciliation',
+    access: 'reads',
+    tables: [...BOOKS, 'orders', 'topups', 'esims', 'events'],
+    why: 'the checks of the books compare what every feature wrote',
+  },
+  {
+    feature: 'providers',
+    access: 'reads',
+    tables: ['orders', 'topups', 'esims', 'packages'],
+    why: 'an adapter tells a top-up that it bought from others by all that was bought for the eSIM',
+  },
+  {
+    feature: 'orders',
+    access: 'reads',
+    tables: ['esims', 'topups'],
+    why: 'an order whose eSIM was topped up, or is about to be, is not canceled (D22)',
+  },
+  {
+    feature: 'topups',
+    access: 'reads',
+    tables: ['orders'],
+    why: 'a top-up locks the order of its eSIM, so that no cancellation begins beside it (D40)',
+  },
+  ...['orders', 'topups'].map((feature): Exception => ({
+    feature,
+    access: 'reads',
+    tables: ['provider_placements'],
+    why: 'support lists what was bought or taken back twice by the count of its placements',
+  })),
+  {
+    feature: 'lifecycle',
+    access: 'reads',
+    tables: ['esims', 'orders'],
+    why: 'the poll plan is columns of esims, and leaves out eSIMs of orders that are being canceled',
+  },
+  {
+    feature: 'lifecycle',
+    access: 'writes',
+    tables: ['esims'],
+    why: 'the poll plan is columns of esims: next_poll_at and those that no entity maps',
+  },
+  {
+    feature: 'wholesale',
+    access: 'reads',
+    tables: ['packages'],
+    why: 'a synchronisation compares thousands of packages in one statement',
+  },
+  {
+    feature: 'wholesale',
+    access: 'writes',
+    tables: ['packages', 'catalog_versions'],
+    why: 'a synchronisation withdraws what its provider no longer sells, in its own transaction',
+  },
+  {
+    feature: 'catalog',
+    access: 'reads',
+    tables: ['package_sources', 'topup_fits'],
+    why: 'a sale reads price, availability and source of one moment in one statement (D27)',
+  },
+  {
+    feature: 'catalog',
+    access: 'writes',
+    tables: ['package_sources'],
+    why: 'a reader of an old list of top-ups asks for a new one: topups_wanted_at only',
+  },
+  {
+    feature: 'webhooks',
+    access: 'reads',
+    tables: ['events'],
+    why: 'deliveries send the bytes of the event, which are stored once',
+  },
+];
+
+const tables = migratedTables();
+const uses = findTableUses(tables);
+
+const isOwn = ({ feature, table }: TableUse): boolean => OWNERS[feature]?.includes(table) ?? false;
+const keyOf = (use: Pick<TableUse, 'feature' | 'access' | 'table'>): string =>
+  `${use.feature} ${use.access} ${use.table}`;
+
+describe('tables and the features that own them', () => {
+  it('gives every migrated table one owner', () => {
+    expect(Object.values(OWNERS).flat().sort()).toEqual([...tables].sort());
+  });
+
+  it('finds no SQL that names a table of another feature, but for the exceptions', () => {
+    const excepted = new Set(
+      EXCEPTIONS.flatMap(({ feature, access, tables: named }) =>
+        named.map((table) => keyOf({ feature, access, table })),
+      ),
+    );
+    const foreign = uses.filter((use) => !isOwn(use));
+    const refused = foreign.filter((use) => !excepted.has(keyOf(use)));
+    expect(refused.map((use) => `${use.place}: ${keyOf(use)}`)).toEqual([]);
+    const needed = new Set(foreign.map(keyOf));
+    expect([...excepted].filter((key) => !needed.has(key))).toEqual([]);
+  });
+
+  it('sees the SQL of the source, reads and writes apart', () => {
+    expect(uses.length).toBeGreaterThan(150);
+    const access = (file: string, table: string) =>
+      uses.filter((use) => use.place.startsWith(file) && use.table === table).map((use) => use.access);
+    expect(access('src/wallet/wallet-holds.repository.ts', 'wallets')).toContain('writes');
+    expect(access('src/auth/', 'partners')).toEqual(['reads']);
+  });
+});
