@@ -6,7 +6,7 @@ export interface TenantScope {
   readonly mode: Mode;
 }
 
-/** A partner's rows of one mode, or of both: support sees both. */
+/** Whose rows a list shows: support, whose lists are of both modes, leaves the mode out. */
 export interface PartnerScope {
   readonly partnerId: string;
   readonly mode?: Mode | undefined;
