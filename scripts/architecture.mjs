@@ -1,7 +1,6 @@
 // Draws which folder of src uses which, from the imports themselves, into CONTRIBUTING.md. `npm run architecture`
-// writes the picture; `-- --check` compares it, and shows paths that CONTRIBUTING.md names and nobody finds, and what
-// .dependency-cruiser.cjs allows and nobody uses.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// writes the picture; `-- --check` compares it, and shows what .dependency-cruiser.cjs allows and nobody uses.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
@@ -97,16 +96,6 @@ function unusedAllowances(uses) {
   });
 }
 
-/** Paths of the page that are not in the tree. `<x>` and `*` stand for many, so they are not looked for. */
-function lostPaths(page) {
-  const named = [...page.matchAll(/`((?:src|test|docs|scripts|migrations|simulators|bench)\/[^`\s]*)`/g)].map(
-    ([, each]) => each,
-  );
-  return [...new Set(named)]
-    .filter((each) => !/[<*]/.test(each) && !existsSync(path.join(root, each)))
-    .map((each) => `CONTRIBUTING.md: there is no ${each}`);
-}
-
 const uses = readImports();
 const picture = `${BEGIN}\n\n\`\`\`mermaid\n${draw(uses).join('\n')}\n\`\`\`\n\n${END}`;
 const page = readFileSync(PAGE, 'utf8');
@@ -114,7 +103,7 @@ const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
 if (from === -1 || to === -1)
   throw new Error(`CONTRIBUTING.md has no place for the picture: ${BEGIN} ... ${END}`);
 const drawn = page.slice(0, from) + picture + page.slice(to + END.length);
-const faults = [...lostPaths(page), ...unusedAllowances(uses)];
+const faults = unusedAllowances(uses);
 if (process.argv.includes('--check')) {
   if (drawn !== page)
     faults.push('CONTRIBUTING.md: the picture is not that of the code: run `npm run architecture`');
