@@ -1,5 +1,6 @@
 // Puts each bug of test/mutants/mutants.ts into a copy of the tree, one at a time, and runs the tests that must catch it.
 // `npm run mutants [-- --only <part of a name>] [--jobs 1] [--limit-s 600]`; exit 1 when one survives or cannot be tried.
+// `-- --check` tries none: it only shows which changes no longer find their place in the tree.
 import 'reflect-metadata';
 import { spawn, spawnSync } from 'node:child_process';
 import {
@@ -19,6 +20,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import { editFault, listFaults } from '../test/mutants/list-faults.ts';
 import { MUTANTS } from '../test/mutants/mutants.ts';
 
 const MOST_JOBS = 2;
@@ -28,8 +30,15 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true, default: [] },
     jobs: { type: 'string', default: String(MOST_JOBS) },
     'limit-s': { type: 'string', default: '600' },
+    check: { type: 'boolean', default: false },
   },
 });
+const faults = listFaults(root, MUTANTS);
+for (const fault of faults) process.stderr.write(`${fault}\n`);
+if (values.check) {
+  process.stdout.write(`${MUTANTS.length} mutants, ${faults.length} faults\n`);
+  process.exit(faults.length > 0 ? 1 : 0);
+}
 const limitMs = Number(values['limit-s']) * 1_000;
 const jobs = Math.min(MOST_JOBS, Math.max(1, Number(values.jobs)));
 
@@ -77,7 +86,7 @@ function copyTree(to, sharesBuild) {
 async function prepareServer() {
   const built = spawnSync(process.execPath, ['scripts/start.mjs', 'build'], { cwd: root, stdio: 'inherit' });
   if (built.status !== 0) process.exit(1);
-  const { startEmbeddedPostgres } = await import('../dist/src/infra/embedded-postgres/index.js');
+  const { startEmbeddedPostgres } = await import('../dist/src/embedded/postgres/index.js');
   const { migrateDatabase } = await import('../dist/src/apps/migration.js');
   const postgres = await startEmbeddedPostgres({
     dataDir: path.join(workshop, 'postgres'),
@@ -98,16 +107,16 @@ async function prepareServer() {
 }
 
 /** @throws Error when `find` is not there exactly once: the list must then be adapted. */
-function applyEdit(tree, { file, find, replace }) {
-  const target = path.join(tree, file);
-  if (!statSync(target, { throwIfNoEntry: false })) throw new Error(`${file} is not there`);
+function applyEdit(tree, edit) {
+  const fault = editFault(tree, edit);
+  if (fault !== null) throw new Error(fault);
+  const target = path.join(tree, edit.file);
   const text = readFileSync(target, 'utf8');
-  const count = text.split(find).length - 1;
-  if (count !== 1) throw new Error(`${file} has ${count} times: ${find}`);
+  // A new file: the old one is a hard link to the original.
   unlinkSync(target);
   writeFileSync(
     target,
-    text.replace(find, () => replace),
+    text.replace(edit.find, () => edit.replace),
   );
 }
 
@@ -172,9 +181,6 @@ async function tryMutant(mutant) {
   }
 }
 
-const names = MUTANTS.map(({ name }) => name);
-const doubled = names.filter((name, i) => names.indexOf(name) !== i);
-if (doubled.length > 0) throw new Error(`two mutants are named ${doubled.join(', ')}`);
 const chosen = MUTANTS.filter(
   ({ name }) => values.only.length === 0 || values.only.some((part) => name.includes(part)),
 );

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AlertsController } from './admin/alerts.controller.js';
-import { Alerts } from './alerts.js';
+import { Alerts, ReviewSweeps } from './alerts.js';
 import { AlertsRepository } from './alerts.repository.js';
-import { ReviewSweeps } from './review-sweeps.js';
 
 @Module({
   providers: [Alerts, AlertsRepository, ReviewSweeps],

@@ -1,22 +1,24 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { type DynamicModule, Module } from '@nestjs/common';
-import { API_DOCUMENT_PATHS, serveApiDocuments } from './api-documents.js';
+import type { FastifyInstance } from 'fastify';
 import { AlertsAdminModule } from '../alerts/index.js';
 import { ApiKeysAdminModule } from '../api-keys/index.js';
 import { AuditAdminModule } from '../audit/index.js';
-import { AdminAuthModule, AdminAuthenticator } from '../auth/index.js';
+import { AdminAuthenticator, AdminAuthModule } from '../auth/index.js';
 import { CallLogAdminModule } from '../call-log/index.js';
+import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
 import { OrdersAdminModule } from '../orders/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
 import { TopupsAdminModule } from '../topups/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
-import { CatalogAdminModule } from '../catalog/index.js';
-import { CatalogSyncAdminModule } from '../catalog-sync/index.js';
 import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
+import { CatalogSyncAdminModule } from '../catalog-sync/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
-import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import { OPS_PATHS, type OpsProbe } from './ops.js';
+import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
 /** The internal admin API of the portal team; never routed publicly (D3). */
@@ -59,4 +61,32 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
       probe?.serveOn(fastify);
     },
   });
+}
+
+const DOCUMENTS = ['partner', 'admin'] as const;
+const FOLDER = path.resolve(import.meta.dirname, '../../../docs/openapi');
+
+/** Where the admin port serves the OpenAPI documents of both APIs (D3). */
+export const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
+
+/** Serves the committed documents, which the check keeps equal to the code. */
+export function serveApiDocuments(fastify: FastifyInstance): void {
+  for (const name of DOCUMENTS) {
+    fastify.get(`/openapi/${name}.json`, async (_request, reply) =>
+      reply.header('content-type', 'application/json; charset=utf-8').send(readDocument(name)),
+    );
+  }
+}
+
+function readDocument(name: string): string {
+  // From dist/src/apps and, in tests, from src/apps: one folder more or less up to the root.
+  const candidates = [FOLDER, path.resolve(import.meta.dirname, '../../docs/openapi')];
+  for (const folder of candidates) {
+    try {
+      return readFileSync(path.join(folder, `${name}.json`), 'utf8');
+    } catch {
+      continue;
+    }
+  }
+  throw new Error(`docs/openapi/${name}.json is not part of this installation`);
 }

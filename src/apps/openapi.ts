@@ -2,15 +2,17 @@ import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { completeDocument, type Port, SECURITY_SCHEME } from '../infra/http/openapi/document/index.js';
+import { Registry } from 'prom-client';
+import {
+  completeDocument,
+  METHODS,
+  type Port,
+  SECURITY_SCHEME,
+} from '../infra/http/openapi/document/index.js';
 import { AdminModule } from './admin.app.js';
 import { ApiModule } from './api.app.js';
-import { eventSchemas } from './openapi/event-schemas.js';
-import { eventWebhooks } from './openapi/event-webhooks.js';
-import { ADMIN_INTRODUCTION, PARTNER_INTRODUCTION } from './openapi/introductions.js';
-import { previewProcess } from './openapi/preview-process.js';
-
-export { describeDrift } from './openapi/drift.js';
+import { eventSchemas, eventWebhooks } from './openapi-events.js';
+import type { ProcessResources } from './process-resources.js';
 
 export type Documents = Readonly<Record<Port, OpenAPIObject>>;
 
@@ -20,6 +22,26 @@ interface Presentation {
   readonly credential: string;
   readonly address: string;
 }
+
+/** The text at the top of the partner document. */
+const PARTNER_INTRODUCTION = `Catalogue, orders, eSIMs and events for partners.
+
+- **Modes.** The key decides: \`svc_sk_test_...\` works on Sandbox (mock data, no charges), \`svc_sk_live_...\` on Live.
+- **Answers.** \`{ "request_id", "data" }\`; lists add \`has_more\` and \`next_cursor\`. \`X-Request-Id\` repeats the id.
+- **Errors.** \`application/problem+json\`; branch on \`code\`. Unknown fields and parameters are refused.
+- **Idempotency.** Every POST needs an \`Idempotency-Key\` of 8 to 128 letters, digits, \`-\` or \`_\`. A retry with the
+  same key and request within 24 hours gets the original answer, with \`Idempotent-Replayed: true\`.
+- **Limits.** 60 requests per minute and key, bursts up to 120; beyond that 429 with \`Retry-After\`.
+- **Values.** Times are RFC 3339 in UTC with milliseconds. Money is \`{ "amount", "currency" }\` in integer minor units.
+  Data is in bytes, 1 GB = 10^9; null when unlimited.
+- **Growth.** Answers may get new fields and new values of an enumeration; ignore what you do not know.`;
+
+/** The text at the top of the admin document. */
+const ADMIN_INTRODUCTION = `The internal API of the portal team; never routed publicly.
+
+- **Who calls.** A token of \`ADMIN_TOKENS\`; its name and the optional \`X-Actor\` go to the audit log.
+- **Answers, errors, lists** are those of the partner API. \`Idempotency-Key\` is honoured on a POST when it is sent.
+- **Shown once.** A key or signing secret is in the answer that made it, and null when that answer is replayed.`;
 
 const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
   partner: {
@@ -76,4 +98,54 @@ function finish(document: OpenAPIObject, port: Port): OpenAPIObject {
   Object.assign(((document.components ??= {}).schemas ??= {}), eventSchemas());
   if (port === 'partner') document.webhooks = eventWebhooks(document);
   return completeDocument(document, port);
+}
+
+/**
+ * Stands for the resources of a process where nothing is built: in Nest's preview mode providers are registered but
+ * not made, so nobody ever looks into these.
+ */
+export function previewProcess(): ProcessResources {
+  const nothing = {} as unknown;
+  return {
+    role: 'all',
+    config: nothing as ProcessResources['config'],
+    logger: nothing as ProcessResources['logger'],
+    dataSource: nothing as ProcessResources['dataSource'],
+    edgePool: nothing as ProcessResources['edgePool'],
+    metrics: new Registry(),
+    queue: nothing as ProcessResources['queue'],
+    close: () => Promise.resolve(),
+  };
+}
+
+/** What differs between the committed document and the code, one line each; empty when nothing does. */
+export function describeDrift(committed: Partial<OpenAPIObject>, generated: OpenAPIObject): string[] {
+  const before = partsOf(committed);
+  const after = partsOf(generated);
+  const names = [...new Set([...before.keys(), ...after.keys()])];
+  const lines = names.flatMap((name) => {
+    if (!before.has(name)) return [`new: ${name}`];
+    if (!after.has(name)) return [`gone: ${name}`];
+    return before.get(name) === after.get(name) ? [] : [`changed: ${name}`];
+  });
+  if (lines.length > 0) return lines;
+  return JSON.stringify(committed) === JSON.stringify(generated) ? [] : ['changed: the order of things'];
+}
+
+/** Operations by method and path, components by name, and the rest by its key. */
+function partsOf(document: Partial<OpenAPIObject>): Map<string, string> {
+  const parts = new Map<string, string>();
+  const { paths = {}, webhooks = {}, components = {}, ...rest } = document;
+  for (const [path, item] of [...Object.entries(paths), ...Object.entries(webhooks)]) {
+    for (const method of METHODS) {
+      if (item[method]) parts.set(`${method.toUpperCase()} ${path}`, JSON.stringify(item[method]));
+    }
+  }
+  for (const [kind, members] of Object.entries(components)) {
+    for (const [name, member] of Object.entries(members as Record<string, unknown>)) {
+      parts.set(`components.${kind}.${name}`, JSON.stringify(member));
+    }
+  }
+  for (const [key, value] of Object.entries(rest)) parts.set(key, JSON.stringify(value));
+  return parts;
 }

@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { pino } from 'pino';
@@ -12,12 +13,6 @@ import {
 } from '../reconciliation/index.js';
 import { PlatformModule } from './platform.module.js';
 import { openProcess, type ProcessResources } from './process-resources.js';
-import {
-  parseReconcileOptions,
-  RECONCILE_HELP,
-  type ReconcileOptions,
-  UsageError,
-} from './reconcile-options.js';
 import { describeStartError } from './role-process.js';
 
 const EXIT = { agreed: 0, differences: 1, incomplete: 2 } as const;
@@ -79,4 +74,63 @@ async function reconcile(
 function exitCodeOf(report: ReconciliationReport): number {
   if (report.differences.length > 0) return EXIT.differences;
   return countUnanswered(report) > 0 ? EXIT.incomplete : EXIT.agreed;
+}
+
+export interface ReconcileOptions {
+  readonly json: boolean;
+  /** Null: the providers are not asked. */
+  readonly providerWindowMs: number | null;
+}
+
+/** The arguments are unusable; `message` says why. */
+export class UsageError extends Error {}
+
+const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const DEFAULT_WINDOW = '2d';
+
+export const RECONCILE_HELP = `npm run reconcile -- [--since <time>] [--no-upstream] [--json]
+
+Compares wallets, ledger, orders, eSIMs, top-ups, events and the wholesalers with each other, and prints one line for
+each difference and what was checked. Only reads; the service may be at work. Needs DATABASE_URL and the usual
+settings (.env.example), with the credentials of the wholesalers.
+
+  --since <time>  The wholesalers are asked about orders and top-ups that changed since then: 90m, 36h, 7d, or a
+                  time such as 2026-11-20T00:00:00Z (${DEFAULT_WINDOW})
+  --no-upstream   Asks no wholesaler
+  --json          One JSON object instead of lines
+  --help          This text
+
+Exit code: 0 no difference, 1 differences, 2 it could not run, or a wholesaler left questions unanswered.`;
+
+/** Null: asks for the help. @throws UsageError */
+export function parseReconcileOptions(args: readonly string[], now: Date): ReconcileOptions | null {
+  const values = parse(args);
+  if (values.help) return null;
+  const windowMs = toWindowMs(values.since ?? DEFAULT_WINDOW, now);
+  return { json: values.json, providerWindowMs: values['no-upstream'] ? null : windowMs };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        since: { type: 'string' },
+        'no-upstream': { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+function toWindowMs(since: string, now: Date): number {
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(since) ?? [];
+  if (count !== undefined && unit !== undefined) return Number(count) * UNITS_MS[unit]!;
+  const windowMs = now.getTime() - Date.parse(since);
+  if (!/^\d{4}-\d{2}-\d{2}/.test(since) || !(windowMs > 0))
+    throw new UsageError('--since must be a past time, or a length such as 90m, 36h or 7d');
+  return windowMs;
 }

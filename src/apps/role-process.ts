@@ -1,11 +1,10 @@
 import type { Logger } from 'pino';
-import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
+import { type AppConfig, ConfigError, loadConfig } from '../config/index.js';
 import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
 import type { RunningApp, RunningHttpApp } from './http-app.js';
 import { OpsProbe, startOpsServer } from './ops.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
-import { onStopSignal } from './stop-signal.js';
 import { startWorker } from './worker.app.js';
 
 /** The apps of a process that is up. */
@@ -90,4 +89,30 @@ export function describeStartError(error: unknown): string {
   if (code === 'EADDRINUSE') return `cannot start: port ${port} on ${address} is already in use`;
   if (code === 'EACCES') return `cannot start: no permission (${message})`;
   return `cannot start: ${message}`;
+}
+
+/** What is left of the promise "within 5 s" after the apps' own deadline. */
+const GRACE_MS = 800;
+
+/**
+ * Stops once, cleanly, on SIGINT or SIGTERM; a second signal ends the process at once. One handler for the whole
+ * process: Nest's own shutdown hooks would close several apps side by side and send the signal again.
+ */
+export function onStopSignal(deadlineMs: number, stop: () => Promise<void>): void {
+  let stopping = false;
+  const handle = (): void => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    // Work that does not end in time is left to its lease: another worker takes it up (D1).
+    setTimeout(() => process.exit(1), deadlineMs + GRACE_MS).unref();
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(`stop failed: ${(error as Error).message}`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGINT', handle);
+  process.on('SIGTERM', handle);
 }

@@ -3,10 +3,9 @@ import { DiscoveryService, ModulesContainer, NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type RouteHandler, routeHandlers } from '../infra/http/index.js';
 import { isIdempotent } from '../infra/idempotency/index.js';
-import { AdminModule } from './admin.app.js';
-import { API_DOCUMENT_PATHS } from './api-documents.js';
+import { AdminModule, API_DOCUMENT_PATHS } from './admin.app.js';
 import { ApiModule } from './api.app.js';
-import { previewProcess } from './openapi/preview-process.js';
+import { previewProcess } from './openapi.js';
 import { OPS_PATHS } from './ops.js';
 
 const TITLE = `# Routes

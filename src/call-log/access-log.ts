@@ -4,16 +4,15 @@ import { LastUsedRepository } from '../api-keys/index.js';
 import { Batcher } from '../infra/batcher.js';
 import type { CallRecorder, FinishedCall } from '../infra/http/edge/index.js';
 import { LOGGER } from '../infra/logging.js';
+import { callerNetwork } from '../infra/network/ip-address.js';
 import { toAccessLogLine } from './access-log-line.js';
-import { CallRowWriter } from './call-row-writer.js';
-import { CallRowsRepository } from './call-rows.repository.js';
-import { LastUsedThrottle } from './last-used-throttle.js';
-import { SuppressedCounter } from './suppressed-counter.js';
-import { UnknownCallerCap } from './unknown-caller-cap.js';
+import { CallRowWriter, SuppressedCounter } from './call-row-writer.js';
+import { CallRowsRepository } from './call-log.repository.js';
 
 /** Well below the second within which a row must be visible (D38). */
 const GATHER_MS = 200;
 const FLUSH_AT_CALLS = 500;
+const MINUTE_MS = 60_000;
 
 /**
  * The log of both HTTP ports: a line and a row per call, written in batches off the request path (D38). Nest ends
@@ -76,5 +75,93 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     this.capped.add(calls.length - owed.length);
     for (const call of owed) this.rows.add(call);
     this.uses.touch(owed, nowMs);
+  }
+}
+
+const ROWS_PER_MINUTE = 60;
+/** Beyond these, new addresses share one allowance: whoever rotates addresses must not fill our memory. */
+const MAX_ADDRESSES = 10_000;
+const EVERYBODY_ELSE = '';
+
+interface Allowance {
+  rows: number;
+  readonly endsAtMs: number;
+}
+
+/** D38: calls without a known key get at most 60 rows a minute and address, an IPv6 /64 being one address. */
+export class UnknownCallerCap {
+  private readonly allowances = new Map<string, Allowance>();
+  private sweepAtMs = 0;
+
+  /** Whether this call still gets a row. `nowMs` never runs backwards. */
+  admits(remoteAddress: string, nowMs: number): boolean {
+    this.sweep(nowMs);
+    const allowance = this.allowanceOf(callerNetwork(remoteAddress), nowMs);
+    allowance.rows++;
+    return allowance.rows <= ROWS_PER_MINUTE;
+  }
+
+  private allowanceOf(network: string, nowMs: number): Allowance {
+    const known = this.allowances.get(network);
+    if (known && known.endsAtMs > nowMs) return known;
+    if (!known && network !== EVERYBODY_ELSE && this.allowances.size >= MAX_ADDRESSES) {
+      return this.allowanceOf(EVERYBODY_ELSE, nowMs);
+    }
+    const allowance = { rows: 0, endsAtMs: nowMs + MINUTE_MS };
+    this.allowances.set(network, allowance);
+    return allowance;
+  }
+
+  private sweep(nowMs: number): void {
+    if (nowMs < this.sweepAtMs) return;
+    this.sweepAtMs = nowMs + MINUTE_MS;
+    for (const [network, { endsAtMs }] of this.allowances)
+      if (endsAtMs <= nowMs) this.allowances.delete(network);
+  }
+}
+
+const MAX_KEYS = 1_000;
+
+/** Writes `last_used_at` of the keys that call: each at most once a minute and process (D38). */
+export class LastUsedThrottle {
+  private readonly writtenAtMs = new Map<string, number>();
+  private sweepAtMs = 0;
+  private readonly due: Batcher<string>;
+
+  constructor(keys: LastUsedRepository, logger: Logger) {
+    this.due = new Batcher<string>({
+      maxItems: MAX_KEYS,
+      gather: 'microtask',
+      handle: (keyIds) => keys.touch(keyIds),
+      failed: (keyId, error) => {
+        // The next call with this key is due again.
+        this.writtenAtMs.delete(keyId);
+        logger.warn(
+          { event: 'call_log.touch_failed', keyId, err: error },
+          'last_used_at is written with the next call',
+        );
+      },
+    });
+  }
+
+  /** `nowMs` never runs backwards. */
+  touch(calls: readonly FinishedCall[], nowMs: number): void {
+    this.sweep(nowMs);
+    for (const { keyId } of calls) {
+      if (keyId === null || this.writtenAtMs.has(keyId)) continue;
+      this.writtenAtMs.set(keyId, nowMs);
+      this.due.add(keyId);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.due.drain();
+  }
+
+  private sweep(nowMs: number): void {
+    if (nowMs < this.sweepAtMs) return;
+    this.sweepAtMs = nowMs + 1_000;
+    for (const [keyId, atMs] of this.writtenAtMs)
+      if (nowMs - atMs >= MINUTE_MS) this.writtenAtMs.delete(keyId);
   }
 }

@@ -4,8 +4,7 @@ import { DailyPartitions } from '../infra/daily-partitions.js';
 import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
 import { AccessLog } from './access-log.js';
-import { CallLogRepository } from './call-log.repository.js';
-import { CallRowsRepository } from './call-rows.repository.js';
+import { CallLogRepository, CallRowsRepository } from './call-log.repository.js';
 import { CallLogMaintenance } from './worker/call-log-maintenance.js';
 
 /** Writing, on both HTTP ports. */

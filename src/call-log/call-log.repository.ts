@@ -1,9 +1,12 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
+import type { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
-import { KeysetPages, type ListOptions } from '../infra/database/index.js';
+import { EDGE_POOL, KeysetPages, type ListOptions } from '../infra/database/index.js';
+import type { FinishedCall } from '../infra/http/edge/index.js';
+import { toLoggedPath } from './access-log-line.js';
 import { ApiCallEntity } from './api-call.entity.js';
 
 /** What a reader may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
@@ -52,4 +55,73 @@ export class CallLogRepository {
     }
     return this.pages.list(query, options);
   }
+}
+
+/** `X-Forwarded-For` may hold any text (D15). */
+const MAX_ADDRESS = 64;
+
+const COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
+  latency_ms, remote_address, replay_of, created_at`;
+
+const INSERT = `
+  INSERT INTO api_calls (${COLUMNS})
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+    $8::text[], $9::smallint[], $10::text[], $11::real[], $12::text[], $13::text[], $14::timestamptz[])
+    AS c (${COLUMNS})`;
+
+/** After a failure nobody knows whether the rows were committed: only those that are missing are written. */
+const INSERT_MISSING = `${INSERT}
+  WHERE NOT EXISTS (SELECT 1 FROM api_calls w WHERE w.request_id = c.request_id AND w.created_at = c.created_at)`;
+
+/** The writing side of `api_calls`, on the edge's pool: long transactions must not delay the call log. */
+@Injectable()
+export class CallRowsRepository {
+  constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
+
+  async insert(calls: readonly FinishedCall[]): Promise<void> {
+    await this.pool.query({ name: 'insert-calls', text: INSERT, values: toColumns(calls) });
+  }
+
+  async insertMissing(calls: readonly FinishedCall[]): Promise<void> {
+    await this.pool.query({ name: 'insert-missing-calls', text: INSERT_MISSING, values: toColumns(calls) });
+  }
+}
+
+function toColumns(calls: readonly FinishedCall[]): string[] {
+  const column = (pick: (call: FinishedCall) => string | number | null) => toArrayLiteral(calls.map(pick));
+  return [
+    column((call) => call.requestId),
+    column((call) => call.clientRequestId),
+    column((call) => call.keyId),
+    column((call) => call.partnerId),
+    column((call) => call.mode),
+    column((call) => call.method),
+    column((call) => call.route),
+    column((call) => toLoggedPath(call.path)),
+    column((call) => call.status),
+    column((call) => call.errorCode),
+    column((call) => call.latencyMs),
+    column((call) => call.remoteAddress.slice(0, MAX_ADDRESS)),
+    column((call) => call.replayOf),
+    column((call) => call.finishedAt.toISOString()),
+  ];
+}
+
+/**
+ * An array parameter as PostgreSQL reads it, `{"a",NULL,7}`. Measured: with the driver's own conversion a row of the
+ * call log costs 5.4 microseconds of this process's CPU, with this one 3.1.
+ */
+export function toArrayLiteral(values: readonly (string | number | null)[]): string {
+  let text = '';
+  for (const value of values) {
+    if (text !== '') text += ',';
+    if (value === null) text += 'NULL';
+    else text += typeof value === 'number' ? value : quote(value);
+  }
+  return `{${text}}`;
+}
+
+/** Always quoted: the bare word null would be read as NULL. */
+function quote(value: string): string {
+  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
 }

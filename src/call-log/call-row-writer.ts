@@ -3,8 +3,7 @@ import { endsWithin } from '../common/ends-within.js';
 import { Batcher } from '../infra/batcher.js';
 import { isDataFault, sqlState } from '../infra/database/index.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
-import type { CallRowsRepository } from './call-rows.repository.js';
-import { SuppressedCounter } from './suppressed-counter.js';
+import type { CallRowsRepository } from './call-log.repository.js';
 
 /** Rows that wait at most; beyond them the oldest are given up, so that an outage does not fill our memory. */
 const MAX_WAITING_ROWS = 50_000;
@@ -76,4 +75,32 @@ export class CallRowWriter {
 /** Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. */
 function isRowFault(error: unknown): boolean {
   return isDataFault(error) && sqlState(error) !== '23514';
+}
+
+const REPORT_AFTER_MS = 60_000;
+
+/** Counts what is not written, and says so in one line a minute. */
+export class SuppressedCounter {
+  private count = 0;
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly logger: Logger,
+    private readonly event: string,
+    private readonly message: string,
+  ) {}
+
+  add(count: number): void {
+    if (count === 0) return;
+    this.count += count;
+    this.timer ??= setTimeout(() => this.report(), REPORT_AFTER_MS).unref();
+  }
+
+  /** Reports now, if there is anything. */
+  report(): void {
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+    if (this.count > 0) this.logger.warn({ event: this.event, calls: this.count }, this.message);
+    this.count = 0;
+  }
 }

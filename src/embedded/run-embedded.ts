@@ -1,8 +1,7 @@
 import { Client } from 'pg';
 import { pino, type Logger } from 'pino';
 import { migrateDatabase } from '../apps/migration.js';
-import { describeStartError, type RunningProcess, startRole } from '../apps/role-process.js';
-import { onStopSignal } from '../apps/stop-signal.js';
+import { describeStartError, onStopSignal, type RunningProcess, startRole } from '../apps/role-process.js';
 import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
 import { createLogger } from '../infra/logging.js';
 import { renderBanner } from './banner.js';
@@ -22,8 +21,7 @@ import {
   withDevelopmentDefaults,
 } from './development-settings.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.js';
-import { startWholesalerSimulator } from './wholesaler-simulator.js';
-import { startWebhookReceiver, type WebhookReceiver } from './webhook-receiver.js';
+import { startWebhookReceiver, startWholesalerSimulator, type WebhookReceiver } from './demo-counterparts.js';
 
 const DATABASE = 'esim';
 

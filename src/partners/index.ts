@@ -6,7 +6,7 @@ import { PartnerEntity } from './partner.entity.js';
  * a partner looks it up by `ExistingPartner` or `PartnersService`. A suspension needs no telling: the key check of
  * every call (auth) reads the status.
  */
-export { ExistingPartner } from './existing-partner.pipe.js';
+export { ExistingPartner } from './partners.service.js';
 export { PARTNER_STATUSES, type PartnerStatus } from './partner.entity.js';
 export { PartnersAdminModule, PartnersModule } from './partners.module.js';
 export { type NewPartner, PartnersRepository } from './partners.repository.js';

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type PipeTransform } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { NotFound } from '../common/errors/index.js';
+import { isId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
 import type { PartnerEntity, PartnerStatus } from './partner.entity.js';
 import { type NewPartner, type PartnerChanges, PartnersRepository } from './partners.repository.js';
@@ -98,4 +99,16 @@ function differences(before: PartnerEntity, { name, email }: PartnerChanges): Pa
     ...(name === undefined || name === before.name ? {} : { name }),
     ...(email === undefined || email === before.email ? {} : { email }),
   };
+}
+
+/** The partner's id in a path of the admin API; an unknown or malformed one is the one 404 (D10). */
+@Injectable()
+export class ExistingPartner implements PipeTransform<string, Promise<string>> {
+  constructor(private readonly partners: PartnersService) {}
+
+  /** @throws NotFound */
+  async transform(id: string): Promise<string> {
+    if (!isId('ptn', id)) throw new NotFound();
+    return (await this.partners.getById(id)).id;
+  }
 }

@@ -6,7 +6,7 @@ import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { TEST_EVENT_TYPE } from './delivery.js';
-import { DELIVERY_JOBS } from './delivery-jobs.js';
+import { DELIVERY_JOBS } from './delivery-fan-out.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 import { endpointStatus } from './webhook-endpoint.entity.js';

@@ -1,8 +1,8 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
 import { ValidationFailed } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { isPublicAddress } from './address-policy.js';
+import { NetworkList } from '../infra/network/ip-address.js';
 
 /** Why a URL is no target for webhooks; the message never repeats the URL. */
 export interface TargetRefusal {
@@ -69,4 +69,39 @@ function refusePrivate(url: URL): TargetRefusal | null {
     return refusal('local_name', 'must name a public host');
   }
   return null;
+}
+
+/** IANA special-purpose IPv4 ranges that are not public unicast, and 6to4's relay anycast (D35). */
+const REFUSED_IPV4 = new NetworkList([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]);
+
+const GLOBAL_IPV6 = new NetworkList(['2000::/3']);
+/** Parts of 2000::/3 that are not public unicast: Teredo, ORCHID and their like, documentation, 6to4 (D35). */
+const REFUSED_IPV6 = new NetworkList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);
+
+/**
+ * Whether a webhook may be sent to `address`: public unicast only (D35). IPv6 is closed by default: outside 2000::/3
+ * lie loopback, link-local, unique local, mapped and NAT64 addresses, and whatever is assigned tomorrow.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !REFUSED_IPV4.includes(address);
+  // A zone (`fe80::1%eth0`) names a local link, and `NetworkList` would cut it; public addresses have none.
+  if (address.includes('%')) return false;
+  // `NetworkList` takes a mapped address for IPv4, which is not within an IPv6 network: it is refused.
+  return GLOBAL_IPV6.includes(address) && !REFUSED_IPV6.includes(address);
 }

@@ -6,7 +6,7 @@ import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { PartnersService } from '../partners/index.js';
-import { DELIVERY_JOBS } from './delivery-jobs.js';
+import { DELIVERY_JOBS } from './delivery-fan-out.js';
 import { newSigningSecret } from './signature.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';

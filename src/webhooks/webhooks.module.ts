@@ -7,11 +7,9 @@ import { EventsModule } from '../events/index.js';
 import { DailyPartitions } from '../infra/daily-partitions.js';
 import { PartnersModule } from '../partners/index.js';
 import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
-import { WebhookEndpointActionsController } from './admin/webhook-endpoint-actions.controller.js';
 import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
 import { WebhookReplaysController } from './admin/webhook-replays.controller.js';
-import { DeliveryFanOut } from './delivery-fan-out.js';
-import { DeliveryNotifierModule } from './delivery-jobs.js';
+import { DeliveryFanOut, DeliveryNotifierModule } from './delivery-fan-out.js';
 import { ReplayEvents } from './replay-events.js';
 import { SendOnRequest } from './send-on-request.js';
 import { TargetPolicy } from './target-policy.js';
@@ -21,7 +19,6 @@ import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 import { WebhookReplaysRepository } from './webhook-replays.repository.js';
 import { AttemptRecorder } from './worker/attempt-recorder.js';
 import { BacklogRepository } from './worker/backlog.repository.js';
-import { DeliveryCountsRepository } from './worker/delivery-counts.repository.js';
 import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
 import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
@@ -58,12 +55,7 @@ export class WebhooksCoreModule {}
 @Module({
   imports: [WebhooksCoreModule, PartnersModule, AuditModule],
   providers: [WebhookEndpointsService, SendOnRequest, ReplayEvents],
-  controllers: [
-    WebhookEndpointsController,
-    WebhookEndpointActionsController,
-    WebhookDeliveriesController,
-    WebhookReplaysController,
-  ],
+  controllers: [WebhookEndpointsController, WebhookDeliveriesController, WebhookReplaysController],
 })
 export class WebhooksAdminModule {}
 
@@ -88,7 +80,6 @@ export class WebhooksAdminModule {}
     DeliveryWorker,
     ReplayRunner,
     BacklogRepository,
-    DeliveryCountsRepository,
     WebhookMetrics,
     DailyPartitions,
     WebhookMaintenance,

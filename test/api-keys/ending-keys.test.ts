@@ -92,7 +92,7 @@ describe('rotating a key', () => {
     await office.revoke(revoked);
     const replaced = await office.create();
     await office.rotate(replaced);
-    const expired = await office.create({ expires_at: new Date(Date.now() + 300).toISOString() });
+    const expired = await office.create({ expires_at: new Date(Date.now() + 3_000).toISOString() });
     await eventually(
       'the key expires',
       async () => (await office.statusWith(expired['key']!)) === 401,

@@ -2,7 +2,7 @@ import { pino, type Logger } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LastUsedRepository } from '../../src/api-keys/index.js';
 import { AccessLog } from '../../src/call-log/access-log.js';
-import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
+import { CallRowsRepository } from '../../src/call-log/call-log.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 import { finishedCall, unknownCall } from './finished-call.js';
 

@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CallRowsRepository, toArrayLiteral } from '../../src/call-log/call-rows.repository.js';
+import { CallRowsRepository, toArrayLiteral } from '../../src/call-log/call-log.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';

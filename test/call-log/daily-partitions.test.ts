@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { CallLogMaintenance } from '../../src/call-log/index.js';
 import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
-import { CallRowsRepository } from '../../src/call-log/call-rows.repository.js';
+import { CallRowsRepository } from '../../src/call-log/call-log.repository.js';
 import { newId } from '../../src/common/ids.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import { IdempotencyStore } from '../../src/infra/idempotency/index.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as formats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventSchemaName } from '../../src/apps/openapi/event-schemas.js';
+import { eventSchemaName } from '../../src/apps/openapi-events.js';
 import { newId } from '../../src/common/ids.js';
 import { loadConfig } from '../../src/config/index.js';
 import { EVENT_TYPES, type EventType } from '../../src/events/index.js';

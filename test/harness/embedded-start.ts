@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { postgresProcessesOf } from '../../src/embedded/postgres/processes.js';
+import { postgresProcessesOf } from '../../src/embedded/postgres/postgres-process.js';
 import { NodeChild, PROJECT_ROOT } from './child-process.js';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';

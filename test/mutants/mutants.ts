@@ -16,7 +16,8 @@ export interface Edit {
 }
 
 const ORDER_ENDINGS = 'src/orders/order-endings.repository.ts';
-const WAKE_UPS = 'src/infra/queue/wake-ups.ts';
+const WORKER_NOTIFIER = 'src/infra/jobs/worker-notifier.ts';
+const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 
 /** Bugs that no test had caught before. */
 const ONCE_UNSEEN: readonly Mutant[] = [
@@ -87,30 +88,30 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'delayed-job-never-added',
-    file: WAKE_UPS,
-    find: ".add('wake', { lanes: [lane] }, { delay, jobId, ...FORGET })",
+    file: WORKER_NOTIFIER,
+    find: ".add('notify', { groups: [group] }, { delay, jobId, ...REMOVE_AT_END })",
     replace: '.getJob(jobId)',
     tests: ['test/e2e/delayed-jobs.test.ts'],
   },
   {
     name: 'notification-lost-while-armed',
-    file: WAKE_UPS,
-    find: 'this.pending.add(lane);\n    if (this.armed) return;',
-    replace: 'if (this.armed) return;\n    this.pending.add(lane);',
-    tests: ['test/infra/queue/notifications.test.ts'],
+    file: WORKER_NOTIFIER,
+    find: 'this.pending.add(group);\n    if (this.armed) return;',
+    replace: 'if (this.armed) return;\n    this.pending.add(group);',
+    tests: ['test/infra/jobs/notifications.test.ts'],
   },
   {
     name: 'settle-does-nothing',
-    file: WAKE_UPS,
+    file: WORKER_NOTIFIER,
     find: 'async settle(): Promise<void> {',
     replace: 'async settle(): Promise<void> {\n    return Promise.resolve();',
-    tests: ['test/infra/queue/notifications.test.ts'],
+    tests: ['test/infra/jobs/notifications.test.ts'],
   },
   {
     name: 'stop-leaves-upstream-calls',
-    file: 'src/infra/queue/leased-lanes.ts',
-    find: 'shutdownTimeoutMs * DRAIN_SHARE',
-    replace: 'shutdownTimeoutMs * 0',
+    file: 'src/infra/jobs/job-runner.ts',
+    find: 'endsWithin(ended, drainMs)',
+    replace: 'endsWithin(ended, 0 * drainMs)',
     tests: ['test/orders-live/late-words.test.ts', 'test/topups/late-words.test.ts'],
   },
   {
@@ -123,7 +124,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'success-after-a-give-up-forgotten',
     file: 'src/webhooks/worker/attempt-recorder.ts',
-    find: 'await this.outcomes.resetBlocks(tx, resetLast);',
+    find: 'await this.endpoints.resetBlocks(tx, resetLast);',
     replace: '',
     tests: ['test/webhooks/fencing.test.ts'],
   },
@@ -147,14 +148,14 @@ const FURTHER: readonly Mutant[] = [
   },
   {
     name: 'revoked-key-admitted',
-    file: 'src/auth/admission-statements.ts',
+    file: KEY_STATEMENTS,
     find: 'WHERE k.revoked_at IS NULL AND (',
     replace: 'WHERE (',
     tests: ['test/e2e/keys.test.ts'],
   },
   {
     name: 'address-of-a-key-ignored',
-    file: 'src/auth/admission-statements.ts',
+    file: KEY_STATEMENTS,
     find: 'a.address <<= ANY (k.allowed_cidrs)',
     replace: 'true',
     tests: ['test/e2e/keys.test.ts'],
@@ -175,7 +176,7 @@ const FURTHER: readonly Mutant[] = [
   },
   {
     name: 'key-with-another-request-replayed',
-    file: 'src/infra/idempotency/once-only.ts',
+    file: 'src/infra/idempotency/idempotent-executor.ts',
     find: 'if (!stored.fingerprint.equals(fingerprint))',
     replace: 'if (stored.fingerprint.length !== fingerprint.length)',
     tests: ['test/e2e/order-idempotency.test.ts'],
@@ -210,14 +211,14 @@ const FURTHER: readonly Mutant[] = [
   },
   {
     name: 'cloud-metadata-reachable',
-    file: 'src/webhooks/address-policy.ts',
-    find: "  ['169.254.0.0', 16],\n",
+    file: 'src/webhooks/target-policy.ts',
+    find: "  '169.254.0.0/16',\n",
     replace: '',
     tests: ['test/webhooks/target-policy.test.ts'],
   },
   {
     name: 'burst-plus-one',
-    file: 'src/auth/rate-verdict.ts',
+    file: 'src/auth/rate-limit.ts',
     find: 'return { burst: limit.burst,',
     replace: 'return { burst: limit.burst + 1,',
     tests: ['test/e2e/rate-limit.test.ts'],
@@ -274,9 +275,9 @@ const FURTHER: readonly Mutant[] = [
   },
   {
     name: 'suspension-not-audited',
-    file: 'src/partners/change-partner-status.ts',
-    find: 'await this.audit.record(tx,',
-    replace: 'void (',
+    file: 'src/partners/partners.service.ts',
+    find: 'await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });',
+    replace: 'void [by, action];',
     tests: ['test/partners/partners-admin.test.ts'],
   },
   {

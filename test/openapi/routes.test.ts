@@ -5,8 +5,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { describe, expect, it } from 'vitest';
 import { AdminModule } from '../../src/apps/admin.app.js';
 import { ApiModule } from '../../src/apps/api.app.js';
-import { createDocuments } from '../../src/apps/openapi.js';
-import { previewProcess } from '../../src/apps/openapi/preview-process.js';
+import { createDocuments, previewProcess } from '../../src/apps/openapi.js';
 import { readOperations } from './reader.js';
 
 const POST = 1;

@@ -76,7 +76,7 @@ describe('the delivery log', () => {
 describe('in development', () => {
   it('takes loopback over http, and a PATCH applies from the next attempt on', async () => {
     const [first, second] = await Promise.all([startReceiver(), startReceiver()]);
-    const development = await startTestService({ env: { WEBHOOK_RETRY_DELAYS_MS: '400,400,400,400,400' } });
+    const development = await startTestService({ env: { WEBHOOK_RETRY_DELAYS_MS: '4000,400,400,400,400' } });
     try {
       const someone = await development.createPartner();
       first.answer = (_nth, _webhook, response) => void response.writeHead(500).end();

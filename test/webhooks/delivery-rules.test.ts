@@ -19,7 +19,7 @@ import {
 } from '../../src/webhooks/delivery-rules.js';
 import { DeliveryJobsRepository } from '../../src/webhooks/worker/delivery-jobs.repository.js';
 import { EndpointTransitionsRepository } from '../../src/webhooks/worker/endpoint-transitions.repository.js';
-import type { FinishedAttempt } from '../../src/webhooks/worker/finished-attempt.js';
+import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import type { AttemptResult } from '../../src/webhooks/worker/finished-attempt.js';
+import type { AttemptResult } from '../../src/webhooks/worker/attempt-result.js';
 import { MAX_INFORMATIONAL_ANSWERS, MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
 import { connections, drip, flood, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { FinishedAttempt } from '../../src/webhooks/worker/finished-attempt.js';
+import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { OutcomeBatcher } from '../../src/webhooks/worker/outcome-batcher.js';
 
 const logger = pino({ level: 'silent' });

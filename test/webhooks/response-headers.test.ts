@@ -5,7 +5,7 @@ import {
   MAX_KEPT_HEADERS,
   MAX_KEPT_HEADERS_BYTES,
   REDACTED,
-} from '../../src/webhooks/worker/kept-response.js';
+} from '../../src/webhooks/worker/attempt-result.js';
 import { raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toSafeText } from '../../src/webhooks/worker/kept-response.js';
+import { toSafeText } from '../../src/webhooks/worker/attempt-result.js';
 
 it('replaces invalid UTF-8, removes NUL, keeps everything else', () => {
   expect(toSafeText(Buffer.from('Zoë 🦊\r\n'), false)).toBe('Zoë 🦊\r\n');

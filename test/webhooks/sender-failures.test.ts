@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
-import { describeFailure, type FailureClass } from '../../src/webhooks/worker/failure-class.js';
-import type { AttemptResult } from '../../src/webhooks/worker/finished-attempt.js';
+import {
+  type AttemptResult,
+  describeFailure,
+  type FailureClass,
+} from '../../src/webhooks/worker/attempt-result.js';
 import { http, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
-import type { AttemptPhases } from '../../src/webhooks/worker/finished-attempt.js';
+import type { AttemptPhases } from '../../src/webhooks/worker/attempt-result.js';
 import { TestAuthority } from './sending/certificates.js';
 import { connections, http, https, raw } from './sending/receivers.js';
 import { afterThisTest, send, senderWith } from './sending/sender.js';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isPublicAddress } from '../../src/webhooks/address-policy.js';
-import { MAX_URL_LENGTH, TargetPolicy } from '../../src/webhooks/target-policy.js';
+import { isPublicAddress, MAX_URL_LENGTH, TargetPolicy } from '../../src/webhooks/target-policy.js';
 
 const strict = new TargetPolicy({ webhooks: { allowPrivateTargets: false } });
 const development = new TargetPolicy({ webhooks: { allowPrivateTargets: true } });

@@ -2,9 +2,18 @@ import { execFile } from 'node:child_process';
 import { access, constants, mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { clusterVersionOf, contentOf, giveTo, ownerOf, removeAbandonedDrafts } from './data-directory.js';
+import {
+  clusterVersionOf,
+  contentOf,
+  ensurePassword,
+  giveTo,
+  initialiseCluster,
+  ownerOf,
+  readPassword,
+  removeAbandonedDrafts,
+  setAside,
+} from './data-directory.js';
 import { EmbeddedPostgresError, orExplain, systemCode } from './errors.js';
-import { ensurePassword, initialiseCluster, readPassword, setAside } from './initialise.js';
 import { accountForRoot, commandPrefix, ROOT, type SystemAccount } from './privileges.js';
 
 /** A complete cluster on disk and what is needed to run it. */

@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { adopt, HungServerWatch } from './adopted-server.js';
+import {
+  adopt,
+  HungServerWatch,
+  type Obstacle,
+  obstacleError,
+  type RunningServer,
+  startServer,
+} from './running-server.js';
 import { type Cluster, openCluster } from './cluster.js';
 import { choosePort, HOST, storePort } from './port.js';
-import { forkedProcessesOf, isPostgresOf, readLock, removeMeaninglessLock } from './processes.js';
-import { type Obstacle, obstacleError, type RunningServer, startServer } from './started-server.js';
+import { forkedProcessesOf, isPostgresOf, readLock, removeMeaninglessLock } from './postgres-process.js';
 
 /** A PostgreSQL server of this process's own. */
 export interface EmbeddedPostgres {

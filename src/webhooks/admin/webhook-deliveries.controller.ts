@@ -1,22 +1,22 @@
-import { Controller, Get, HttpCode, Param, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,
-  IdempotencyInterceptor,
   IdempotentExecutor,
+  IdempotentPost,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { SendOnRequest } from '../send-on-request.js';
 import { WebhookDeliveriesRepository } from '../webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
-import { DeliveriesQueryDto, toDeliveryFilters } from './deliveries-query.dto.js';
+import { DeliveriesQueryDto, toDeliveryFilters } from './webhook-delivery-requests.dto.js';
 import {
   toDeliveryResponse,
   toDeliveryWithAttemptsResponse,
@@ -67,15 +67,13 @@ export class WebhookDeliveriesController {
     return toDeliveryWithAttemptsResponse(found);
   }
 
-  @Post('deliveries/:id/resend')
-  @Responds(WebhookDeliveryResponse, {
+  @IdempotentPost('deliveries/:id/resend', {
     status: 202,
+    response: WebhookDeliveryResponse,
     summary: 'Send the event of a delivery once more, as a new delivery',
     location: true,
+    refusals: ['conflict'],
   })
-  @ApiRefusals('conflict')
-  @HttpCode(202)
-  @UseInterceptors(IdempotencyInterceptor)
   async resendDelivery(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

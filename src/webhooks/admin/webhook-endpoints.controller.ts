@@ -1,48 +1,46 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  Param,
-  Patch,
-  Post,
-  Query,
-  UseGuards,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,
-  IdempotencyInterceptor,
   IdempotentExecutor,
+  IdempotentPost,
+  type IdempotentResponse,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PartnersService } from '../../partners/index.js';
+import { SendOnRequest } from '../send-on-request.js';
 import { TargetPolicy } from '../target-policy.js';
+import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import {
   CreateWebhookEndpointDto,
+  DEFAULT_GRACE_SECONDS,
+  EnableWebhookEndpointDto,
+  RotateWebhookSecretDto,
   toEndpointChange,
   toNewEndpointTerms,
   UpdateWebhookEndpointDto,
 } from './webhook-endpoint-requests.dto.js';
+import { toDeliveryResponse, WebhookDeliveryResponse } from './webhook-delivery.response.js';
 import {
   CreatedWebhookEndpointResponse,
   DeletedWebhookEndpointResponse,
+  RotatedWebhookSecretResponse,
   toCreatedEndpointResponse,
   toEndpointResponse,
+  toRotatedSecretResponse,
   WebhookEndpointResponse,
 } from './webhook-endpoint.response.js';
 
-/** A partner's webhook endpoints (spec section 2). */
+/** A partner's webhook endpoints, and what a row of the portal can do: the status switch, the secret, a test (D29, D32). */
 @ApiTags('Webhook endpoints')
 @UseGuards(AdminTokenGuard)
 @Controller('internal/v1/partners/:pid/webhook-endpoints')
@@ -50,20 +48,20 @@ export class WebhookEndpointsController {
   constructor(
     private readonly endpoints: WebhookEndpointsService,
     private readonly lists: WebhookEndpointsRepository,
+    private readonly send: SendOnRequest,
     private readonly targets: TargetPolicy,
     private readonly partners: PartnersService,
     private readonly idempotent: IdempotentExecutor,
     private readonly transactions: Transactions,
   ) {}
 
-  @Post()
-  @Responds(CreatedWebhookEndpointResponse, {
+  @IdempotentPost('/', {
     status: 201,
+    response: CreatedWebhookEndpointResponse,
     summary: 'Register a webhook endpoint; the signing secret is shown in this answer only',
     location: true,
+    refusals: ['limit_reached'],
   })
-  @ApiRefusals('limit_reached')
-  @UseInterceptors(IdempotencyInterceptor)
   async createEndpoint(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -129,4 +127,94 @@ export class WebhookEndpointsController {
     await this.transactions.run((tx) => this.endpoints.delete(tx, by, { partnerId, id }));
     return { id, deleted: true };
   }
+
+  @IdempotentPost(':id/enable', {
+    status: 200,
+    response: WebhookEndpointResponse,
+    summary: 'Switch an endpoint on, and choose what becomes of what it missed',
+  })
+  async enableEndpoint(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body?: EnableWebhookEndpointDto,
+  ): Promise<RenderedResponse> {
+    const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
+    return this.idempotent.execute(key, async (tx) =>
+      ok(await this.endpoints.enable(tx, by, { partnerId, id }, choice)),
+    );
+  }
+
+  @IdempotentPost(':id/disable', {
+    status: 200,
+    response: WebhookEndpointResponse,
+    summary: 'Switch an endpoint off; its deliveries are held',
+  })
+  async disableEndpoint(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) =>
+      ok(await this.endpoints.disable(tx, by, { partnerId, id })),
+    );
+  }
+
+  @IdempotentPost(':id/rotate-secret', {
+    status: 200,
+    response: RotatedWebhookSecretResponse,
+    summary: 'Make a new signing secret; the old one signs too for a grace',
+  })
+  async rotateSecret(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body?: RotateWebhookSecretDto,
+  ): Promise<RenderedResponse> {
+    const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
+    return this.idempotent.execute(key, async (tx) => {
+      const { endpoint, secret } = await this.endpoints.rotateSecret(tx, by, { partnerId, id }, graceSeconds);
+      return { data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
+    });
+  }
+
+  @IdempotentPost(':id/rotate-secret/finish', {
+    status: 200,
+    response: WebhookEndpointResponse,
+    summary: 'End the grace of the old signing secret now',
+  })
+  async finishRotation(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) =>
+      ok(await this.endpoints.finishRotation(tx, by, { partnerId, id })),
+    );
+  }
+
+  @IdempotentPost(':id/test', {
+    status: 202,
+    response: WebhookDeliveryResponse,
+    summary: 'Send a `webhook.test` once, without retries',
+    refusals: ['conflict'],
+  })
+  async sendTest(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<RenderedResponse> {
+    return this.idempotent.execute(key, async (tx) => ({
+      data: toDeliveryResponse(await this.send.test(tx, by, { partnerId, id })),
+    }));
+  }
+}
+
+function ok(endpoint: WebhookEndpointEntity): IdempotentResponse {
+  return { data: toEndpointResponse(endpoint) };
 }

@@ -1,18 +1,18 @@
-import { Body, Controller, Get, HttpCode, Param, Post, UseGuards, UseInterceptors } from '@nestjs/common';
+import { Body, Controller, Get, Param, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { PathId } from '../../infra/http/index.js';
-import { Responds, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { Responds } from '../../infra/http/openapi/index.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,
-  IdempotencyInterceptor,
   IdempotentExecutor,
+  IdempotentPost,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { ReplayEvents } from '../replay-events.js';
-import { ReplayEventsDto, toReplayCommand } from './webhook-replay-requests.dto.js';
+import { ReplayEventsDto, toReplayCommand } from './webhook-delivery-requests.dto.js';
 import { toPreviewResponse, toReplayResponse, WebhookReplayResponse } from './webhook-replay.response.js';
 
 /** Replays: many events sent again as one tracked job (D33). */
@@ -25,14 +25,12 @@ export class WebhookReplaysController {
     private readonly idempotent: IdempotentExecutor,
   ) {}
 
-  @Post('partners/:pid/webhook-endpoints/:id/replay')
-  @Responds(WebhookReplayResponse, {
+  @IdempotentPost('partners/:pid/webhook-endpoints/:id/replay', {
     status: 202,
+    response: WebhookReplayResponse,
     summary: 'Send the events of a time again, or count them (`dry_run`)',
     location: true,
   })
-  @HttpCode(202)
-  @UseInterceptors(IdempotencyInterceptor)
   async startReplay(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() idempotencyKey: IdempotencyKey,
@@ -58,11 +56,12 @@ export class WebhookReplaysController {
     return toReplayResponse(await this.replays.get(id));
   }
 
-  @Post('replays/:id/cancel')
-  @Responds(WebhookReplayResponse, { summary: 'Stop a replay; what it has not sent is discarded' })
-  @ApiRefusals('conflict')
-  @HttpCode(200)
-  @UseInterceptors(IdempotencyInterceptor)
+  @IdempotentPost('replays/:id/cancel', {
+    status: 200,
+    response: WebhookReplayResponse,
+    summary: 'Stop a replay; what it has not sent is discarded',
+    refusals: ['conflict'],
+  })
   async cancelReplay(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

@@ -5,7 +5,7 @@ import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook } from '../signature.js';
 import type { SecretBox } from '../../infra/crypto/index.js';
 import type { ClaimedDelivery, DeliveryJobsRepository, LapsedLease } from './delivery-jobs.repository.js';
-import type { AttemptResult, FinishedAttempt } from './finished-attempt.js';
+import type { AttemptResult, FinishedAttempt } from './attempt-result.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 

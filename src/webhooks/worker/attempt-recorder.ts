@@ -7,7 +7,7 @@ import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import type { AttemptOutcome } from '../delivery.js';
 import { maxAttempts, transitionsOf } from '../delivery-rules.js';
-import type { FinishedAttempt } from './finished-attempt.js';
+import type { FinishedAttempt } from './attempt-result.js';
 import {
   type AffectedEndpoints,
   type BlockedEndpoint,

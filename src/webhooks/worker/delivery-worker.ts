@@ -6,7 +6,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { DELIVERY_JOBS } from '../delivery-jobs.js';
+import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { type ClaimedDelivery, DeliveryJobsRepository } from './delivery-jobs.repository.js';

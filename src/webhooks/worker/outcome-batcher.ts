@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { sqlState } from '../../infra/database/index.js';
-import type { FinishedAttempt } from './finished-attempt.js';
+import type { FinishedAttempt } from './attempt-result.js';
 
 interface Waiting {
   readonly attempt: FinishedAttempt;

@@ -3,7 +3,7 @@ import { APP_CONFIG, type AppConfig, type WebhookConfig } from '../../config/ind
 import { sql, type SqlParameter, type Tx } from '../../infra/database/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import { type EndedAttempt, maxAttempts, UNCOUNTED_INTERRUPTIONS } from '../delivery-rules.js';
-import type { FinishedAttempt } from './finished-attempt.js';
+import type { FinishedAttempt } from './attempt-result.js';
 
 /** A delivery after one of its attempts was recorded. */
 export interface RecordedAttempt extends EndedAttempt {

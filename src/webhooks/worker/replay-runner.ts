@@ -5,7 +5,7 @@ import { databaseNow, Transactions, type Tx } from '../../infra/database/index.j
 import { LOGGER } from '../../infra/logging.js';
 import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
 import { Sweeps } from '../../infra/sweeps.js';
-import { DELIVERY_JOBS } from '../delivery-jobs.js';
+import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import type { WebhookReplayEntity } from '../webhook-replay.entity.js';
 import { WebhookReplaysRepository } from '../webhook-replays.repository.js';

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { METRICS } from '../../infra/metrics.js';
-import type { FinishedAttempt } from './finished-attempt.js';
-import { type DeliveryCounts, DeliveryCountsRepository } from './delivery-counts.repository.js';
+import type { FinishedAttempt } from './attempt-result.js';
+import { type DeliveryCounts, BacklogRepository } from './backlog.repository.js';
 import type { BlockedEndpoint } from './endpoint-transitions.repository.js';
 
 /** Counting reads every delivery: a scraper that asks more often gets the last answer. */
@@ -23,7 +23,7 @@ export class WebhookMetrics {
 
   constructor(
     @Inject(METRICS) registry: Registry,
-    private readonly repository: DeliveryCountsRepository,
+    private readonly repository: BacklogRepository,
   ) {
     const registers = [registry];
     this.attempts = new Counter({

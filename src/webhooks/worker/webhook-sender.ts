@@ -2,10 +2,13 @@ import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { JobInterrupted } from '../../infra/jobs/index.js';
 import type { TargetPolicy } from '../target-policy.js';
-import { describeFailure } from './failure-class.js';
-import type { AttemptResult } from './finished-attempt.js';
-import { PhaseClock } from './phase-clock.js';
-import { keptHeaders, toSafeText } from './kept-response.js';
+import {
+  type AttemptResult,
+  describeFailure,
+  keptHeaders,
+  PhaseClock,
+  toSafeText,
+} from './attempt-result.js';
 import { type ResolveAddresses, TargetRefused, vettedLookup } from './vetted-lookup.js';
 
 /** One signed POST, ready to leave. */

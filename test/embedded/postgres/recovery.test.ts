@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCluster } from '../../../src/embedded/postgres/cluster.js';
 import { choosePort } from '../../../src/embedded/postgres/port.js';
-import { postgresProcessesOf } from '../../../src/embedded/postgres/processes.js';
+import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
 import {
   Application,
   isLinux,

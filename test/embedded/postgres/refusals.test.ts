@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { loadBinaries } from '../../../src/embedded/postgres/cluster.js';
 import { EmbeddedPostgresError } from '../../../src/embedded/postgres/index.js';
-import { postgresProcessesOf } from '../../../src/embedded/postgres/processes.js';
+import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
 import { isRoot, sharedCluster, newDataDir, start } from './workbench.js';
 
 if (!isRoot) console.warn('one test is skipped: only root starts PostgreSQL through setpriv');

@@ -13,7 +13,7 @@ import {
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
 } from '../../../src/embedded/postgres/index.js';
-import { postgresProcessesOf } from '../../../src/embedded/postgres/processes.js';
+import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
 
 const SOURCES = path.resolve(import.meta.dirname, '../../../src/embedded/postgres');
 /** Inside node_modules, so that the compiled copy finds the same packages. */

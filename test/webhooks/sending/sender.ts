@@ -1,7 +1,7 @@
 import { afterEach } from 'vitest';
 import { TargetPolicy } from '../../../src/webhooks/target-policy.js';
 import { type ResolveAddresses, systemResolver } from '../../../src/webhooks/worker/vetted-lookup.js';
-import type { AttemptResult } from '../../../src/webhooks/worker/finished-attempt.js';
+import type { AttemptResult } from '../../../src/webhooks/worker/attempt-result.js';
 import { WebhookSender } from '../../../src/webhooks/worker/webhook-sender.js';
 
 const closers: (() => unknown)[] = [];

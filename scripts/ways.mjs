@@ -1,0 +1,239 @@
+// Counts what a reader of one call must pass: the files and functions of src that run on four ways, each on a warm
+// service, in the process that does it. `npm run ways [-- --tree <folder of another commit> --list]`; the other tree
+// needs node_modules and a build (`npm run build`), nothing else, so that before and after can be compared.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    tree: { type: 'string', default: path.resolve(import.meta.dirname, '..') },
+    list: { type: 'boolean', default: false },
+  },
+});
+const tree = path.resolve(values.tree);
+const TRACER = pathToFileURL(path.join(import.meta.dirname, 'way-tracer.mjs')).href;
+const PACKAGE = 'pkg_fr_1gb_7d';
+/** How long a service without calls is watched; its functions are taken off, as often as they ran. */
+const IDLE_MS = 4_000;
+const LIMIT_MS = 30_000;
+const ADMIN_TOKEN = randomBytes(24).toString('hex');
+
+const built = (file) => import(pathToFileURL(path.join(tree, 'dist/src', file)));
+const folder = mkdtempSync(path.join(tmpdir(), 'ways-'));
+const children = [];
+
+async function startPostgres() {
+  const module = ['embedded/postgres/index.js', 'infra/embedded-postgres/index.js'].find((file) =>
+    existsSync(path.join(tree, 'dist/src', file)),
+  );
+  if (!module) throw new Error(`${tree} has no build: run \`npm run build\` there`);
+  const { startEmbeddedPostgres } = await built(module);
+  return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), settings: { fsync: 'off' } });
+}
+
+/** A free port of this machine. It is free again when it is answered: somebody else may take it, which the role reports. */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** A role as a process of its own, with the tracer; `ready` on its stdout. */
+async function startRole(role, environment) {
+  const child = fork(path.join(tree, `dist/src/main.${role}.js`), [], {
+    cwd: tree,
+    execArgv: ['--import', TRACER],
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  children.push(child);
+  await new Promise((resolve, reject) => {
+    child.stdout.on('data', (bytes) => String(bytes).includes('ready') && resolve());
+    child.once('exit', (code) => reject(new Error(`${role} ended with ${code}`)));
+  });
+  return child;
+}
+
+let questions = 0;
+/** What has run in the process since the last question. */
+async function take(child) {
+  const id = ++questions;
+  const answer = new Promise((resolve) => {
+    const listen = (message) => {
+      if (message.id !== id) return;
+      child.off('message', listen);
+      resolve(message.counts);
+    };
+    child.on('message', listen);
+  });
+  child.send(id);
+  return answer;
+}
+
+async function call(base, token, method, route, body) {
+  const response = await fetch(base + route, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(method === 'POST' ? { 'idempotency-key': randomBytes(12).toString('hex') } : {}),
+    },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${route}: ${response.status} ${text}`);
+  return JSON.parse(text).data;
+}
+
+async function until(what, ask) {
+  const deadline = Date.now() + LIMIT_MS;
+  for (;;) {
+    const found = await ask();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`not within ${LIMIT_MS} ms: ${what}`);
+    await delay(25);
+  }
+}
+
+/** Runs `work`, and lists what ran in `child` beyond what runs there anyway. */
+async function trace(child, idle, work) {
+  await take(child);
+  const startedAt = performance.now();
+  await work();
+  const share = (performance.now() - startedAt) / IDLE_MS;
+  const counts = await take(child);
+  // Twice the idle rate and one more: a sweep may fall into a short window.
+  return Object.keys(counts).filter((key) => !(key in idle) || counts[key] > 2 * idle[key] * share + 1);
+}
+
+async function idleCounts(child) {
+  await take(child);
+  await delay(IDLE_MS);
+  return take(child);
+}
+
+async function measure() {
+  const postgres = await startPostgres();
+  const receiver = createServer((request, response) => {
+    request.resume();
+    response.writeHead(500).end();
+  }).listen(0, '127.0.0.1');
+  try {
+    const { migrateDatabase } = await built('apps/migration.js');
+    await migrateDatabase(postgres.url());
+    const [port, adminPort, ...opsPorts] = await Promise.all(Array.from({ length: 5 }, freePort));
+    const environment = {
+      NODE_ENV: 'test',
+      ENV_FILE: '',
+      LOG_LEVEL: 'error',
+      DATABASE_URL: postgres.url(),
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      ADMIN_TOKENS: `ways:${ADMIN_TOKEN}`,
+      SECRETS_KEYS: `ways:${randomBytes(32).toString('base64')}`,
+      WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+      // Two attempts, and the first block disables.
+      WEBHOOK_RETRY_DELAYS_MS: '200',
+      WEBHOOK_BLOCKS_BEFORE_DISABLE: '1',
+      SWEEP_INTERVAL_MS: '60000',
+      RATE_LIMIT_PER_MINUTE: '60000',
+      RATE_LIMIT_BURST: '10000',
+    };
+    const start = (role) => startRole(role, { ...environment, OPS_PORT: String(opsPorts.pop()) });
+    // One after the other: a busy machine would not let all of them connect in time.
+    await start('admin');
+    const api = await start('api');
+    const worker = await start('worker');
+    const [partnerUrl, adminUrl] = [port, adminPort].map((each) => `http://127.0.0.1:${each}`);
+    return await walk({ api, worker, partnerUrl, adminUrl, receiver });
+  } finally {
+    receiver.closeAllConnections();
+    receiver.close();
+    for (const child of children) {
+      child.removeAllListeners('exit');
+      child.kill('SIGTERM');
+    }
+    await Promise.all(children.map((child) => child.exitCode ?? once(child, 'exit')));
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function walk({ api, worker, partnerUrl, adminUrl, receiver }) {
+  const admin = (method, route, body) => call(adminUrl, ADMIN_TOKEN, method, `/internal/v1${route}`, body);
+  const { id: partnerId } = await admin('POST', '/partners', { name: 'Ways' });
+  const { key } = await admin('POST', `/partners/${partnerId}/api-keys`, { mode: 'sandbox' });
+  const partner = (method, route, body) => call(partnerUrl, key, method, `/v1${route}`, body);
+  const place = () => partner('POST', '/orders', { package_id: PACKAGE, quantity: 1 });
+  const issued = (id) =>
+    until('order.issued', async () => {
+      const order = await partner('GET', `/orders/${id}`);
+      return order.status === 'issued' && order;
+    });
+  const catalog = () => partner('GET', '/catalog');
+  const sold = [];
+  const esimOf = async ({ id }) => (await partner('GET', '/esims')).find((esim) => esim.order_id === id);
+  // Warm: pools, prepared statements and caches are there.
+  for (let i = 0; i < 2; i++) sold.push(await issued((await place()).id));
+  for (let i = 0; i < 2; i++) await catalog();
+  const [idleApi, idleWorker] = await Promise.all([idleCounts(api), idleCounts(worker)]);
+
+  const ways = {};
+  ways['GET /v1/catalog'] = await trace(api, idleApi, catalog);
+  ways['worker to order.issued'] = await trace(worker, idleWorker, async () => {
+    let order;
+    ways['POST /v1/orders'] = await trace(api, idleApi, async () => (order = await place()));
+    await issued(order.id);
+  });
+  const esim = await esimOf(sold[0]);
+  await partner('POST', `/sandbox/esims/${esim.id}/activate`);
+  const endpoint = await admin('POST', `/partners/${partnerId}/webhook-endpoints`, {
+    url: `http://127.0.0.1:${receiver.address().port}/`,
+    mode: 'sandbox',
+  });
+  ways['event to disabled endpoint'] = await trace(worker, idleWorker, async () => {
+    await partner('POST', `/sandbox/esims/${esim.id}/consume`, { bytes: 600_000_000 });
+    await until('endpoint disabled', async () => {
+      const { status } = await admin('GET', `/partners/${partnerId}/webhook-endpoints/${endpoint.id}`);
+      return status === 'disabled';
+    });
+  });
+  return ways;
+}
+
+function sizeOfSource() {
+  const sources = readdirSync(path.join(tree, 'src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8').split('\n').length - 1);
+  const lines = sources.reduce((sum, each) => sum + each, 0);
+  return { files: sources.length, lines, longest: Math.max(...sources) };
+}
+
+const ways = await measure();
+const { files, lines, longest } = sizeOfSource();
+process.stdout.write('| way | functions | files |\n| --- | --- | --- |\n');
+for (const name of [
+  'POST /v1/orders',
+  'worker to order.issued',
+  'event to disabled endpoint',
+  'GET /v1/catalog',
+]) {
+  const passed = ways[name].toSorted();
+  const inFiles = [...new Set(passed.map((each) => each.split('|')[0]))];
+  process.stdout.write(`| ${name} | ${passed.length} | ${inFiles.length} |\n`);
+  if (values.list)
+    for (const each of passed) process.stderr.write(`${name}: ${each.split('|').slice(0, 2).join(' ')}\n`);
+}
+process.stdout.write(`\nsrc: ${files} files, ${lines} lines, the longest ${longest}\n`);

@@ -1,0 +1,203 @@
+import type { ClientRequest } from 'node:http';
+import { isIP, type Socket } from 'node:net';
+import type { AttemptOutcome } from '../delivery.js';
+import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
+
+/** What one attempt came to, before it is recorded. */
+export interface AttemptResult {
+  readonly outcome: AttemptOutcome;
+  readonly statusCode: number | null;
+  /** From the start to the verdict: the final status line, the error, or the cut. */
+  readonly latencyMs: number;
+  /** The class of the failure and its code, such as `tls: CERT_HAS_EXPIRED`; never an address or a body. */
+  readonly error: string | null;
+  /** Null when nobody measured: the process died. */
+  readonly phases: AttemptPhases | null;
+  /** The request went over a connection that an earlier attempt had left open. */
+  readonly reusedConnection: boolean;
+  /** What is kept of the answer's headers (see `keptHeaders`); null without an answer. */
+  readonly responseHeaders: Readonly<Record<string, string>> | null;
+  readonly responseBody: string | null;
+  /** Monotonic milliseconds (`performance.now()`): the retry schedule counts from here (D30). */
+  readonly endedAt: number;
+}
+
+/**
+ * Where the milliseconds of an attempt went. The first three are durations: null when the phase was not reached or the
+ * connection was there already, and until the failure or the cut when it ended the attempt. The others count from the
+ * start of the attempt.
+ */
+export interface AttemptPhases {
+  readonly dnsMs: number | null;
+  readonly connectMs: number | null;
+  readonly tlsMs: number | null;
+  /** The first byte of any answer, 1xx included. */
+  readonly firstByteMs: number | null;
+  /** Until the response body was read, capped or cut, or the attempt failed. */
+  readonly totalMs: number;
+}
+
+export interface FinishedAttempt extends AttemptResult {
+  readonly deliveryId: string;
+  readonly endpointId: string;
+  readonly fence: string;
+  /** Attempts before this one that count (D30). */
+  readonly countedAttempts: number;
+  /** What was sent, without the signatures; null when nobody knows. */
+  readonly requestHeaders: Readonly<Record<string, string>> | null;
+}
+
+type Phase = 'dns' | 'connect' | 'tls';
+
+/**
+ * Times one attempt by the events of its socket. A phase in which the attempt failed or was cut has the time until
+ * then; a phase that was not reached has none.
+ */
+export class PhaseClock {
+  /** Monotonic milliseconds. */
+  readonly startedAt = performance.now();
+  private readonly took: Record<Phase, number | null> = { dns: null, connect: null, tls: null };
+  private running: Phase | null = null;
+  private since = this.startedAt;
+  private firstByteMs: number | null = null;
+  private reused = false;
+
+  /** The request went over a connection that an earlier one had left open. */
+  get reusedConnection(): boolean {
+    return this.reused;
+  }
+
+  /** Call in the turn that made the request: the socket's events may come in the next one. */
+  watch(request: ClientRequest, target: URL): void {
+    request.once('socket', (socket) => {
+      // Before Node's own listener, which emits the response.
+      socket.prependOnceListener('data', () => (this.firstByteMs = this.elapsedMs()));
+      if (request.reusedSocket) this.reused = true;
+      else this.watchConnecting(socket, target);
+    });
+  }
+
+  /** Closes the phase that is running. @param endedAt monotonic milliseconds */
+  stop(endedAt: number): AttemptPhases {
+    this.enter(null, endedAt);
+    const { dns: dnsMs, connect: connectMs, tls: tlsMs } = this.took;
+    return { dnsMs, connectMs, tlsMs, firstByteMs: this.firstByteMs, totalMs: endedAt - this.startedAt };
+  }
+
+  private watchConnecting(socket: Socket, target: URL): void {
+    // Nobody looks up a literal, which is a target in development only. By now the socket has begun.
+    const isLiteral = isIP(target.hostname.replace(/^\[|\]$/g, '')) !== 0;
+    this.enter(isLiteral ? 'connect' : 'dns', this.startedAt);
+    socket.once('lookup', (error: Error | null) => this.enter(error ? null : 'connect'));
+    socket.once('connect', () => this.enter(target.protocol === 'https:' ? 'tls' : null));
+    socket.once('secureConnect', () => this.enter(null));
+  }
+
+  private enter(next: Phase | null, at = performance.now()): void {
+    if (this.running) this.took[this.running] = at - this.since;
+    this.running = next;
+    this.since = at;
+  }
+
+  private elapsedMs(): number {
+    return performance.now() - this.startedAt;
+  }
+}
+
+/** Where an attempt failed, as the delivery log says it; `http_status` is an answer other than 2xx. */
+export type FailureClass =
+  'dns' | 'connect' | 'tls' | 'timeout' | 'target_refused' | 'http_status' | 'protocol';
+
+const CONNECT_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ETIMEDOUT',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EPERM',
+  'EMFILE',
+  'ENFILE',
+]);
+const TLS_CODE =
+  /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
+
+/** `class: CODE` of an error, for the log that partners see: never a message, which may hold an inner address. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof TargetRefused) return 'target_refused';
+  if (error instanceof NameNotResolved) return `dns: ${error.code}`;
+  const code = codeOf(error);
+  return code === null ? 'protocol' : `${classOf(code)}: ${code}`;
+}
+
+function classOf(code: string): FailureClass {
+  if (CONNECT_CODES.has(code)) return 'connect';
+  return TLS_CODE.test(code) ? 'tls' : 'protocol';
+}
+
+function codeOf(error: unknown): string | null {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? code : null;
+}
+
+export const MAX_KEPT_HEADERS = 50;
+export const MAX_HEADER_VALUE_BYTES = 1_024;
+export const MAX_KEPT_HEADERS_BYTES = 8 * 1_024;
+export const REDACTED = '[redacted]';
+
+/** Headers whose values give access to something: the log keeps that they were there. */
+const SECRET_NAME = /cookie|authori[sz]ation|authentication-info|token|secret|session|password|jwt|key/;
+
+/**
+ * The headers of a receiver's answer for the log: lower-case names, repeated ones joined, values as safe text, secrets
+ * redacted. What does not fit in the caps is left out. The caps count bytes as received, and as UTF-8 for the total.
+ * @param rawHeaders name, value, name, value, as Node gives them (Latin-1)
+ */
+export function keptHeaders(rawHeaders: readonly string[]): Readonly<Record<string, string>> {
+  const kept = new Map<string, string>();
+  for (const [name, value] of joined(rawHeaders)) {
+    if (kept.size === MAX_KEPT_HEADERS) break;
+    kept.set(name, SECRET_NAME.test(name) ? REDACTED : safeValue(value));
+  }
+  // `fromEntries` takes a header named `__proto__` for what it is.
+  return Object.fromEntries(withinTotal(kept));
+}
+
+function joined(rawHeaders: readonly string[]): Map<string, string> {
+  const values = new Map<string, string>();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const before = values.get(name);
+    values.set(name, before === undefined ? rawHeaders[i + 1]! : `${before}, ${rawHeaders[i + 1]!}`);
+  }
+  return values;
+}
+
+function safeValue(latin1: string): string {
+  const bytes = Buffer.from(latin1, 'latin1');
+  return toSafeText(bytes.subarray(0, MAX_HEADER_VALUE_BYTES), bytes.length > MAX_HEADER_VALUE_BYTES);
+}
+
+function withinTotal(headers: ReadonlyMap<string, string>): [string, string][] {
+  let size = 0;
+  return [...headers].filter(([name, value]) => {
+    const cost = Buffer.byteLength(name) + Buffer.byteLength(value);
+    if (size + cost > MAX_KEPT_HEADERS_BYTES) return false;
+    size += cost;
+    return true;
+  });
+}
+
+/**
+ * Foreign bytes as text that PostgreSQL takes: invalid UTF-8 becomes U+FFFD, NUL is removed. A character that the
+ * cap has cut in two is dropped.
+ */
+export function toSafeText(bytes: Buffer, wasCut: boolean): string {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: wasCut });
+  return text.replaceAll('\0', '');
+}
