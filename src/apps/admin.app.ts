@@ -9,6 +9,7 @@ import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
 import { OrdersAdminModule } from '../orders/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
+import { SupportAdminModule } from '../support/index.js';
 import { TopupsAdminModule } from '../topups/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
 import { CatalogAdminModule } from '../catalog/index.js';
@@ -31,6 +32,7 @@ import type { ProcessResources } from './process-resources.js';
     CallLogAdminModule,
     OrdersAdminModule,
     TopupsAdminModule,
+    SupportAdminModule,
     EsimsAdminModule,
     EventsAdminModule,
     WalletAdminModule,

@@ -10,6 +10,7 @@ import { NestLogger } from '../infra/logging/index.js';
 import { LifecycleWorkerModule, TakeCallback } from '../lifecycle/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
+import { SupportWorkerModule } from '../support/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
 import { WholesaleWorkerModule } from '../wholesale/index.js';
@@ -25,6 +26,7 @@ import type { ProcessResources } from './process-resources.js';
     RateLimitStorageModule,
     OrdersWorkerModule,
     TopupsWorkerModule,
+    SupportWorkerModule,
     EsimsWorkerModule,
     LifecycleWorkerModule,
     EventsWorkerModule,

@@ -5,3 +5,9 @@ export interface TenantScope {
   readonly partnerId: string;
   readonly mode: Mode;
 }
+
+/** Whose rows a list shows: support, whose lists are of both modes, leaves the mode out. */
+export interface PartnerScope {
+  readonly partnerId: string;
+  readonly mode?: Mode | undefined;
+}

@@ -5,8 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
-import { ORDER_JOBS } from '../order-jobs.js';
-import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
+import { type ClaimedOrder, ORDER_JOBS, OrderJobsRepository } from '../order-jobs.repository.js';
 import { FulfilOrder } from './fulfil-order.js';
 import { SettleCancellation } from './settle-cancellation.js';
 

@@ -5,8 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging/index.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
-import { TOPUP_JOBS } from '../topup-jobs.js';
-import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
+import { TOPUP_JOBS, type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
 import { FulfilTopup } from './fulfil-topup.js';
 
 /** Top-ups under way at once in one worker process, over all partners. */
