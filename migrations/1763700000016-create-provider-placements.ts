@@ -20,6 +20,17 @@ export class CreateProviderPlacements1763700000016 implements MigrationInterface
         last_placed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         PRIMARY KEY (provider, operation, placement_key)
       );
+      -- What is open may have left once already.
+      INSERT INTO provider_placements (provider, operation, placement_key, provider_reference, placements)
+      SELECT provider, 'topup', provider_reference, provider_reference, 1 FROM topups
+      WHERE mode = 'live' AND status = 'processing' AND upstream_placed_at IS NOT NULL
+      UNION ALL
+      SELECT o.provider, 'order', o.provider_reference || '-' || part, o.provider_reference, 1
+      FROM orders o CROSS JOIN LATERAL generate_series(1, o.quantity) AS part
+      WHERE o.provider = 'zendit' AND o.status = 'processing' AND o.upstream_placed_at IS NOT NULL
+      UNION ALL
+      SELECT o.provider, 'cancel', e.provider_esim_id, o.provider_reference, 1
+      FROM orders o JOIN esims e ON e.order_id = o.id WHERE o.mode = 'live' AND o.status = 'canceling';
       CREATE INDEX provider_placements_repeated ON provider_placements (provider_reference) WHERE placements > 1;
     `);
   }

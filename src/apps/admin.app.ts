@@ -7,10 +7,8 @@ import { AdminAuthModule, AdminAuthenticator } from '../auth/index.js';
 import { CallLogAdminModule } from '../call-log/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
-import { OrdersAdminModule } from '../orders/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
 import { SupportAdminModule } from '../support/index.js';
-import { TopupsAdminModule } from '../topups/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
 import { CatalogAdminModule } from '../catalog/index.js';
 import { WholesaleAdminModule } from '../wholesale/index.js';
@@ -30,8 +28,6 @@ import type { ProcessResources } from './process-resources.js';
     AuditAdminModule,
     AlertsAdminModule,
     CallLogAdminModule,
-    OrdersAdminModule,
-    TopupsAdminModule,
     SupportAdminModule,
     EsimsAdminModule,
     EventsAdminModule,

@@ -8,7 +8,7 @@ import { type OrderEntity, statusesBefore, uncanceled } from './order.js';
 import { ORDER_JOBS } from './order-jobs.repository.js';
 import { OrdersRepository } from './orders.repository.js';
 
-/** Asks for a cancellation; the worker puts it to the upstream, whose word decides (D22, Cancel). */
+/** Asks for a cancellation; the worker asks the provider, whose answer decides (D22, Cancel). */
 @Injectable()
 export class CancelOrder {
   constructor(

@@ -5,6 +5,7 @@
  * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfilOrder -> FindOrPlaceOrder (provider) -> CompleteOrder
  * (eSIMs, money, event). CancelOrder -> OrderWorker -> SettleCancellation -> CompleteCancellation (refund).
  */
+export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';
 export { OrderResponse, toOrderResponse } from './api/order.response.js';
 export { type CancelOutcome, CompleteCancellation } from './complete-cancellation.js';
 export { CompleteOrder } from './complete-order.js';
@@ -18,6 +19,6 @@ export {
   uncanceled,
 } from './order.js';
 export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
-export { OrdersAdminModule, OrdersApiModule, OrdersModule, OrdersWorkerModule } from './orders.module.js';
+export { OrdersApiModule, OrdersModule, OrdersWorkerModule } from './orders.module.js';
 export { OrdersRepository } from './orders.repository.js';
 export { ReadOrders } from './read-orders.js';

@@ -3,11 +3,9 @@ import { AlertsModule } from '../alerts/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
-import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { WholesaleModule } from '../wholesale/index.js';
-import { PartnerOrdersController } from './admin/partner-orders.controller.js';
 import { OrdersController } from './api/orders.controller.js';
 import { CancelOrder } from './cancel-order.js';
 import { CompleteCancellation } from './complete-cancellation.js';
@@ -51,10 +49,6 @@ export class OrdersModule {}
 
 @Module({ imports: [OrdersModule], controllers: [OrdersController] })
 export class OrdersApiModule {}
-
-/** Lists for the portal team, on the admin port. */
-@Module({ imports: [OrdersModule, PartnersModule], controllers: [PartnerOrdersController] })
-export class OrdersAdminModule {}
 
 /** Provisioning and cancellations, in the worker. */
 @Module({

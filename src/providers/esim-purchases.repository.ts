@@ -30,8 +30,12 @@ export class EsimPurchasesRepository {
                         WHERE other.esim_id = t.esim_id AND other.id <> t.id AND other.status = 'completed'), '[]')
                 AS topups,
               (SELECT count(*) FROM topups other
+               LEFT JOIN provider_placements placed ON placed.provider = other.provider
+                 AND placed.operation = 'topup' AND placed.placement_key = other.provider_reference
                WHERE other.esim_id = t.esim_id AND other.id <> t.id AND other.status <> 'completed'
-                 AND other.upstream_placed_at IS NOT NULL)::int AS doubtful
+                 AND other.upstream_placed_at IS NOT NULL
+                 -- refused for certain: the eSIM does not have it
+                 AND NOT (other.status = 'failed' AND coalesce(placed.placements, 1) = 0))::int AS doubtful
        FROM topups t
        JOIN esims e ON e.id = t.esim_id
        JOIN orders o ON o.id = e.order_id
@@ -52,5 +56,15 @@ export class EsimPurchasesRepository {
       })),
       doubtful: row.doubtful,
     };
+  }
+
+  /** Whether something of an order or top-up has left twice, and may have been bought twice (B11). */
+  async isPlacedTwice(providerReference: string): Promise<boolean> {
+    const { rows } = await sql(
+      this.manager,
+      `SELECT 1 FROM provider_placements WHERE provider_reference = $1 AND placements > 1 LIMIT 1`,
+      [providerReference],
+    );
+    return rows.length > 0;
   }
 }

@@ -59,6 +59,10 @@ export class InspectProviderTopup {
     const esim = await this.esims.getById(topup.esimId);
     const request = toProviderTopupRequest(topup, esim, this.purchases);
     const told = await askProvider(provider, (signal) => provider.findTopup(request, signal));
-    return told ? (told.answer ?? { state: 'not_applied' }) : { state: 'silent' };
+    if (!told) return { state: 'silent' };
+    if (told.answer) return told.answer;
+    // A list that denies what was placed twice proves nothing: support has the provider's bill, and decides (B11).
+    const isPlacedTwice = await this.purchases.isPlacedTwice(topup.providerReference);
+    return { state: isPlacedTwice ? 'silent' : 'not_applied' };
   }
 }

@@ -3,8 +3,10 @@ import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { OrdersModule } from '../orders/index.js';
+import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { TopupsModule } from '../topups/index.js';
+import { PartnerOrdersController, PartnerTopupsController } from './admin/partner-lists.controller.js';
 import { OrderReviewsController, TopupReviewsController } from './admin/reviews.controller.js';
 import { InspectProviderOrder } from './inspect-provider-order.js';
 import { InspectProviderTopup } from './inspect-provider-topup.js';
@@ -13,9 +15,9 @@ import { ResolveOrder } from './resolve-order.js';
 import { ResolveTopup } from './resolve-topup.js';
 import { OrderReviewAlerts, TopupReviewAlerts } from './worker/review-alerts.js';
 
-/** What needs review, the provider's view of it, and support's decision, on the admin port. */
+/** A partner's orders and top-ups, what needs review, the provider's view of it, and support's decision, on the admin port. */
 @Module({
-  imports: [AuditModule, EsimsModule, OrdersModule, ProvidersModule, TopupsModule],
+  imports: [PartnersModule, AuditModule, EsimsModule, ProvidersModule, OrdersModule, TopupsModule],
   providers: [
     OrdersNeedingReview,
     TopupsNeedingReview,
@@ -24,7 +26,12 @@ import { OrderReviewAlerts, TopupReviewAlerts } from './worker/review-alerts.js'
     ResolveOrder,
     ResolveTopup,
   ],
-  controllers: [OrderReviewsController, TopupReviewsController],
+  controllers: [
+    PartnerOrdersController,
+    OrderReviewsController,
+    PartnerTopupsController,
+    TopupReviewsController,
+  ],
 })
 export class SupportAdminModule {}
 

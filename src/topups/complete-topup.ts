@@ -65,7 +65,8 @@ export class CompleteTopup {
       },
     ]);
     // The next one must not be sold at a price that the upstream has just refused.
-    if (failure.code === 'price_changed') await this.refreshCatalog.execute(tx, topup.createdAt);
+    if (failure.code === 'price_changed')
+      await this.refreshCatalog.ofTopup(tx, topup.packageId, topup.createdAt);
     return true;
   }
 

@@ -5,9 +5,11 @@
  * Flow: PlaceTopup (row and hold) -> TopupWorker (claim) -> FulfilTopup -> FindOrPlaceTopup (provider) -> CompleteTopup
  * (eSIM, money, event).
  */
+export { TopupsQueryDto, toTopupFilters } from './api/topup-requests.dto.js';
 export { TopupResponse, toTopupResponse } from './api/topup.response.js';
 export { type AppliedTopup, CompleteTopup } from './complete-topup.js';
 export { TOPUP_STATUSES, TopupEntity, type TopupStatus, toProviderTopupRequest } from './topup.js';
 export { type PlacementVersion, TOPUP_JOBS, TopupJobsRepository } from './topup-jobs.repository.js';
-export { TopupsAdminModule, TopupsApiModule, TopupsModule, TopupsWorkerModule } from './topups.module.js';
+export { TopupsApiModule, TopupsModule, TopupsWorkerModule } from './topups.module.js';
+export { ReadTopups } from './read-topups.js';
 export { TopupsRepository } from './topups.repository.js';

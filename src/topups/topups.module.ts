@@ -2,11 +2,9 @@ import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
-import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { WholesaleModule } from '../wholesale/index.js';
-import { PartnerTopupsController } from './admin/partner-topups.controller.js';
 import { TopupsController } from './api/topups.controller.js';
 import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
@@ -44,10 +42,6 @@ export class TopupsModule {}
 
 @Module({ imports: [TopupsModule], controllers: [TopupsController] })
 export class TopupsApiModule {}
-
-/** Lists for the portal team, on the admin port. */
-@Module({ imports: [TopupsModule, PartnersModule], controllers: [PartnerTopupsController] })
-export class TopupsAdminModule {}
 
 /** Buys and applies top-ups, in the worker. */
 @Module({

@@ -68,6 +68,13 @@ export class LiveCatalogRepository {
     const counts = new Map<string, number>();
     for (const provider of await this.markWithdrawn(tx, 'NOT s.provider = ANY ($1::text[])', [connected]))
       counts.set(provider, (counts.get(provider) ?? 0) + 1);
+    // Their top-ups are withdrawn as well, and sold again only when they have been asked for again.
+    await sql(
+      tx.manager,
+      `UPDATE package_sources SET topups_asked_at = NULL, topups_not_before = NULL
+       WHERE NOT provider = ANY ($1::text[]) AND topups_asked_at IS NOT NULL`,
+      [connected],
+    );
     return counts;
   }
 

@@ -46,6 +46,16 @@ export class TopupFitsRepository {
     return rows.map(({ package_id, upstream_id }) => ({ baseId: package_id, upstreamId: upstream_id }));
   }
 
+  /** Has the wholesaler asked again, before all others, for the top-ups of the packages that this one fits. */
+  async wantAgain(tx: Tx, topupPackageId: string): Promise<void> {
+    await sql(
+      tx.manager,
+      `UPDATE package_sources s SET topups_asked_at = NULL, topups_not_before = NULL, topups_wanted_at = now()
+       FROM topup_fits f WHERE f.topup_id = $1 AND s.package_id = f.base_id`,
+      [topupPackageId],
+    );
+  }
+
   /** Gives back what was not asked for, or has it asked for again in `delayMs`. */
   async putOff(tx: Tx, baseIds: readonly string[], delayMs: number): Promise<void> {
     await sql(

@@ -17,7 +17,7 @@ import { WholesaleJobs } from './worker/wholesale-jobs.js';
 /** For who notices that the live catalogue is out of date. */
 @Module({
   imports: [AlertsModule],
-  providers: [CatalogSyncsRepository, RefreshCatalog, ReportDearSale],
+  providers: [CatalogSyncsRepository, TopupFitsRepository, RefreshCatalog, ReportDearSale],
   exports: [RefreshCatalog, ReportDearSale],
 })
 export class WholesaleModule {}

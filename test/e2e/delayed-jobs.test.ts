@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   eventually,
   startReceiver,
@@ -32,6 +32,10 @@ describe.each([
 
     beforeAll(async () => {
       redis = backend === 'Redis' ? await startRedis() : null;
+    });
+
+    // One for each test: the first sweep is the one at its start, and the second must not come within the test.
+    beforeEach(async () => {
       service = await startTestService({
         env: {
           ...(redis ? { REDIS_URL: redis.url } : {}),
@@ -43,15 +47,12 @@ describe.each([
       receiver = await startReceiver();
     });
 
-    afterEach(
-      () => void (receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end()),
-    );
-
-    afterAll(async () => {
+    afterEach(async () => {
       await service?.stop();
       await receiver?.close();
-      await redis?.kill();
     });
+
+    afterAll(() => redis?.kill());
 
     it(
       'brings the retry of a delivery',

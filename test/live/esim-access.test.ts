@@ -47,7 +47,6 @@ describe('eSIM Access', () => {
 
   it.each([
     ['completed', 'missing', (u: EsimAccessUpstream) => u.dropAnswersAfterCommit(1)],
-    ['completed', 'unnamed', (u: EsimAccessUpstream) => u.dropAnswersAfterCommit(1)],
     ['failed', 'missing', (u: EsimAccessUpstream) => u.dropCallsBeforeCommit(1)],
   ] as const)(
     'whose looks do not tell whether the eSIM has a top-up waits for support, which marks it %s: packages %s',

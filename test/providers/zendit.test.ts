@@ -1,3 +1,4 @@
+import { RepeatLimitReached } from '../../src/providers/upstream/index.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProviderOutcomeUnknown } from '../../src/providers/index.js';
 import { describeConformance } from './conformance.js';
@@ -110,10 +111,14 @@ describe('zendit', () => {
     it('are the parts of an order whose last one was lost and is refused ever since, without a reason', async () => {
       suite.simulator.control({ dropBeforeCommit: 1, sellsOnly: 2 });
       const order = newOrder(3);
-      for (const placement of ['first', 'again', 'again'] as const)
+      for (const placement of ['first', 'again'] as const)
         await expect(suite.provider.placeOrder(order, placement, signal)).rejects.toBeInstanceOf(
           ProviderOutcomeUnknown,
         );
+      // The refusal of the repetition says nothing of the first: nothing leaves any more.
+      await expect(suite.provider.placeOrder(order, 'again', signal)).rejects.toBeInstanceOf(
+        RepeatLimitReached,
+      );
       expect(await suite.provider.findOrder(order, signal)).toBeNull();
       const parts = await findParts(suite.provider, order);
       expect(parts).toMatchObject({ profiles: { length: 2 }, running: 0, unusable: 0, failure: null });

@@ -48,7 +48,7 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
       else await this.fulfil.execute(claimed, order);
     } catch (error) {
-      // Whatever went wrong, only the upstream's word ends an order (D22): it is asked for again.
+      // Whatever went wrong, only the provider's answer ends an order (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'order.attempt_failed', orderId: order.id, attempt: order.upstreamAttempts, err: error },

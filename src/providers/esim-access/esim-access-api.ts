@@ -115,14 +115,16 @@ export class EsimAccessApi {
       effect,
       ...options,
     });
-    this.checkStatus(answer, operation);
+    this.checkStatus(answer, operation, effect);
     const envelope = asObject(answer.json, 'envelope');
     if (isSuccess(envelope)) return asObject(valueAt(envelope, 'obj') ?? {}, 'obj');
     throw this.errorOf(codeOf(envelope), operation);
   }
 
-  private checkStatus({ status }: UpstreamAnswer, operation: string): void {
+  private checkStatus({ status }: UpstreamAnswer, operation: string, effect: 'none' | PlacementPermit): void {
     if (status === 200) return;
+    // Its own refusals are 200: what a gateway says of a placement may come after its effect.
+    if (effect !== 'none') throw new ProviderOutcomeUnknown(new Error(`HTTP ${status}`));
     if (status === 429) throw new ProviderUnavailable(RETRY_BUSY_MS);
     if (status === 401 || status === 403) throw this.misconfigured(`http_${status}`, operation);
     throw new ProviderOutcomeUnknown(new Error(`HTTP ${status}`));

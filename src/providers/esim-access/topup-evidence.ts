@@ -13,7 +13,7 @@ const TOPUP_PREFIX = /^TOPUP_/;
  * on an eSIM carries the transactionId of its top-up: it may have another one, that of the order, or none. So
  * - the top-up's own name proves it present, and so does one package of its kind that nothing else accounts for;
  * - it is absent only where each package is accounted for, none is younger than the top-up, and the eSIM has no more
- *   volume than was bought;
+ *   volume than was bought: never on an unlimited plan, whose volume does not grow;
  * - everything else is a doubt, in which nothing may be bought again.
  */
 export function judgeTopup(
@@ -30,6 +30,7 @@ export function judgeTopup(
   const isOurs =
     more.length === 0 &&
     others.doubtful === 0 &&
+    !others.topups.some(({ reference }) => reference === first.transactionId) &&
     isOfKind(first, topup.upstreamPackageId) &&
     !isOlderThan(first, topup.acceptedAt);
   return isOurs ? 'present' : 'doubtful';
@@ -42,7 +43,8 @@ interface Rest {
 
 /** The packages without those of the order and of the settled top-ups; null when one of these is not shown. */
 function unaccountedFor(packages: readonly QueriedPackage[], others: EsimPurchases): Rest | null {
-  const left = [...packages];
+  // Oldest first, however the wholesaler sorts: what was bought before is older than what is looked for.
+  const left = packages.toSorted((one, other) => ageOf(one) - ageOf(other));
   const take = (matches: (bought: QueriedPackage) => boolean): QueriedPackage | null => {
     const index = left.findIndex(matches);
     return index < 0 ? null : left.splice(index, 1)[0]!;
@@ -68,10 +70,9 @@ function isWithout(
   { base }: Rest,
   others: EsimPurchases,
 ): boolean {
-  const isYoung = base.createdAt !== null && base.createdAt.getTime() > latestOf(topup.acceptedAt);
-  if (isYoung) return false;
-  // The volume of a plan without a limit says nothing; its packages do.
-  if (esim.unlimited) return true;
+  const isYoung = base.createdAt !== null && base.createdAt > topup.acceptedAt;
+  // The volume of a plan without a limit does not say whether anything was added to it.
+  if (isYoung || esim.unlimited) return false;
   const baseBytes = Math.min(others.baseBytes ?? Infinity, base.volume ?? Infinity);
   const known = others.topups.reduce((sum, { dataBytes }) => sum + (dataBytes ?? 0), baseBytes);
   return esim.totalVolume !== null && Number.isFinite(known) && esim.totalVolume <= known;
@@ -89,6 +90,7 @@ function isOlderThan({ createdAt }: QueriedPackage, acceptedAt: Date): boolean {
   return createdAt !== null && createdAt.getTime() < acceptedAt.getTime() - CLOCK_SKEW_MS;
 }
 
-function latestOf(acceptedAt: Date): number {
-  return acceptedAt.getTime() + CLOCK_SKEW_MS;
+/** One without a time may be the youngest. */
+function ageOf({ createdAt }: QueriedPackage): number {
+  return createdAt?.getTime() ?? Number.MAX_SAFE_INTEGER;
 }

@@ -35,7 +35,11 @@ export class TopupPlacement {
     signal: AbortSignal,
   ): Promise<ProviderTopupState> {
     const known = placement === 'again' ? await this.find(topup, signal) : null;
-    return known ?? this.post(topup, { purpose: 'topup', signal });
+    if (known) return known;
+    const state = await this.post(topup, { purpose: 'topup', signal });
+    // The refusal of a repetition says nothing of the first one, which may have been applied.
+    if (placement === 'again' && state.state === 'rejected') throw new ProviderOutcomeUnknown();
+    return state;
   }
 
   async find(

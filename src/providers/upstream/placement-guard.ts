@@ -63,7 +63,8 @@ export class PlacementGuard {
 
   /**
    * Runs `send` with a permit. A call that certainly had no effect is not counted: one that fails with
-   * `ProviderUnavailable`, or that `isRefusal` says was refused.
+   * `ProviderUnavailable`, or a first one that `isRefusal` says was refused. A repetition that is refused stays
+   * counted: it says nothing of the first.
    * @throws RepeatLimitReached when it may have taken effect twice before; then nothing has left
    */
   async run<T>(
@@ -72,22 +73,23 @@ export class PlacementGuard {
     isRefusal: (outcome: { readonly value: T } | { readonly error: unknown }) => boolean = () => false,
   ): Promise<T> {
     if (placement.policy.repeat === 'same_request') return send(new Permit());
-    await this.count(placement);
+    const isFirst = (await this.count(placement)) === 1;
     try {
       const value = await send(new Permit());
-      if (isRefusal({ value })) await this.discount(placement);
+      if (isFirst && isRefusal({ value })) await this.discount(placement);
       return value;
     } catch (error) {
-      if (error instanceof ProviderUnavailable || isRefusal({ error })) await this.discount(placement);
+      if (error instanceof ProviderUnavailable || (isFirst && isRefusal({ error })))
+        await this.discount(placement);
       throw error;
     }
   }
 
-  /** @throws RepeatLimitReached */
-  private async count(placement: ProviderPlacement): Promise<void> {
+  /** How many there are now. @throws RepeatLimitReached */
+  private async count(placement: ProviderPlacement): Promise<number> {
     const { provider, operation, key, reference } = placement;
     const listener = this.listeners.get(operation);
-    await this.transactions.run(async (tx) => {
+    return this.transactions.run(async (tx) => {
       const { rows } = await sql<{ placements: number }>(
         tx.manager,
         `INSERT INTO provider_placements AS placed (provider, operation, placement_key, provider_reference, placements)
@@ -100,6 +102,7 @@ export class PlacementGuard {
       );
       if (!rows[0]) throw new RepeatLimitReached();
       if (rows[0].placements > 1) await listener!(tx, placement);
+      return rows[0].placements;
     });
   }
 

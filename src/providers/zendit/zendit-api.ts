@@ -85,6 +85,8 @@ const UNKNOWN: readonly number[] = [404];
 const NO_REFUND: readonly number[] = [400, 404];
 /** `/esim/{iccId}/plans` documents 400 and no 404. */
 const UNKNOWN_ICCID: readonly number[] = [400, 404];
+/** Nothing was done, where Zendit itself says so. */
+const REFUSED_UNDONE: readonly number[] = [401, 403, 429];
 const REFUSED: readonly number[] = [400, 404, 409, 422];
 const BUSY_RETRY_MS = 1_000;
 const BROKEN_RETRY_MS = 5_000;
@@ -213,6 +215,9 @@ export class ZenditApi {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    // What something in between says of a placement may come after its effect.
+    if (call.effect !== 'none' && REFUSED_UNDONE.includes(answer.status) && !isZenditsWord(answer))
+      throw new ProviderOutcomeUnknown(new Error(`status ${answer.status}`));
     if (answer.status === 401 || answer.status === 403) {
       this.options.logger.error({
         event: 'upstream.not_authorized',

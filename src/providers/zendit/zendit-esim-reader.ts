@@ -40,8 +40,12 @@ export class ZenditEsimReader {
         if (reading) readings.push(reading);
         failuresInARow = 0;
       } catch (error) {
-        if (signal.aborted || !isAboutOneEsim(error) || ++failuresInARow === FAILURES_IN_A_ROW) throw error;
+        if (signal.aborted || !isAboutOneEsim(error)) throw error;
         this.skipped(esim, error);
+        if (++failuresInARow < FAILURES_IN_A_ROW) continue;
+        // What was read before is kept; those behind are asked for again.
+        if (readings.length > 0) return readings;
+        throw error;
       }
     }
     return readings;

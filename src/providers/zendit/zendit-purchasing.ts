@@ -109,7 +109,7 @@ export class ZenditPurchasing {
     const answer = await this.api.postPurchase(body, { operation, reference }, signal);
     // Whatever status it is answered with, the purchase itself is looked at before anything ends.
     if (answer.accepted) return RUNNING;
-    if (answer.refusal.status !== 404) {
+    if (answer.refusal.status !== 404 || placement === 'again') {
       const known = await this.api.findPurchase(transactionId, purpose, signal);
       if (known) return this.toState(known, batch);
       if (mayBeKnown(answer.refusal, placement)) throw new ProviderOutcomeUnknown();

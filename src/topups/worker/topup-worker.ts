@@ -45,7 +45,7 @@ export class TopupWorker extends JobWorker<TopupLease> {
     try {
       await this.fulfil.execute(lease, topup);
     } catch (error) {
-      // Whatever went wrong, only the upstream's word ends a top-up (D22): it is asked for again.
+      // Whatever went wrong, only the provider's answer ends a top-up (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'topup.attempt_failed', topupId: topup.id, attempt: topup.attempts, err: error },

@@ -5,9 +5,20 @@ import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/index.js';
-import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
-import { OrderResponse, toOrderResponse } from '../api/order.response.js';
-import { ReadOrders } from '../read-orders.js';
+import {
+  OrderResponse,
+  OrdersQueryDto,
+  ReadOrders,
+  toOrderFilters,
+  toOrderResponse,
+} from '../../orders/index.js';
+import {
+  ReadTopups,
+  TopupResponse,
+  TopupsQueryDto,
+  toTopupFilters,
+  toTopupResponse,
+} from '../../topups/index.js';
 
 /** Support's view of a partner's orders, both modes. */
 @ApiTags('Support')
@@ -24,5 +35,23 @@ export class PartnerOrdersController {
   ): Promise<ListResponse<OrderResponse>> {
     const page = await this.orders.list({ partnerId }, toOrderFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toOrderResponse));
+  }
+}
+
+/** Support's view of a partner's top-ups, both modes. */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/partners/:pid/topups')
+export class PartnerTopupsController {
+  constructor(private readonly topups: ReadTopups) {}
+
+  @Get()
+  @RespondsPage(TopupResponse, { summary: "List a partner's top-ups in both modes, newest first" })
+  async listPartnerTopups(
+    @Param('pid', ExistingPartner) partnerId: string,
+    @Query() query: TopupsQueryDto,
+  ): Promise<ListResponse<TopupResponse>> {
+    const page = await this.topups.list({ partnerId }, toTopupFilters(query), toListOptions(query));
+    return new ListResponse(mapPage(page, toTopupResponse));
   }
 }
