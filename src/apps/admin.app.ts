@@ -10,9 +10,8 @@ import { CallLogAdminModule } from '../call-log/index.js';
 import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
-import { OrdersAdminModule } from '../orders/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
-import { TopupsAdminModule } from '../topups/index.js';
+import { SupportAdminModule } from '../support/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
 import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
 import { CatalogSyncAdminModule } from '../catalog-sync/index.js';
@@ -31,8 +30,7 @@ import type { ProcessResources } from './process-resources.js';
     AuditAdminModule,
     AlertsAdminModule,
     CallLogAdminModule,
-    OrdersAdminModule,
-    TopupsAdminModule,
+    SupportAdminModule,
     EsimsAdminModule,
     EventsAdminModule,
     WalletAdminModule,

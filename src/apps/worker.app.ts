@@ -10,6 +10,7 @@ import { NestLogger } from '../infra/logging.js';
 import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
+import { SupportWorkerModule } from '../support/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
 import { CatalogSyncWorkerModule } from '../catalog-sync/index.js';
@@ -25,6 +26,7 @@ import type { ProcessResources } from './process-resources.js';
     RateLimitStorageModule,
     OrdersWorkerModule,
     TopupsWorkerModule,
+    SupportWorkerModule,
     EsimsWorkerModule,
     EsimSyncWorkerModule,
     EventsWorkerModule,

@@ -1,16 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
-import type { OrderEntity } from './order.entity.js';
-import { uncanceled } from './order-esims.js';
-import { ORDER_JOBS } from './order-jobs.js';
-import { statusesBefore } from './order-state.js';
+import { type OrderEntity, statusesBefore, uncanceled } from './order.js';
+import { ORDER_JOBS } from './order-jobs.repository.js';
 import { OrdersRepository } from './orders.repository.js';
-import type { Buyer } from './place-order.js';
 
-/** Asks for a cancellation; the worker puts it to the provider, whose word decides (D22, Cancel). */
+/** Asks for a cancellation; the worker asks the provider, whose answer decides (D22, Cancel). */
 @Injectable()
 export class CancelOrder {
   constructor(
@@ -20,8 +18,8 @@ export class CancelOrder {
   ) {}
 
   /** @throws NotFound, AppError `order_not_cancelable` unless it is issued, nothing was downloaded and nothing topped up */
-  async execute(tx: Tx, buyer: Buyer, orderId: string): Promise<OrderEntity> {
-    const order = await this.orders.findForUpdate(tx, buyer, orderId);
+  async execute(tx: Tx, scope: TenantScope, orderId: string): Promise<OrderEntity> {
+    const order = await this.orders.findForUpdate(tx, scope, orderId);
     if (!order) throw new NotFound();
     if (!statusesBefore('canceling').includes(order.status)) throw new AppError('order_not_cancelable');
     const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, orderId));
@@ -40,7 +38,7 @@ export class CancelOrder {
       updatedAt: now,
     } as const;
     await this.orders.update(tx, order.id, changes);
-    tx.afterCommit(() => this.notifier.notify(buyer.partnerId));
+    tx.afterCommit(() => this.notifier.notify(scope.partnerId));
     return Object.assign(order, changes);
   }
 }

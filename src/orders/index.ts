@@ -1,6 +1,24 @@
-export { OrdersAdminModule } from './admin/orders-admin.module.js';
-export { OrdersApiModule } from './api/orders-api.module.js';
-export { OrderEntity } from './order.entity.js';
-export { OrderJobsRepository } from './order-jobs.repository.js';
-export { OrdersModule } from './orders.module.js';
-export { OrdersWorkerModule } from './worker/orders-worker.module.js';
+/**
+ * Orders: a partner buys eSIMs of one package, and may cancel them while they are unused (spec section 5, D19, D22).
+ * Owns the table `orders`; reads `topups` to refuse a cancellation.
+ * Callers: partners (`/v1/orders`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes orders due).
+ * Flow: PlaceOrder (row and hold) -> OrderWorker (claim) -> FulfilOrder -> FindOrPlaceOrder (provider) -> CompleteOrder
+ * (eSIMs, money, event). CancelOrder -> OrderWorker -> SettleCancellation -> CompleteCancellation (refund).
+ */
+export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';
+export { OrderResponse, toOrderResponse } from './api/order.response.js';
+export { type CancelOutcome, CompleteCancellation } from './complete-cancellation.js';
+export { CompleteOrder } from './complete-order.js';
+export {
+  ORDER_STATUSES,
+  OrderEntity,
+  type OrderStatus,
+  priceOf,
+  toProviderCancelRequest,
+  toProviderOrderRequest,
+  uncanceled,
+} from './order.js';
+export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
+export { OrdersApiModule, OrdersModule, OrdersWorkerModule } from './orders.module.js';
+export { OrdersRepository } from './orders.repository.js';
+export { ReadOrders } from './read-orders.js';

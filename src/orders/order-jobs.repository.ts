@@ -2,10 +2,20 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql } from '../infra/database/index.js';
-import { type Claim, InjectNotifier, LeasedJobsRepository, WorkerNotifier } from '../infra/jobs/index.js';
-import { OrderEntity } from './order.entity.js';
-import { ORDER_JOBS } from './order-jobs.js';
+import { sql, type Tx } from '../infra/database/index.js';
+import {
+  type Claim,
+  InjectNotifier,
+  LeasedJobsRepository,
+  notifierModule,
+  WorkerNotifier,
+} from '../infra/jobs/index.js';
+import { OrderEntity } from './order.js';
+
+/** BullMQ queue of notifications for partners' orders; a group is a partner's id, so that partners take turns (D27). */
+export const ORDER_JOBS = 'order-jobs';
+
+export const OrderNotifierModule = notifierModule(ORDER_JOBS);
 
 /** The right to work on an order: void when the lease lapsed and another worker took it with a higher fence. */
 export interface OrderLease {
@@ -13,23 +23,32 @@ export interface OrderLease {
   readonly fence: number;
 }
 
-/** An order that a worker has just taken up. */
+/** An order that a worker has just claimed. */
 export interface ClaimedOrder extends OrderLease {
-  /** No placement of it has ever left; the claim itself has noted that one may leave now. */
+  /** No placement of it was ever sent; the claim itself has recorded that one may be sent now. */
   readonly neverPlaced: boolean;
-  /** A time of `performance.now()` before the claim's note was written. */
-  readonly notedAfter: number;
+  /** A time of `performance.now()` before the claim's record was written. */
+  readonly sendWindowStart: number;
 }
 
-/** The answer to who asks to place an order again. */
-export interface PlacementTurn {
-  /** Milliseconds that are still to wait; 0 when it is noted and may leave now. */
-  readonly waitMs: number;
-  /** A time of `performance.now()` before the note was written. */
-  readonly notedAfter: number;
+/** A lease that support has acquired. */
+export interface AcquiredOrderLease extends OrderLease {
+  /** How long the provider may still deny what the last call did; 0: it cannot any more. */
+  readonly lagLeftMs: number;
 }
 
-/** SQL of the worker's queue in `orders`. Due times and leases are the database's (D40). */
+/** An order as it was when its provider was asked, while no worker held it. */
+export interface OrderVersion {
+  readonly status: 'processing' | 'canceling';
+  readonly fence: number;
+  /** For how long the provider may deny what a call did. */
+  readonly readLagMs: number;
+}
+
+/** Until when a call may have taken effect at the provider; null when none ever left. A worker at a cancellation updates the row. */
+const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
+
+/** SQL of claims, leases and placements in `orders`. Due times and leases are the database's (D40). */
 @Injectable()
 export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, ClaimedOrder> {
   constructor(
@@ -42,7 +61,7 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
 
   /** Leases up to `limit` due orders of a partner, oldest due first; pending ones become processing. */
   async claim(partnerId: string, limit: number): Promise<Claim<ClaimedOrder>> {
-    const notedAfter = performance.now();
+    const sendWindowStart = performance.now();
     const { items, ...rest } = await this.claimRows<{ id: string; fence: string; never_placed: boolean }>(
       `UPDATE orders o
        SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
@@ -63,7 +82,7 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
       orderId: row.id,
       fence: Number(row.fence),
       neverPlaced: row.never_placed,
-      notedAfter,
+      sendWindowStart,
     }));
     return { ...rest, items: claimed };
   }
@@ -72,52 +91,40 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
     return this.manager.findOneByOrFail(OrderEntity, { id });
   }
 
-  /** Gives the order back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
-  async postpone(lease: OrderLease, delayMs: number, errorClass: string | null = null): Promise<void> {
-    await sql(
+  /**
+   * The fence of an order in `status` that no worker holds; null when one does, or the status is another. While the
+   * provider may deny what the last call did, the order is due only after that and as long again twice, for support
+   * to decide in: a worker's retry would begin the read lag anew, for ever.
+   */
+  async deferRetries(
+    orderId: string,
+    status: OrderVersion['status'],
+    readLagMs: number,
+  ): Promise<OrderVersion | null> {
+    const { rows } = await sql<{ fence: string }>(
       this.manager,
-      `UPDATE orders SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
-         last_error = $4, updated_at = now()
-       WHERE id = $1 AND fence = $2 AND next_attempt_at IS NOT NULL`,
-      [lease.orderId, lease.fence, delayMs, errorClass],
+      `UPDATE orders SET next_attempt_at = CASE WHEN ${LAST_CALL} + $3 * interval '1 millisecond' > now()
+         THEN greatest(next_attempt_at, ${LAST_CALL} + 3 * $3 * interval '1 millisecond') ELSE next_attempt_at END
+       WHERE id = $1 AND status = $2 AND (lease_until IS NULL OR lease_until <= now()) RETURNING fence`,
+      [orderId, status, readLagMs],
     );
+    return rows[0] ? { status, fence: Number(rows[0].fence), readLagMs } : null;
   }
 
   /**
-   * Notes that a placement leaves again, provided that the last one is longer ago than the provider's read lag.
-   * Null when the lease is void.
+   * Acquires the lease of an order that no worker has claimed since `version`: the leases before are void. Null when
+   * one has, or the order has ended.
    */
-  async placeAgain(lease: OrderLease, readLagMs: number): Promise<PlacementTurn | null> {
-    const notedAfter = performance.now();
-    const { rows } = await sql<{ wait_ms: number }>(
-      this.manager,
-      `WITH own AS (
-         SELECT id, coalesce(upstream_placed_at + $3 * interval '1 millisecond', now()) AS free_at
-         FROM orders WHERE id = $1 AND fence = $2 AND status = 'processing' AND lease_until > now() FOR UPDATE
-       ), placed AS (
-         UPDATE orders o SET upstream_placed_at = now() FROM own WHERE o.id = own.id AND own.free_at <= now()
-       )
-       SELECT greatest(0, ceil(extract(epoch FROM free_at - now()) * 1000))::int AS wait_ms FROM own`,
-      [lease.orderId, lease.fence, readLagMs],
+  async acquireLease(tx: Tx, orderId: string, version: OrderVersion): Promise<AcquiredOrderLease | null> {
+    const { rows } = await sql<{ fence: string; lag_left_ms: number }>(
+      tx.manager,
+      `UPDATE orders SET fence = fence + 1 WHERE id = $1 AND status = $2 AND fence = $3
+         AND (lease_until IS NULL OR lease_until <= now())
+       RETURNING fence, greatest(0, ceil(extract(epoch FROM
+         ${LAST_CALL} + $4 * interval '1 millisecond' - now()) * 1000))::int AS lag_left_ms`,
+      [orderId, version.status, version.fence, version.readLagMs],
     );
-    return rows[0] ? { waitMs: rows[0].wait_ms, notedAfter } : null;
-  }
-
-  /** The placement may have taken effect at any time until now: its read lag begins only here. */
-  async prolongPlacement(lease: OrderLease): Promise<void> {
-    await this.writePlacement(lease, 'clock_timestamp()');
-  }
-
-  /** Takes back what the claim noted: the first placement certainly did not leave. */
-  async forgetPlacement(lease: OrderLease): Promise<void> {
-    await this.writePlacement(lease, 'NULL');
-  }
-
-  private async writePlacement(lease: OrderLease, value: 'clock_timestamp()' | 'NULL'): Promise<void> {
-    await sql(
-      this.manager,
-      `UPDATE orders SET upstream_placed_at = ${value} WHERE id = $1 AND fence = $2 AND status = 'processing'`,
-      [lease.orderId, lease.fence],
-    );
+    const row = rows[0];
+    return row ? { orderId, fence: Number(row.fence), lagLeftMs: row.lag_left_ms } : null;
   }
 }

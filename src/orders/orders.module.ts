@@ -6,24 +6,28 @@ import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
+import { OrdersController } from './api/orders.controller.js';
 import { CancelOrder } from './cancel-order.js';
-import { EndCancellation } from './end-cancellation.js';
-import { EndOrder } from './end-order.js';
-import { OrderEndingsRepository } from './order-endings.repository.js';
-import { OrderJobsRepository } from './order-jobs.repository.js';
-import { OrderNotifierModule } from './order-jobs.js';
+import { CompleteCancellation } from './complete-cancellation.js';
+import { CompleteOrder } from './complete-order.js';
+import { OrderJobsRepository, OrderNotifierModule } from './order-jobs.repository.js';
+import { OrderOutcomesRepository } from './order-outcomes.repository.js';
 import { OrdersRepository } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { ReadOrders } from './read-orders.js';
+import { FindOrPlaceOrder } from './worker/find-or-place-order.js';
+import { FulfilOrder } from './worker/fulfil-order.js';
+import { OrderWorker } from './worker/order-worker.js';
+import { SettleCancellation } from './worker/settle-cancellation.js';
 
 const PROVIDERS = [
   OrdersRepository,
   OrderJobsRepository,
-  OrderEndingsRepository,
+  OrderOutcomesRepository,
   PlaceOrder,
   CancelOrder,
-  EndOrder,
-  EndCancellation,
+  CompleteOrder,
+  CompleteCancellation,
   ReadOrders,
 ];
 
@@ -42,3 +46,13 @@ const PROVIDERS = [
   exports: [...PROVIDERS, OrderNotifierModule],
 })
 export class OrdersModule {}
+
+@Module({ imports: [OrdersModule], controllers: [OrdersController] })
+export class OrdersApiModule {}
+
+/** Provisioning and cancellations, in the worker. */
+@Module({
+  imports: [OrdersModule, EsimsModule, ProvidersModule],
+  providers: [FindOrPlaceOrder, FulfilOrder, SettleCancellation, OrderWorker],
+})
+export class OrdersWorkerModule {}

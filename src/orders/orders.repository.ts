@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { AppError } from '../common/errors/index.js';
-import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import {
   KeysetPages,
   type ListOptions,
@@ -11,21 +11,7 @@ import {
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { OrderEntity } from './order.entity.js';
-import type { OrderStatus } from './order-state.js';
-
-export interface OrderOwner {
-  readonly partnerId: string;
-  /** Absent for support, who sees both modes. */
-  readonly mode?: Mode | undefined;
-}
-
-export interface OrderFilters {
-  readonly status?: OrderStatus | undefined;
-  readonly reference?: string | undefined;
-  readonly createdAfter?: Date | undefined;
-  readonly createdBefore?: Date | undefined;
-}
+import { OrderEntity, type OrderFilters } from './order.js';
 
 /** What acceptance decides about an order. */
 export type NewOrder = Pick<
@@ -117,20 +103,16 @@ export class OrdersRepository {
   }
 
   async find(
-    owner: { partnerId: string; mode: Mode },
+    scope: TenantScope,
     id: string,
     manager: EntityManager = this.manager,
   ): Promise<OrderEntity | null> {
-    return manager.findOneBy(OrderEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+    return manager.findOneBy(OrderEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
   }
 
-  async findForUpdate(
-    tx: Tx,
-    owner: { partnerId: string; mode: Mode },
-    id: string,
-  ): Promise<OrderEntity | null> {
+  async findForUpdate(tx: Tx, scope: TenantScope, id: string): Promise<OrderEntity | null> {
     return tx.manager.findOne(OrderEntity, {
-      where: { partnerId: owner.partnerId, mode: owner.mode, id },
+      where: { partnerId: scope.partnerId, mode: scope.mode, id },
       lock: { mode: 'pessimistic_write' },
     });
   }
@@ -167,15 +149,15 @@ export class OrdersRepository {
   }
 
   async list(
-    owner: OrderOwner,
+    { partnerId, mode }: PartnerScope,
     filters: OrderFilters,
     options: ListOptions,
     manager: EntityManager = this.manager,
   ): Promise<Page<OrderEntity>> {
     const query = manager
       .createQueryBuilder(OrderEntity, 't')
-      .where('t.partner_id = :partnerId', { partnerId: owner.partnerId });
-    if (owner.mode !== undefined) query.andWhere('t.mode = :mode', { mode: owner.mode });
+      .where('t.partner_id = :partnerId', { partnerId });
+    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });
     if (filters.createdAfter) query.andWhere('t.created_at >= :after', { after: filters.createdAfter });

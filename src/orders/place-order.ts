@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { CatalogService } from '../catalog/index.js';
 import { newId, ulid } from '../common/ids.js';
-import type { Mode } from '../common/mode.js';
 import { type Money, multiplyMoney } from '../common/money.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
-import type { OrderEntity } from './order.entity.js';
-import { ORDER_JOBS } from './order-jobs.js';
+import type { OrderEntity } from './order.js';
+import { ORDER_JOBS } from './order-jobs.repository.js';
 import { OrdersRepository } from './orders.repository.js';
 
 export interface PlaceOrderCommand {
@@ -18,11 +18,6 @@ export interface PlaceOrderCommand {
   readonly maxUnitPrice: Money | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId: string;
-}
-
-export interface Buyer {
-  readonly partnerId: string;
-  readonly mode: Mode;
 }
 
 /**
@@ -43,8 +38,8 @@ export class PlaceOrder {
    * @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
    * `service_unavailable`
    */
-  async execute(tx: Tx, buyer: Buyer, command: PlaceOrderCommand): Promise<OrderEntity> {
-    const { partnerId, mode } = buyer;
+  async execute(tx: Tx, scope: TenantScope, command: PlaceOrderCommand): Promise<OrderEntity> {
+    const { partnerId, mode } = scope;
     const { packageId, quantity, reference } = command;
     const wanted = { partnerId, mode, id: packageId, kind: 'base', maxPrice: command.maxUnitPrice } as const;
     const item = await this.catalog.getSellable(tx, wanted);

@@ -3,17 +3,11 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { NotFound } from '../common/errors/index.js';
 import { mapPage, type Page } from '../common/page.js';
-import { type EsimEntity, EsimsRepository } from '../esims/index.js';
+import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
+import { EsimsRepository } from '../esims/index.js';
 import type { ListOptions, Tx } from '../infra/database/index.js';
-import type { OrderEntity } from './order.entity.js';
-import { type OrderFilters, type OrderOwner, OrdersRepository } from './orders.repository.js';
-import type { Buyer } from './place-order.js';
-
-/** An order with its eSIMs. */
-export interface OrderWithEsims {
-  readonly order: OrderEntity;
-  readonly esims: readonly EsimEntity[];
-}
+import type { OrderEntity, OrderFilters, OrderWithEsims } from './order.js';
+import { OrdersRepository } from './orders.repository.js';
 
 /**
  * Reads orders of one partner and mode; anything else is the same 404 (D14). Order and eSIMs come from one snapshot:
@@ -28,17 +22,22 @@ export class ReadOrders {
   ) {}
 
   /** @throws NotFound */
-  async getById(buyer: Buyer, id: string): Promise<OrderWithEsims> {
+  async getById(scope: TenantScope, id: string): Promise<OrderWithEsims> {
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
-      const order = await this.orders.find(buyer, id, manager);
+      const order = await this.orders.find(scope, id, manager);
       if (!order) throw new NotFound();
       return this.withEsims(order, manager);
     });
   }
 
-  async list(owner: OrderOwner, filters: OrderFilters, options: ListOptions): Promise<Page<OrderWithEsims>> {
+  /** @throws AppError `invalid_cursor` */
+  async list(
+    scope: PartnerScope,
+    filters: OrderFilters,
+    options: ListOptions,
+  ): Promise<Page<OrderWithEsims>> {
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
-      const page = await this.orders.list(owner, filters, options, manager);
+      const page = await this.orders.list(scope, filters, options, manager);
       const ids = page.items.map((order) => order.id);
       const byOrder = Map.groupBy(await this.esims.listByOrders(manager, ids), (esim) => esim.orderId);
       return mapPage(page, (order) => ({ order, esims: byOrder.get(order.id) ?? [] }));

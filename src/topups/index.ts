@@ -1,6 +1,15 @@
-export { TopupsAdminModule } from './admin/topups-admin.module.js';
-export { TopupsApiModule } from './api/topups-api.module.js';
-export { TopupEntity } from './topup.entity.js';
-export { TopupJobsRepository } from './topup-jobs.repository.js';
-export { TopupsModule } from './topups.module.js';
-export { TopupsWorkerModule } from './worker/topups-worker.module.js';
+/**
+ * Top-ups: a partner adds data or days to an eSIM (spec section 5, D19, D22, D24). The twin of `orders/`.
+ * Owns the table `topups`; locks rows of `orders`, so that a top-up and a cancellation exclude each other.
+ * Callers: partners (`/v1/topups`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes top-ups due).
+ * Flow: PlaceTopup (row and hold) -> TopupWorker (claim) -> FulfilTopup -> FindOrPlaceTopup (provider) -> CompleteTopup
+ * (eSIM, money, event).
+ */
+export { TopupsQueryDto, toTopupFilters } from './api/topup-requests.dto.js';
+export { TopupResponse, toTopupResponse } from './api/topup.response.js';
+export { type AppliedTopup, CompleteTopup } from './complete-topup.js';
+export { TOPUP_STATUSES, TopupEntity, type TopupStatus, toProviderTopupRequest } from './topup.js';
+export { type PlacementVersion, TOPUP_JOBS, TopupJobsRepository } from './topup-jobs.repository.js';
+export { TopupsApiModule, TopupsModule, TopupsWorkerModule } from './topups.module.js';
+export { ReadTopups } from './read-topups.js';
+export { TopupsRepository } from './topups.repository.js';

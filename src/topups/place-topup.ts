@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { CatalogService } from '../catalog/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId, ulid } from '../common/ids.js';
-import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
-import type { TopupEntity } from './topup.entity.js';
-import { TOPUP_JOBS } from './topup-jobs.js';
+import type { TopupEntity } from './topup.js';
+import { TOPUP_JOBS } from './topup-jobs.repository.js';
 import { TopupsRepository } from './topups.repository.js';
 
 export interface PlaceTopupCommand {
@@ -20,11 +20,6 @@ export interface PlaceTopupCommand {
   readonly maxPrice: Money | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId: string;
-}
-
-export interface Buyer {
-  readonly partnerId: string;
-  readonly mode: Mode;
 }
 
 /**
@@ -46,15 +41,15 @@ export class PlaceTopup {
    * @throws NotFound, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
    * `price_changed`, `reference_taken`, `insufficient_balance`, `service_unavailable`
    */
-  async execute(tx: Tx, buyer: Buyer, command: PlaceTopupCommand): Promise<TopupEntity> {
-    const esim = await this.esims.find(buyer, command.esimId, tx.manager);
+  async execute(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
+    const esim = await this.esims.find(scope, command.esimId, tx.manager);
     if (!esim) throw new NotFound();
     await this.assertTakesTopups(tx, esim);
     // Locked until the end: what is being taken back is not topped up, and what is topped up not taken back.
     if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');
     const item = await this.catalog.getSellableTopup(tx, {
-      partnerId: buyer.partnerId,
-      mode: buyer.mode,
+      partnerId: scope.partnerId,
+      mode: scope.mode,
       id: command.packageId,
       baseId: esim.packageId,
       // Only the provider that issued an eSIM can top it up.
@@ -63,11 +58,11 @@ export class PlaceTopup {
     });
     const { price, source } = item;
     // One that is not connected now could not be asked: 503 before anything is held.
-    this.providers.forMode(buyer.mode, source.provider);
+    this.providers.forMode(scope.mode, source.provider);
     const topup = await this.topups.insert(tx, {
       id: newId('top'),
-      partnerId: buyer.partnerId,
-      mode: buyer.mode,
+      partnerId: scope.partnerId,
+      mode: scope.mode,
       esimId: esim.id,
       iccid: esim.iccid,
       packageId: item.id,
@@ -85,13 +80,13 @@ export class PlaceTopup {
       acceptedRequestId: command.requestId,
     });
     await this.wallet.hold(tx, {
-      partnerId: buyer.partnerId,
-      mode: buyer.mode,
+      partnerId: scope.partnerId,
+      mode: scope.mode,
       money: price,
       subject: { topupId: topup.id },
       reference: command.reference,
     });
-    tx.afterCommit(() => this.notifier.notify(buyer.partnerId));
+    tx.afterCommit(() => this.notifier.notify(scope.partnerId));
     return topup;
   }
 

@@ -2,10 +2,20 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql } from '../infra/database/index.js';
-import { type Claim, InjectNotifier, LeasedJobsRepository, WorkerNotifier } from '../infra/jobs/index.js';
-import { TopupEntity } from './topup.entity.js';
-import { TOPUP_JOBS } from './topup-jobs.js';
+import { sql, type Tx } from '../infra/database/index.js';
+import {
+  type Claim,
+  InjectNotifier,
+  LeasedJobsRepository,
+  notifierModule,
+  WorkerNotifier,
+} from '../infra/jobs/index.js';
+import { TopupEntity } from './topup.js';
+
+/** BullMQ queue of notifications for partners' top-ups; a group is a partner's id, so that partners take turns (D27). */
+export const TOPUP_JOBS = 'topup-jobs';
+
+export const TopupNotifierModule = notifierModule(TOPUP_JOBS);
 
 /** The right to work on a top-up: void when the lease lapsed and another worker took it with a higher fence. */
 export interface TopupLease {
@@ -13,7 +23,15 @@ export interface TopupLease {
   readonly fence: number;
 }
 
-/** SQL of the worker's side of `topups`. Due times and leases are the database's (D40). */
+/** The last placement of a top-up as it was at one time, while no worker held the top-up. */
+export interface PlacementVersion {
+  /** Seconds of the epoch, as text: a Date would cut the microseconds. Null when nothing has ever left. */
+  readonly placedAt: string | null;
+  /** The provider may not show the last placement yet. */
+  readonly withinReadLag: boolean;
+}
+
+/** SQL of claims, leases and placements in `topups`. Due times and leases are the database's (D40). */
 @Injectable()
 export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
   constructor(
@@ -47,60 +65,40 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
     return this.manager.findOneByOrFail(TopupEntity, { id });
   }
 
-  /** Gives the top-up back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
-  async postpone(lease: TopupLease, delayMs: number, errorClass: string | null = null): Promise<void> {
-    await sql(
+  /**
+   * The last placement of a processing top-up that no worker holds, by the database's clock (D40); null for any other.
+   * While the provider may deny that placement, the top-up is due only after that and as long again twice, for support
+   * to decide in: a worker that places it again would begin the read lag anew, for ever.
+   */
+  async deferRetries(topupId: string, readLagMs: number): Promise<PlacementVersion | null> {
+    const { rows } = await sql<{ placed_at: string | null; within_lag: boolean }>(
       this.manager,
-      `UPDATE topups SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
-         last_error = $4, updated_at = now()
-       WHERE id = $1 AND fence = $2 AND next_attempt_at IS NOT NULL`,
-      [lease.topupId, lease.fence, delayMs, errorClass],
+      `UPDATE topups SET next_attempt_at = CASE WHEN upstream_placed_at + $2 * interval '1 millisecond' > now()
+         THEN greatest(next_attempt_at, upstream_placed_at + 3 * $2 * interval '1 millisecond')
+         ELSE next_attempt_at END
+       WHERE id = $1 AND status = 'processing' AND (lease_until IS NULL OR lease_until <= now())
+       RETURNING extract(epoch FROM upstream_placed_at)::text AS placed_at,
+                 coalesce(upstream_placed_at + $2 * interval '1 millisecond' > now(), false) AS within_lag`,
+      [topupId, readLagMs],
     );
+    const row = rows[0];
+    return row ? { placedAt: row.placed_at, withinReadLag: row.within_lag } : null;
   }
 
   /**
-   * Notes that a placement is about to leave, and answers a time of `performance.now()` before the note was written.
-   * Null when the lease is void: then nothing may leave.
+   * Acquires the lease of a processing top-up that no worker holds: the leases before are void. Null when the top-up has
+   * ended, a worker asks its provider right now, or one has placed it again since `version`, so that what the provider
+   * said is outdated.
    */
-  async recordPlacement(lease: TopupLease): Promise<number | null> {
-    const notedAfter = performance.now();
-    const { affected } = await sql(
-      this.manager,
-      `UPDATE topups SET upstream_placed_at = now(), updated_at = now()
-       WHERE id = $1 AND fence = $2 AND status = 'processing'`,
-      [lease.topupId, lease.fence],
+  async acquireLease(tx: Tx, topupId: string, version: PlacementVersion): Promise<TopupLease | null> {
+    const { rows } = await sql<{ fence: string }>(
+      tx.manager,
+      `UPDATE topups SET fence = fence + 1
+       WHERE id = $1 AND status = 'processing' AND (lease_until IS NULL OR lease_until <= now())
+         AND extract(epoch FROM upstream_placed_at)::text IS NOT DISTINCT FROM $2
+       RETURNING fence`,
+      [topupId, version.placedAt],
     );
-    return affected === 1 ? notedAfter : null;
-  }
-
-  /** The placement may have taken effect at any time until now: its read lag begins only here. */
-  async prolongPlacement(lease: TopupLease): Promise<void> {
-    await sql(
-      this.manager,
-      `UPDATE topups SET upstream_placed_at = clock_timestamp() WHERE id = $1 AND fence = $2 AND status = 'processing'`,
-      [lease.topupId, lease.fence],
-    );
-  }
-
-  /** Takes back the note of a placement that certainly had no effect: the last one is again that of `before`. */
-  async undoPlacement(lease: TopupLease, before: Date | null): Promise<void> {
-    await sql(
-      this.manager,
-      `UPDATE topups SET upstream_placed_at = $3, updated_at = now()
-       WHERE id = $1 AND fence = $2 AND status = 'processing'`,
-      [lease.topupId, lease.fence, before],
-    );
-  }
-
-  /** Milliseconds until the provider can be believed that it does not know the last placement; 0 when it can. */
-  async readLagLeftMs(topupId: string, readLagMs: number): Promise<number> {
-    const { rows } = await sql<{ ms: number }>(
-      this.manager,
-      `SELECT greatest(0, ceil(extract(epoch FROM upstream_placed_at + $2 * interval '1 millisecond' - now()) * 1000))::int
-         AS ms
-       FROM topups WHERE id = $1`,
-      [topupId, readLagMs],
-    );
-    return rows[0]?.ms ?? 0;
+    return rows[0] ? { topupId, fence: Number(rows[0].fence) } : null;
   }
 }

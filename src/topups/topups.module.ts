@@ -5,20 +5,23 @@ import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
-import { EndTopup } from './end-topup.js';
+import { TopupsController } from './api/topups.controller.js';
+import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
 import { ReadTopups } from './read-topups.js';
-import { TopupEndingsRepository } from './topup-endings.repository.js';
-import { TopupJobsRepository } from './topup-jobs.repository.js';
-import { TopupNotifierModule } from './topup-jobs.js';
+import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
+import { TopupOutcomesRepository } from './topup-outcomes.repository.js';
 import { TopupsRepository } from './topups.repository.js';
+import { FindOrPlaceTopup } from './worker/find-or-place-topup.js';
+import { FulfilTopup } from './worker/fulfil-topup.js';
+import { TopupWorker } from './worker/topup-worker.js';
 
 const PROVIDERS = [
   TopupsRepository,
   TopupJobsRepository,
-  TopupEndingsRepository,
+  TopupOutcomesRepository,
   PlaceTopup,
-  EndTopup,
+  CompleteTopup,
   ReadTopups,
 ];
 
@@ -36,3 +39,13 @@ const PROVIDERS = [
   exports: [...PROVIDERS, TopupNotifierModule],
 })
 export class TopupsModule {}
+
+@Module({ imports: [TopupsModule], controllers: [TopupsController] })
+export class TopupsApiModule {}
+
+/** Buys and applies top-ups, in the worker. */
+@Module({
+  imports: [TopupsModule, EsimsModule, ProvidersModule],
+  providers: [FindOrPlaceTopup, FulfilTopup, TopupWorker],
+})
+export class TopupsWorkerModule {}

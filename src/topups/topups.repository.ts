@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { AppError } from '../common/errors/index.js';
-import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import {
   KeysetPages,
   type ListOptions,
@@ -11,20 +11,7 @@ import {
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { TopupEntity } from './topup.entity.js';
-import type { TopupStatus } from './topup-state.js';
-
-export interface TopupOwner {
-  readonly partnerId: string;
-  /** Absent for support, who sees both modes. */
-  readonly mode?: Mode | undefined;
-}
-
-export interface TopupFilters {
-  readonly esimId?: string | undefined;
-  readonly status?: TopupStatus | undefined;
-  readonly reference?: string | undefined;
-}
+import { TopupEntity, type TopupFilters } from './topup.js';
 
 /** What acceptance decides about a top-up. */
 export type NewTopup = Pick<
@@ -120,8 +107,8 @@ export class TopupsRepository {
     }
   }
 
-  async find(owner: { partnerId: string; mode: Mode }, id: string): Promise<TopupEntity | null> {
-    return this.manager.findOneBy(TopupEntity, { partnerId: owner.partnerId, mode: owner.mode, id });
+  async find(scope: TenantScope, id: string): Promise<TopupEntity | null> {
+    return this.manager.findOneBy(TopupEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
   }
 
   /** Any partner's top-up in any mode, for support. */
@@ -139,11 +126,15 @@ export class TopupsRepository {
     return tx.manager.findOne(TopupEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
 
-  async list(owner: TopupOwner, filters: TopupFilters, options: ListOptions): Promise<Page<TopupEntity>> {
+  async list(
+    { partnerId, mode }: PartnerScope,
+    filters: TopupFilters,
+    options: ListOptions,
+  ): Promise<Page<TopupEntity>> {
     const query = this.manager
       .createQueryBuilder(TopupEntity, 't')
-      .where('t.partner_id = :partnerId', { partnerId: owner.partnerId });
-    if (owner.mode !== undefined) query.andWhere('t.mode = :mode', { mode: owner.mode });
+      .where('t.partner_id = :partnerId', { partnerId });
+    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
     if (filters.esimId !== undefined) query.andWhere('t.esim_id = :esimId', { esimId: filters.esimId });
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });

@@ -15,7 +15,7 @@ export interface Edit {
   readonly replace: string;
 }
 
-const ORDER_ENDINGS = 'src/orders/order-endings.repository.ts';
+const ORDER_OUTCOMES = 'src/orders/order-outcomes.repository.ts';
 const WORKER_NOTIFIER = 'src/infra/jobs/worker-notifier.ts';
 const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 
@@ -23,19 +23,19 @@ const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'order-end-without-fence',
-    file: ORDER_ENDINGS,
+    file: ORDER_OUTCOMES,
     find: "WHERE id = $1 AND fence = $2 AND status = '${from}'`",
     replace: "WHERE id = $1 AND $2::bigint > 0 AND status = '${from}'`",
     tests: ['test/orders-live/late-words.test.ts'],
   },
   {
     name: 'cancellation-end-without-fence',
-    file: ORDER_ENDINGS,
+    file: ORDER_OUTCOMES,
     find: "'SELECT 1 FROM orders WHERE id = $1 AND fence = $2 FOR UPDATE'",
     replace: "'SELECT 1 FROM orders WHERE id = $1 AND $2::bigint > 0 FOR UPDATE'",
     also: [
       {
-        file: ORDER_ENDINGS,
+        file: ORDER_OUTCOMES,
         find: "WHERE id = $1 AND fence = $2 AND status = '${from}'`",
         replace:
           "WHERE id = $1 AND ($2::bigint > 0 AND status = 'canceling' OR fence = $2) AND status = '${from}'`",
@@ -46,9 +46,9 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   ...(
     [
       ['events', 'src/events/events.repository.ts', '{ partnerId }'],
-      ['orders', 'src/orders/orders.repository.ts', '{ partnerId: owner.partnerId }'],
+      ['orders', 'src/orders/orders.repository.ts', '{ partnerId }'],
       ['esims', 'src/esims/esims.repository.ts', '{ partnerId: scope.partnerId }'],
-      ['topups', 'src/topups/topups.repository.ts', '{ partnerId: owner.partnerId }'],
+      ['topups', 'src/topups/topups.repository.ts', '{ partnerId }'],
     ] as const
   ).map(([list, file, parameters]) => ({
     name: `${list}-list-of-everybody`,
@@ -141,7 +141,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
 const FURTHER: readonly Mutant[] = [
   {
     name: 'topup-end-without-fence',
-    file: 'src/topups/topup-endings.repository.ts',
+    file: 'src/topups/topup-outcomes.repository.ts',
     find: 'WHERE id = $1 AND fence = $2 AND status IN (',
     replace: 'WHERE id = $1 AND $2::bigint > 0 AND status IN (',
     tests: ['test/topups/late-words.test.ts'],

@@ -27,15 +27,15 @@ it('places nothing again under a lease that has lapsed, though nobody has taken 
   await leaveBehind(id as string);
   const lease = { orderId: id as string, fence: 1 };
   const placedAt = (await shop.row(lease.orderId))['upstream_placed_at'] as Date;
-  expect(await queue.placeAgain(lease, 0)).toBeNull();
+  expect(await queue.markPlaced(lease, 0)).toBeNull();
   expect((await shop.row(lease.orderId))['upstream_placed_at']).toEqual(placedAt);
   // A heartbeat that comes late does not bring it back: support may have acted on its end.
   await queue.renew([lease]);
-  expect(await queue.placeAgain(lease, 0)).toBeNull();
+  expect(await queue.markPlaced(lease, 0)).toBeNull();
   const live = `UPDATE orders SET lease_until = now() + interval '1 minute' WHERE id = $1`;
   await shop.database.pool.query(live, [id]);
   await queue.renew([lease]);
-  expect(await queue.placeAgain(lease, 0)).toMatchObject({ waitMs: 0 });
+  expect(await queue.markPlaced(lease, 0)).toMatchObject({ waitMs: 0 });
   await leaveBehind(lease.orderId);
 });
 

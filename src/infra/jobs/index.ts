@@ -9,6 +9,6 @@ export { JobInterrupted, JobRunner, type JobRunnerOptions, type RunJob } from '.
 export type { Claim, JobSource } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
-export { LeasedJobsRepository } from './leased-jobs.repository.js';
+export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.repository.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';
 export { type NotifyJob, WorkerNotifier } from './worker-notifier.js';

@@ -18,9 +18,18 @@ export interface ProviderReferences {
   readonly cooldownMs: number;
 }
 
+/** The answer to a worker that asks to place something at a provider. */
+export interface PlacementSlot {
+  /** Milliseconds that are still to wait; 0 when the placement is recorded and may be sent now. */
+  readonly waitMs: number;
+  /** A time of `performance.now()` before the record was written: the call is sent within the timeout from then, or never. */
+  readonly sendWindowStart: number;
+}
+
 /**
  * SQL that is the same for every table of leased jobs whose groups are partners: `partner_id`, `next_attempt_at`,
- * `lease_until`, `fence`. What a claim does besides is each table's own. Due times and leases are the database's (D40).
+ * `lease_until`, `fence`, and `status` and `upstream_placed_at` of what a provider is asked to do. What a claim does
+ * besides is each table's own. Due times and leases are the database's (D40).
  */
 export abstract class LeasedJobsRepository<
   Lease extends { readonly fence: number },
@@ -84,6 +93,68 @@ export abstract class LeasedJobsRepository<
        WHERE t.id = l.id AND t.fence = l.fence AND t.lease_until > now()`,
       [leases.map((lease) => this.jobs.idOf(lease)), leases.map((lease) => lease.fence), this.leaseMs],
     );
+  }
+
+  /** Gives the row back, to be looked at after `delayMs`; `errorClass` says what went wrong, if anything did. */
+  async postpone(lease: Lease, delayMs: number, errorClass: string | null = null): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE ${this.jobs.table} SET next_attempt_at = now() + $3 * interval '1 millisecond', lease_until = NULL,
+         last_error = $4, updated_at = now()
+       WHERE id = $1 AND fence = $2 AND next_attempt_at IS NOT NULL`,
+      [this.jobs.idOf(lease), lease.fence, delayMs, errorClass],
+    );
+  }
+
+  /**
+   * Records that a placement is about to be sent, provided that the last one is longer ago than the provider's read
+   * lag (D19). Null when the lease is void, or has lapsed: then nothing may be sent.
+   */
+  async markPlaced(lease: Lease, readLagMs: number): Promise<PlacementSlot | null> {
+    const { table } = this.jobs;
+    const sendWindowStart = performance.now();
+    const { rows } = await sql<{ wait_ms: number }>(
+      this.manager,
+      `WITH own AS (
+         SELECT id, coalesce(upstream_placed_at + $3 * interval '1 millisecond', now()) AS free_at
+         FROM ${table} WHERE id = $1 AND fence = $2 AND status = 'processing' AND lease_until > now() FOR UPDATE
+       ), placed AS (
+         UPDATE ${table} t SET upstream_placed_at = now() FROM own WHERE t.id = own.id AND own.free_at <= now()
+       )
+       SELECT greatest(0, ceil(extract(epoch FROM free_at - now()) * 1000))::int AS wait_ms FROM own`,
+      [this.jobs.idOf(lease), lease.fence, readLagMs],
+    );
+    return rows[0] ? { waitMs: rows[0].wait_ms, sendWindowStart } : null;
+  }
+
+  /** The placement may have taken effect at any time until now: its read lag begins only here. */
+  async touchPlacement(lease: Lease): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE ${this.jobs.table} SET upstream_placed_at = clock_timestamp()
+       WHERE id = $1 AND fence = $2 AND status = 'processing'`,
+      [this.jobs.idOf(lease), lease.fence],
+    );
+  }
+
+  /** Takes back the record of a placement that certainly had no effect: the last one is again that of `earlier`. */
+  async clearPlacement(lease: Lease, earlier: Date | null): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE ${this.jobs.table} SET upstream_placed_at = $3
+       WHERE id = $1 AND fence = $2 AND status = 'processing'`,
+      [this.jobs.idOf(lease), lease.fence, earlier],
+    );
+  }
+
+  /** Makes one row due now that has not ended; false when it has. */
+  async makeOneDue(tx: Tx, id: string): Promise<boolean> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE ${this.jobs.table} SET next_attempt_at = now() WHERE id = $1 AND next_attempt_at IS NOT NULL`,
+      [id],
+    );
+    return affected === 1;
   }
 
   /**

@@ -10,8 +10,7 @@ import {
   Rfc3339,
   ShortText,
 } from '../../infra/http/index.js';
-import { ORDER_STATUSES, type OrderStatus } from '../order-state.js';
-import type { OrderFilters } from '../orders.repository.js';
+import { ORDER_STATUSES, type OrderFilters, type OrderStatus } from '../order.js';
 import type { PlaceOrderCommand } from '../place-order.js';
 
 const MAX_QUANTITY = 20;

@@ -3,8 +3,7 @@ import { MODES, type Mode } from '../../common/mode.js';
 import { multiplyMoney } from '../../common/money.js';
 import { ESIM_STATUSES, type EsimStatus } from '../../esims/index.js';
 import { FailureResponse, MoneyResponse, toFailureResponse } from '../../infra/http/index.js';
-import { ORDER_STATUSES, type OrderStatus } from '../order-state.js';
-import type { OrderWithEsims } from '../read-orders.js';
+import { ORDER_STATUSES, type OrderStatus, type OrderWithEsims } from '../order.js';
 
 export class OrderEsimResponse {
   @ApiProperty({ type: String, example: 'esim_01KAEXAMPLE0000000000000000' })

@@ -14,7 +14,8 @@ import {
 } from '../../infra/idempotency/index.js';
 import { CancelOrder } from '../cancel-order.js';
 import { PlaceOrder } from '../place-order.js';
-import { type OrderWithEsims, ReadOrders } from '../read-orders.js';
+import type { OrderWithEsims } from '../order.js';
+import { ReadOrders } from '../read-orders.js';
 import { OrdersQueryDto, PlaceOrderDto, toOrderFilters, toPlaceOrder } from './order-requests.dto.js';
 import { OrderResponse, toOrderResponse } from './order.response.js';
 

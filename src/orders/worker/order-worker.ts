@@ -5,8 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
-import { ORDER_JOBS } from '../order-jobs.js';
-import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
+import { type ClaimedOrder, ORDER_JOBS, OrderJobsRepository } from '../order-jobs.repository.js';
 import { FulfilOrder } from './fulfil-order.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
@@ -49,7 +48,7 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
       else await this.fulfil.execute(claimed, order);
     } catch (error) {
-      // Whatever went wrong, only the provider's word ends an order (D22): it is asked for again.
+      // Whatever went wrong, only the provider's answer ends an order (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'order.attempt_failed', orderId: order.id, attempt: order.upstreamAttempts, err: error },

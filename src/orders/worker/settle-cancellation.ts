@@ -4,20 +4,25 @@ import type { EntityManager } from 'typeorm';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../../esims/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
-import { type CancelOutcome, EndCancellation } from '../end-cancellation.js';
-import type { OrderEntity } from '../order.entity.js';
-import { uncanceled } from '../order-esims.js';
+import { type CancelOutcome, CompleteCancellation } from '../complete-cancellation.js';
+import { type OrderEntity, toProviderCancelRequest, uncanceled } from '../order.js';
 import type { ClaimedOrder } from '../order-jobs.repository.js';
-import { toCancelRequest } from '../provider-order-request.js';
 
-/** Puts a cancellation to the provider and has its word recorded (D22). */
+const IN_USE: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'An eSIM of the order was installed or has ended meanwhile.',
+};
+
+const NONE_IN_USE: CancelOutcome = { isCanceled: () => false, failure: IN_USE };
+
+/** Asks the provider for a cancellation and has its answer recorded (D22). */
 @Injectable()
 export class SettleCancellation {
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly providers: ProviderRegistry,
     private readonly esims: EsimsRepository,
-    private readonly end: EndCancellation,
+    private readonly complete: CompleteCancellation,
     private readonly transactions: Transactions,
   ) {}
 
@@ -28,23 +33,23 @@ export class SettleCancellation {
     const mayHaveLeft = order.upstreamAttempts > 1;
     const outcome =
       mayHaveLeft || esims.every(isUntouched)
-        ? await this.askProvider(order, esims, claimed.notedAfter)
+        ? await this.askProvider(order, esims, claimed.sendWindowStart)
         : NONE_IN_USE;
-    await this.transactions.run((tx) => this.end.record(tx, claimed, order, outcome));
+    await this.transactions.run((tx) => this.complete.execute(tx, claimed, order, outcome));
   }
 
   /** Leaves soon after the claim or never: support may have ended the cancellation since, and sold what it takes back. */
   private async askProvider(
     order: OrderEntity,
     esims: readonly EsimEntity[],
-    claimedAfter: number,
+    sendWindowStart: number,
   ): Promise<CancelOutcome> {
     const provider = this.providers.getByName(order.provider);
-    const request = toCancelRequest(order, esims);
+    const request = toProviderCancelRequest(order, esims);
     const result = await callProvider(
       provider,
       (signal) => provider.cancelOrder(request, signal),
-      claimedAfter,
+      sendWindowStart,
     );
     switch (result.state) {
       case 'canceled':
@@ -61,10 +66,3 @@ export class SettleCancellation {
     }
   }
 }
-
-const IN_USE: ProviderFailure = {
-  code: 'provider_rejected',
-  reason: 'An eSIM of the order was installed or has ended meanwhile.',
-};
-
-const NONE_IN_USE: CancelOutcome = { isCanceled: () => false, failure: IN_USE };

@@ -3,8 +3,7 @@ import { Type } from 'class-transformer';
 import { IsIn, IsObject, ValidateNested } from 'class-validator';
 import { ListQueryDto, Metadata, MoneyDto, Optional, Reference, ShortText } from '../../infra/http/index.js';
 import type { PlaceTopupCommand } from '../place-topup.js';
-import { TOPUP_STATUSES, type TopupStatus } from '../topup-state.js';
-import type { TopupFilters } from '../topups.repository.js';
+import { TOPUP_STATUSES, type TopupFilters, type TopupStatus } from '../topup.js';
 
 export class PlaceTopupDto {
   @ApiProperty({ type: String, minLength: 1, maxLength: 64, example: 'esim_01KAEXAMPLE0000000000000000' })

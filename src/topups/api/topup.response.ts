@@ -1,8 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { FailureResponse, MoneyResponse, toFailureResponse } from '../../infra/http/index.js';
-import type { TopupEntity } from '../topup.entity.js';
-import { TOPUP_STATUSES, type TopupStatus } from '../topup-state.js';
+import { TOPUP_STATUSES, type TopupEntity, type TopupStatus } from '../topup.js';
 
 export class TopupResponse {
   @ApiProperty({ type: String, example: 'top_01KAEXAMPLE0000000000000000' })

@@ -2,14 +2,20 @@ import { Injectable } from '@nestjs/common';
 import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import type { ProviderFailure } from '../../providers/index.js';
-import { EndTopup } from '../end-topup.js';
-import type { TopupEntity } from '../topup.entity.js';
+import { CompleteTopup } from '../complete-topup.js';
+import type { TopupEntity } from '../topup.js';
 import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
-import { AskUpstream } from './ask-upstream.js';
+import { FindOrPlaceTopup } from './find-or-place-topup.js';
+
+/** Why a top-up fails that has not left for the provider when its eSIM has ended. */
+const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = {
+  expired: { code: 'esim_expired', reason: 'The eSIM expired before the top-up was applied.' },
+  canceled: { code: 'topup_not_supported', reason: 'The eSIM was canceled before the top-up was applied.' },
+};
 
 /**
- * Takes a processing top-up to its end: one provider call outside any transaction, then one transaction with the
- * top-up's end, the change of its eSIM, its charge and its event. Killed anywhere, it is done again with the same
+ * Takes a processing top-up to its outcome: one provider call outside any transaction, then one transaction with the
+ * top-up's status, the change of its eSIM, its charge and its event. Killed anywhere, it is done again with the same
  * reference (D19).
  *
  * An eSIM may end between acceptance and here. While nothing has left for the provider, the top-up fails and costs
@@ -18,10 +24,10 @@ import { AskUpstream } from './ask-upstream.js';
 @Injectable()
 export class FulfilTopup {
   constructor(
-    private readonly upstream: AskUpstream,
-    private readonly queue: TopupJobsRepository,
+    private readonly findOrPlace: FindOrPlaceTopup,
+    private readonly jobs: TopupJobsRepository,
     private readonly esims: EsimsRepository,
-    private readonly end: EndTopup,
+    private readonly complete: CompleteTopup,
     private readonly transactions: Transactions,
   ) {}
 
@@ -30,26 +36,20 @@ export class FulfilTopup {
     const esim = await this.esims.getById(topup.esimId);
     const ended = ENDED[esim.status];
     if (ended && topup.upstreamPlacedAt === null) return this.fail(lease, topup, ended);
-    const result = await this.upstream.execute(lease, topup, esim);
+    const result = await this.findOrPlace.execute(lease, topup, esim);
     switch (result?.state) {
       case undefined:
         return;
       case 'in_progress':
-        return this.queue.postpone(lease, result.checkAfterMs);
+        return this.jobs.postpone(lease, result.checkAfterMs);
       case 'rejected':
         return this.fail(lease, topup, result.failure);
       case 'completed':
-        await this.transactions.run((tx) => this.end.complete(tx, lease, topup, result));
+        await this.transactions.run((tx) => this.complete.complete(tx, lease, topup, result));
     }
   }
 
   private async fail(lease: TopupLease, topup: TopupEntity, failure: ProviderFailure): Promise<void> {
-    await this.transactions.run((tx) => this.end.fail(tx, lease, topup, failure));
+    await this.transactions.run((tx) => this.complete.fail(tx, lease, topup, failure));
   }
 }
-
-/** Why a top-up fails that has not left for the provider when its eSIM has ended. */
-const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = {
-  expired: { code: 'esim_expired', reason: 'The eSIM expired before the top-up was applied.' },
-  canceled: { code: 'topup_not_supported', reason: 'The eSIM was canceled before the top-up was applied.' },
-};

@@ -5,8 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
-import { TOPUP_JOBS } from '../topup-jobs.js';
-import { type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
+import { TOPUP_JOBS, type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
 import { FulfilTopup } from './fulfil-topup.js';
 
 /** Top-ups under way at once in one worker process, over all partners. */
@@ -46,7 +45,7 @@ export class TopupWorker extends JobWorker<TopupLease> {
     try {
       await this.fulfil.execute(lease, topup);
     } catch (error) {
-      // Whatever went wrong, only the provider's word ends a top-up (D22): it is asked for again.
+      // Whatever went wrong, only the provider's answer ends a top-up (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
       this.logger[known ? 'warn' : 'error'](
         { event: 'topup.attempt_failed', topupId: topup.id, attempt: topup.attempts, err: error },

@@ -1,0 +1,121 @@
+import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { AdminTokenGuard } from '../../auth/index.js';
+import { mapPage } from '../../common/page.js';
+import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import {
+  IdempotencyKeyParam,
+  type IdempotencyKey,
+  IdempotentExecutor,
+  IdempotentPost,
+  type RenderedResponse,
+} from '../../infra/idempotency/index.js';
+import { OrderResponse, ReadOrders, toOrderResponse } from '../../orders/index.js';
+import { TopupResponse, toTopupResponse } from '../../topups/index.js';
+import { InspectProviderOrder } from '../inspect-provider-order.js';
+import { InspectProviderTopup } from '../inspect-provider-topup.js';
+import { OrdersNeedingReview, TopupsNeedingReview } from '../needs-review.js';
+import { ResolveOrder } from '../resolve-order.js';
+import { ResolveTopup } from '../resolve-topup.js';
+import { OrderUpstreamResponse, toOrderUpstreamResponse } from './order-upstream.response.js';
+import { ReconcileOrderDto, ReconcileTopupDto } from './resolve.dto.js';
+import {
+  OrderReviewResponse,
+  toOrderReviewResponse,
+  TopupReviewResponse,
+  toTopupReviewResponse,
+} from './review.response.js';
+
+/** Orders that could not be settled by themselves, and support's decision on it (D22). */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/orders')
+export class OrderReviewsController {
+  constructor(
+    private readonly reviews: OrdersNeedingReview,
+    private readonly inspect: InspectProviderOrder,
+    private readonly resolve: ResolveOrder,
+    private readonly orders: ReadOrders,
+    private readonly idempotent: IdempotentExecutor,
+  ) {}
+
+  @Get('needs-review')
+  @RespondsPage(OrderReviewResponse, {
+    summary: 'List orders that have waited too long for the word of their upstream, oldest first',
+  })
+  async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<OrderReviewResponse>> {
+    return new ListResponse(mapPage(await this.reviews.list(toListOptions(query)), toOrderReviewResponse));
+  }
+
+  @Get(':id/upstream')
+  @Responds(OrderUpstreamResponse, {
+    summary: 'Ask the upstream what it has of an order that waits for its word',
+  })
+  @ApiRefusals('conflict')
+  async getOrderUpstream(@Param('id', PathId('ord')) orderId: string): Promise<OrderUpstreamResponse> {
+    return toOrderUpstreamResponse(await this.inspect.inspect(orderId));
+  }
+
+  @IdempotentPost(':id/reconcile', {
+    status: 200,
+    response: OrderResponse,
+    summary: 'Settle an order that does not settle by itself',
+    refusals: ['conflict'],
+  })
+  async reconcileOrder(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('id', PathId('ord')) orderId: string,
+    @Body() { action, note }: ReconcileOrderDto,
+  ): Promise<RenderedResponse> {
+    // Before the transaction, in which nothing outside the database is called (D16).
+    const inspect = () => this.inspect.inspectFor(action, orderId);
+    return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
+      const order = await this.resolve.execute(tx, by, { orderId, action, note, inspected });
+      return { data: toOrderResponse(await this.orders.complete(tx, order)) };
+    });
+  }
+}
+
+/** Top-ups that could not be settled by themselves, and support's decision on it (D22). */
+@ApiTags('Support')
+@UseGuards(AdminTokenGuard)
+@Controller('internal/v1/topups')
+export class TopupReviewsController {
+  constructor(
+    private readonly reviews: TopupsNeedingReview,
+    private readonly inspect: InspectProviderTopup,
+    private readonly resolve: ResolveTopup,
+    private readonly idempotent: IdempotentExecutor,
+  ) {}
+
+  @Get('needs-review')
+  @RespondsPage(TopupReviewResponse, {
+    summary: 'List top-ups that have waited too long for the word of their upstream, oldest first',
+  })
+  async listTopupsNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<TopupReviewResponse>> {
+    return new ListResponse(mapPage(await this.reviews.list(toListOptions(query)), toTopupReviewResponse));
+  }
+
+  @IdempotentPost(':id/reconcile', {
+    status: 200,
+    response: TopupResponse,
+    summary: 'Settle a top-up that does not settle by itself',
+    refusals: ['conflict'],
+  })
+  async reconcileTopup(
+    @Author() by: ChangeAuthor,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Param('id', PathId('top')) topupId: string,
+    @Body() { action, note }: ReconcileTopupDto,
+  ): Promise<RenderedResponse> {
+    // Before the transaction, in which nothing outside the database is called (D16).
+    const inspect = () => this.inspect.inspectFor(action, topupId);
+    return this.idempotent.executeAfter(key, inspect, async (tx, inspected) => {
+      const topup = await this.resolve.execute(tx, by, { topupId, action, note, inspected });
+      return { data: toTopupResponse(topup) };
+    });
+  }
+}

@@ -1,0 +1,110 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { AppError, NotFound } from '../common/errors/index.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
+import {
+  type OrderEntity,
+  OrderJobsRepository,
+  OrdersRepository,
+  type OrderVersion,
+  toProviderCancelRequest,
+  toProviderOrderRequest,
+  uncanceled,
+} from '../orders/index.js';
+import {
+  askProvider,
+  type EsimProvider,
+  type ProviderCancelStatus,
+  ProviderRegistry,
+} from '../providers/index.js';
+import { orderNotWaiting, type ProviderSnapshot, type ResolveOrderAction } from './resolution-rules.js';
+
+/** What the provider shows of an order, and how the order stood before it was asked. */
+export interface InspectedOrder<Snapshot extends ProviderSnapshot = ProviderSnapshot> {
+  readonly version: OrderVersion;
+  readonly snapshot: Snapshot;
+}
+
+type WaitingOrder = OrderEntity & { readonly status: OrderVersion['status'] };
+
+/** Looks an order up at its provider, for support. Only asks, and outside any transaction (D16). */
+@Injectable()
+export class InspectProviderOrder {
+  private readonly usualReadLagMs: number;
+
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly orders: OrdersRepository,
+    private readonly jobs: OrderJobsRepository,
+    private readonly esims: EsimsRepository,
+    private readonly providers: ProviderRegistry,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning'>,
+  ) {
+    this.usualReadLagMs = config.provisioning.providerReadLagMs;
+  }
+
+  /**
+   * Null where nothing may be decided: the order waits for no answer, or a worker holds it; nor is `requery` a decision.
+   * Only issuing needs an answer; otherwise silence leaves support to decide.
+   * @throws AppError `service_unavailable`
+   */
+  async inspectFor(action: ResolveOrderAction, orderId: string): Promise<InspectedOrder | null> {
+    const order = action === 'requery' ? null : await this.orders.findById(orderId);
+    if (!order || !isWaiting(order)) return null;
+    const provider = this.providers.findByName(order.provider);
+    const readLagMs = provider?.readLagMs ?? this.usualReadLagMs;
+    const version = await this.jobs.deferRetries(orderId, order.status, readLagMs);
+    if (version === null) return null;
+    const snapshot = await this.lookUp(provider, order);
+    if (snapshot.orderStatus === 'processing' && snapshot.parts === null && action === 'mark_issued')
+      throw new AppError('service_unavailable', { detail: 'The upstream does not answer now.' });
+    return { version, snapshot };
+  }
+
+  /** What the provider shows of an order, for support to read. @throws NotFound, AppError `conflict` */
+  async inspect(
+    orderId: string,
+  ): Promise<{ readonly order: OrderEntity; readonly snapshot: ProviderSnapshot }> {
+    const order = await this.orders.findById(orderId);
+    if (!order) throw new NotFound();
+    if (!isWaiting(order)) throw orderNotWaiting();
+    return { order, snapshot: await this.lookUp(this.providers.findByName(order.provider), order) };
+  }
+
+  private async lookUp(provider: EsimProvider | null, order: WaitingOrder): Promise<ProviderSnapshot> {
+    if (order.status === 'canceling') {
+      const cancelStatuses = provider && (await this.findCancelStatuses(provider, order));
+      return { orderStatus: order.status, cancelStatuses };
+    }
+    const request = toProviderOrderRequest(order);
+    const told = provider && (await askProvider(provider, (signal) => provider.findParts(request, signal)));
+    return { orderStatus: order.status, parts: told?.answer ?? null };
+  }
+
+  private async findCancelStatuses(
+    provider: EsimProvider,
+    order: OrderEntity,
+  ): Promise<readonly ProviderCancelStatus[] | null> {
+    const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
+    const request = toProviderCancelRequest(order, esims);
+    const told = await askProvider(provider, (signal) => provider.findCancelStatuses(request, signal));
+    return told && (order.mode === 'live' ? told.answer : withOurDevices(told.answer, esims));
+  }
+}
+
+function isWaiting(order: OrderEntity): order is WaitingOrder {
+  return order.status === 'processing' || order.status === 'canceling';
+}
+
+/** The device of a sandbox eSIM acts in our own store, where its provider does not look (D26). */
+function withOurDevices(
+  cancelStatuses: readonly ProviderCancelStatus[],
+  esims: readonly EsimEntity[],
+): readonly ProviderCancelStatus[] {
+  const inUse = new Set(esims.filter((esim) => !isUntouched(esim)).map((esim) => esim.providerEsimId));
+  return cancelStatuses.map((one) =>
+    inUse.has(one.providerEsimId) ? { ...one, cancelStatus: 'in_use' } : one,
+  );
+}

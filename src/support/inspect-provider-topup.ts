@@ -1,0 +1,68 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { EsimsRepository } from '../esims/index.js';
+import {
+  askProvider,
+  EsimPurchasesRepository,
+  type EsimProvider,
+  ProviderRegistry,
+} from '../providers/index.js';
+import {
+  type PlacementVersion,
+  type TopupEntity,
+  TopupJobsRepository,
+  TopupsRepository,
+  toProviderTopupRequest,
+} from '../topups/index.js';
+import type { ProviderState, ResolveTopupAction } from './resolution-rules.js';
+
+/** What the provider shows of a top-up, and how the top-up stood before it was asked. */
+export interface InspectedTopup {
+  readonly version: PlacementVersion;
+  readonly state: ProviderState;
+}
+
+/** Looks a top-up up at its provider, for support. Only asks, and outside any transaction (D16). */
+@Injectable()
+export class InspectProviderTopup {
+  private readonly usualReadLagMs: number;
+
+  constructor(
+    private readonly topups: TopupsRepository,
+    private readonly jobs: TopupJobsRepository,
+    private readonly esims: EsimsRepository,
+    private readonly providers: ProviderRegistry,
+    private readonly purchases: EsimPurchasesRepository,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning'>,
+  ) {
+    this.usualReadLagMs = config.provisioning.providerReadLagMs;
+  }
+
+  /** Null where nothing may be decided: the top-up is not processing, or a worker holds it; nor is `requery` a decision. */
+  async inspectFor(action: ResolveTopupAction, topupId: string): Promise<InspectedTopup | null> {
+    const topup = action === 'requery' ? null : await this.topups.findById(topupId);
+    if (!topup) return null;
+    const provider = this.providers.findByName(topup.provider);
+    const version = await this.jobs.deferRetries(topupId, provider?.readLagMs ?? this.usualReadLagMs);
+    return version && { version, state: await this.lookUp(provider, topup, version) };
+  }
+
+  private async lookUp(
+    provider: EsimProvider | null,
+    topup: TopupEntity,
+    version: PlacementVersion,
+  ): Promise<ProviderState> {
+    if (version.placedAt === null) return { state: 'not_applied' };
+    // Within its read lag the provider may deny what it has applied.
+    if (version.withinReadLag) return { state: 'too_early' };
+    if (!provider) return { state: 'silent' };
+    const esim = await this.esims.getById(topup.esimId);
+    const request = toProviderTopupRequest(topup, esim, this.purchases);
+    const told = await askProvider(provider, (signal) => provider.findTopup(request, signal));
+    if (!told) return { state: 'silent' };
+    if (told.answer) return told.answer;
+    // A list that denies what was placed twice proves nothing: support has the provider's bill, and decides (B11).
+    const isPlacedTwice = await this.purchases.isPlacedTwice(topup.providerReference);
+    return { state: isPlacedTwice ? 'silent' : 'not_applied' };
+  }
+}

@@ -1,0 +1,115 @@
+import { AppError } from '../common/errors/index.js';
+import type { OrderEntity } from '../orders/index.js';
+import type { ProviderCancelStatus, ProviderOrderParts, ProviderTopupState } from '../providers/index.js';
+
+/** What support may do with an order that does not settle by itself. */
+export const RESOLVE_ORDER_ACTIONS = ['requery', 'mark_issued', 'mark_failed'] as const;
+export type ResolveOrderAction = (typeof RESOLVE_ORDER_ACTIONS)[number];
+/** What gives the order an outcome by support's decision. */
+export type OrderOutcomeAction = Exclude<ResolveOrderAction, 'requery'>;
+
+/** What support may do with a top-up that does not settle by itself. */
+export const RESOLVE_TOPUP_ACTIONS = ['requery', 'mark_completed', 'mark_failed'] as const;
+export type ResolveTopupAction = (typeof RESOLVE_TOPUP_ACTIONS)[number];
+export type TopupOutcomeAction = Exclude<ResolveTopupAction, 'requery'>;
+
+/** What a provider shows of an order that is being provisioned; null: it does not answer. */
+export interface ProcessingSnapshot {
+  readonly orderStatus: 'processing';
+  readonly parts: ProviderOrderParts | null;
+}
+
+/** What it shows of one that is to be taken back: each eSIM that is not canceled here; null: it does not answer. */
+export interface CancelingSnapshot {
+  readonly orderStatus: 'canceling';
+  readonly cancelStatuses: readonly ProviderCancelStatus[] | null;
+}
+
+export type ProviderSnapshot = ProcessingSnapshot | CancelingSnapshot;
+
+/** What a provider shows of a top-up. Support decides only when it is `silent`, whatever the reason. */
+export type ProviderState =
+  | ProviderTopupState
+  | { readonly state: 'not_applied' }
+  | { readonly state: 'silent' }
+  | { readonly state: 'too_early' };
+
+/**
+ * Why what the provider shows forbids that support resolves the order so; null when it does not (D22). Nothing that may
+ * still come is ended, nothing that was bought is failed, nothing is issued without its profile. A cancellation is not
+ * called off when the provider has the order back, or is taking it, for nobody could use what was paid; and it is not
+ * called done when a customer uses an eSIM, for the provider charges that. One that is still unused there is no reason
+ * against it: the provider may give its price back in its own time. Where the provider is silent, support decides.
+ */
+export function orderRefusal(
+  action: OrderOutcomeAction,
+  order: OrderEntity,
+  snapshot: ProviderSnapshot,
+): string | null {
+  if (snapshot.orderStatus === 'canceling')
+    return snapshot.cancelStatuses && cancellationRefusal(action, snapshot.cancelStatuses);
+  if (snapshot.parts !== null) return provisioningRefusal(action, order, snapshot.parts);
+  return action === 'mark_issued' ? 'The upstream does not answer now.' : null;
+}
+
+function provisioningRefusal(
+  action: OrderOutcomeAction,
+  { quantity }: OrderEntity,
+  { profiles, running }: ProviderOrderParts,
+): string | null {
+  const share = `${profiles.length} of ${quantity} eSIMs are provisioned, ${running} under way`;
+  if (running > 0) return `The upstream is still at it: ${share}.`;
+  if (action === 'mark_issued')
+    return profiles.length === 0 ? 'The upstream names no eSIM of this order.' : null;
+  return profiles.length > 0 ? `The upstream has provisioned it, mark it issued: ${share}.` : null;
+}
+
+function cancellationRefusal(
+  action: OrderOutcomeAction,
+  cancelStatuses: readonly ProviderCancelStatus[],
+): string | null {
+  const count = (wanted: ProviderCancelStatus['cancelStatus']): number =>
+    cancelStatuses.filter(({ cancelStatus }) => cancelStatus === wanted).length;
+  if (action === 'mark_failed')
+    return count('in_use') > 0 ? 'An eSIM of the order is in use: mark it issued.' : null;
+  if (count('being_canceled') > 0) return 'The upstream is taking the order back right now.';
+  const isBack = cancelStatuses.length > 0 && count('canceled') === cancelStatuses.length;
+  return isBack ? 'The upstream has taken the order back: mark it failed.' : null;
+}
+
+const TOO_EARLY =
+  'The last placement is so recent that the upstream may not show it yet: try again in a minute.';
+const IN_PROGRESS = 'The upstream is still working on it.';
+
+const TOPUP_REFUSALS: Readonly<
+  Record<TopupOutcomeAction, Readonly<Partial<Record<ProviderState['state'], string>>>>
+> = {
+  mark_completed: {
+    too_early: TOO_EARLY,
+    in_progress: IN_PROGRESS,
+    not_applied: 'The upstream has certainly not applied it.',
+    rejected: 'The upstream has refused it: mark it failed.',
+  },
+  mark_failed: {
+    too_early: TOO_EARLY,
+    in_progress: IN_PROGRESS,
+    completed: 'The upstream has applied it: mark it completed.',
+  },
+};
+
+/** As `orderRefusal`, of a top-up. */
+export function topupRefusal(action: TopupOutcomeAction, { state }: ProviderState): string | null {
+  return TOPUP_REFUSALS[action][state] ?? null;
+}
+
+export function conflict(detail: string): AppError {
+  return new AppError('conflict', { detail });
+}
+
+export function orderNotWaiting(): AppError {
+  return conflict('The order does not wait for its upstream, or the upstream is being asked right now.');
+}
+
+export function topupNotWaiting(): AppError {
+  return conflict('The top-up has ended, or the upstream is being asked right now.');
+}
