@@ -41,6 +41,7 @@ export async function openProcess(
   const dataSource = createDataSource({
     url: config.databaseUrl,
     poolMax: config.databasePoolMax,
+    poolWaitMs: config.databasePoolWaitMs,
     entities: ENTITIES,
     migrations: MIGRATIONS,
     applicationName: `partner-esim-${role}`,
@@ -51,7 +52,7 @@ export async function openProcess(
     connectionString: config.databaseUrl,
     max: EDGE_POOL_MAX,
     keepAlive: true,
-    connectionTimeoutMillis: 2_000,
+    connectionTimeoutMillis: config.databasePoolWaitMs,
     // One statement is under way at a time: one that hangs must not hold every caller of the port.
     query_timeout: EDGE_QUERY_TIMEOUT_MS,
     application_name: `partner-esim-${role}-edge`,

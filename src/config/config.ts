@@ -14,6 +14,8 @@ export interface AppConfig {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly databaseUrl: string;
   readonly databasePoolMax: number;
+  /** How long a call waits for a connection before it gets 503. */
+  readonly databasePoolWaitMs: number;
   readonly redisUrl: string | null;
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
@@ -115,6 +117,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     logLevel: read.choice('LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error', 'silent']),
     databaseUrl: readDatabaseUrl(read),
     databasePoolMax: read.integer('DATABASE_POOL_MAX', 16, { min: 2, max: 500 }),
+    databasePoolWaitMs: read.integer('DATABASE_POOL_WAIT_MS', 2_000, { min: 100, max: 60_000 }),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },

@@ -96,7 +96,7 @@ export function readBanner({ stdout }: NodeChild): Banner {
   return {
     key,
     api: new HttpClient(baseUrl, key),
-    curlLines: stdout.match(/^(?:esim=.*; )?curl .*$/gm) ?? [],
+    curlLines: stdout.match(/^(?:until esim=.*; )?curl .*$/gm) ?? [],
   };
 }
 

@@ -4,12 +4,13 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 export interface DataSourceSettings {
   readonly url: string;
   readonly poolMax: number;
+  /** How long a caller waits for a connection; 2 s by default. */
+  readonly poolWaitMs?: number;
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
   readonly applicationName: string;
 }
 
-/** How long a request waits for a connection before it gets 503. */
 const POOL_WAIT_MS = 2_000;
 /** D18: a duplicate of a running call waits this long for the first one's row lock. */
 const LOCK_TIMEOUT_MS = 5_000;
@@ -46,7 +47,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     extra: {
       max: settings.poolMax,
-      connectionTimeoutMillis: POOL_WAIT_MS,
+      connectionTimeoutMillis: settings.poolWaitMs ?? POOL_WAIT_MS,
       keepAlive: true,
       options: `-c lock_timeout=${LOCK_TIMEOUT_MS} -c idle_in_transaction_session_timeout=30000`,
     },
