@@ -31,7 +31,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'webhook_replays',
     'webhook_replay_items',
   ],
-  wholesale: ['catalog_syncs', 'package_price_history', 'package_sources', 'topup_fits'],
+  'catalog-sync': ['catalog_syncs', 'package_price_history', 'package_sources', 'topup_fits'],
 };
 
 interface Exception {
@@ -75,32 +75,32 @@ const EXCEPTIONS: readonly Exception[] = [
     tables: ['orders'],
     why: 'a top-up locks the order of its eSIM, so that no cancellation begins beside it (D40)',
   },
-  ...['orders', 'topups'].map((feature): Exception => ({
-    feature,
+  {
+    feature: 'support',
     access: 'reads',
     tables: ['provider_placements'],
     why: 'support lists what was bought or taken back twice by the count of its placements',
-  })),
+  },
   {
-    feature: 'lifecycle',
+    feature: 'esim-sync',
     access: 'reads',
     tables: ['esims', 'orders'],
     why: 'the poll plan is columns of esims, and leaves out eSIMs of orders that are being canceled',
   },
   {
-    feature: 'lifecycle',
+    feature: 'esim-sync',
     access: 'writes',
     tables: ['esims'],
     why: 'the poll plan is columns of esims: next_poll_at and those that no entity maps',
   },
   {
-    feature: 'wholesale',
+    feature: 'catalog-sync',
     access: 'reads',
     tables: ['packages'],
     why: 'a synchronisation compares thousands of packages in one statement',
   },
   {
-    feature: 'wholesale',
+    feature: 'catalog-sync',
     access: 'writes',
     tables: ['packages', 'catalog_versions'],
     why: 'a synchronisation withdraws what its provider no longer sells, in its own transaction',
