@@ -17,7 +17,7 @@ const MAY_USE = {
   esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],
   orders: ['auth', 'alerts', 'catalog', 'esims', 'events', 'providers', 'wallet', 'catalog-sync'],
-  topups: ['auth', 'alerts', 'catalog', 'esims', 'events', 'providers', 'wallet', 'catalog-sync'],
+  topups: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet', 'catalog-sync'],
   support: ['auth', 'audit', 'alerts', 'partners', 'esims', 'orders', 'topups', 'providers'],
   'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
