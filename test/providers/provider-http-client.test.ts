@@ -191,7 +191,7 @@ describe('the client of a provider', () => {
       event: 'provider.call',
       provider: 'w',
       purpose: 'poll',
-      effect: 'none',
+
       method: 'GET',
       path: '/things?_limit=1',
       status: 200,

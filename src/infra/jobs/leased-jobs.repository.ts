@@ -151,7 +151,8 @@ export abstract class LeasedJobsRepository<
   async makeOneDue(tx: Tx, id: string): Promise<boolean> {
     const { affected } = await sql(
       tx.manager,
-      `UPDATE ${this.jobs.table} SET next_attempt_at = now() WHERE id = $1 AND next_attempt_at IS NOT NULL`,
+      `UPDATE ${this.jobs.table} SET next_attempt_at = now()
+       WHERE id = $1 AND status IN ('pending', 'processing', 'canceling')`,
       [id],
     );
     return affected === 1;
