@@ -75,9 +75,14 @@ export class CatalogService {
     if (!base) return [];
     const known = scope.mode === 'live' ? await this.topupFits.find(baseId) : null;
     if (known !== null) await this.topupFits.want(baseId);
-    return packages
-      .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
-      .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1));
+    const looks = new Set<string>();
+    return (
+      packages
+        .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
+        .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1))
+        // Of those that a partner could not tell apart, the cheapest alone is offered.
+        .filter((item) => looks.size < looks.add(lookOf(item)).size)
+    );
   }
 
   private async findSellable(tx: Tx, wanted: TenantScope & { id: string }): Promise<SellablePackage> {
@@ -85,6 +90,11 @@ export class CatalogService {
     if (!item) throw new NotFound();
     return item;
   }
+}
+
+/** All that tells one fitting top-up from another, but for its price. */
+function lookOf({ title, dataBytes, validityDays, speedPolicy, notes, coverage }: PackageEntity): string {
+  return JSON.stringify([title, dataBytes, validityDays, speedPolicy, notes, coverage]);
 }
 
 /** @param known ids of those that fit by the provider's own list; null where it gives none */
