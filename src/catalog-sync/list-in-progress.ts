@@ -1,4 +1,4 @@
-import type { CatalogPackage } from '../catalog/index.js';
+import { lookOf, type PackageLook } from '../catalog/index.js';
 import type { LivePackage } from './live-packages.js';
 
 /**
@@ -62,26 +62,6 @@ function toLook({ item }: LivePackage): PricedLook {
   return { ...item, priceAmount: item.price.amount, currency: item.price.currency };
 }
 
-/** What a partner can choose a package by, its price apart. */
-type PackageLook = Pick<
-  CatalogPackage,
-  | 'title'
-  | 'type'
-  | 'region'
-  | 'coverage'
-  | 'kind'
-  | 'dataBytes'
-  | 'unlimited'
-  | 'voiceMinutes'
-  | 'smsCount'
-  | 'validityDays'
-  | 'activationPolicy'
-  | 'topupSupported'
-  | 'networks'
-  | 'speedPolicy'
-  | 'notes'
->;
-
 /** What is sold at a price under a look. */
 interface PricedLook extends PackageLook {
   readonly id: string;
@@ -118,13 +98,4 @@ export class LookAlikes {
     const group = this.prices.get(this.looks.get(id) ?? '') ?? new Map<string, number>();
     return Math.min(...group.values()) >= priceAmount;
   }
-}
-
-function lookOf(item: PricedLook): string {
-  return JSON.stringify([
-    [item.title, item.type, item.region, item.coverage, item.kind],
-    [item.dataBytes, item.unlimited, item.voiceMinutes, item.smsCount, item.validityDays],
-    [item.activationPolicy, item.topupSupported, item.speedPolicy, item.notes, item.currency],
-    item.networks.map(({ country, operator, generations }) => [country, operator, generations]),
-  ]);
 }

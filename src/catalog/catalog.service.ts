@@ -6,6 +6,7 @@ import type { Tx } from '../infra/database/index.js';
 import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
 import { PartnerCatalogs } from './partner-catalogs.js';
+import { lookOf } from './package.js';
 import type { CatalogPackage, PackageKind } from './package.js';
 import { TopupFits, topupPackageMatches, topupTermsMatch } from './topup-fits.js';
 import { type PackageSource, type SellablePackage, SellablePackages } from './sellable-packages.js';
@@ -90,11 +91,6 @@ export class CatalogService {
     if (!item) throw new NotFound();
     return item;
   }
-}
-
-/** All that tells one fitting top-up from another, but for its price. */
-function lookOf({ title, dataBytes, validityDays, speedPolicy, notes, coverage }: PackageEntity): string {
-  return JSON.stringify([title, dataBytes, validityDays, speedPolicy, notes, coverage]);
 }
 
 /** @param known ids of those that fit by the provider's own list; null where it gives none */

@@ -16,6 +16,8 @@ export {
   type PackageKind,
   type Region,
   SPEED_POLICY_LENGTH,
+  lookOf,
+  type PackageLook,
 } from './package.js';
 export { PackageEntity } from './package.entity.js';
 export { priceWithMargin } from './price-list.js';

@@ -63,3 +63,33 @@ export interface CatalogPackage {
   readonly retailPrice: Money | null;
   readonly available: boolean;
 }
+
+/** What a partner can choose a package by, its price apart. */
+export type PackageLook = Pick<
+  CatalogPackage,
+  | 'title'
+  | 'type'
+  | 'region'
+  | 'coverage'
+  | 'kind'
+  | 'dataBytes'
+  | 'unlimited'
+  | 'voiceMinutes'
+  | 'smsCount'
+  | 'validityDays'
+  | 'activationPolicy'
+  | 'topupSupported'
+  | 'networks'
+  | 'speedPolicy'
+  | 'notes'
+>;
+
+/** Equal for packages that a partner could not tell apart. */
+export function lookOf(item: PackageLook & { readonly currency: string }): string {
+  return JSON.stringify([
+    [item.title, item.type, item.region, item.coverage, item.kind],
+    [item.dataBytes, item.unlimited, item.voiceMinutes, item.smsCount, item.validityDays],
+    [item.activationPolicy, item.topupSupported, item.speedPolicy, item.notes, item.currency],
+    item.networks.map(({ country, operator, generations }) => [country, operator, generations]),
+  ]);
+}
