@@ -1,5 +1,9 @@
+import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
+
+// A third of the time that a process of tests, or a role that they start, takes to begin is compiling its modules.
+process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /**
  * Files that leave nothing behind in their process, and measure neither its memory nor fractions of a second: they follow

@@ -7,7 +7,7 @@ export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
 
 export interface ChildOptions {
   readonly args: readonly string[];
-  /** The whole environment but for PATH and HOME: vitest's own variables must not reach the service. */
+  /** The whole environment but for a few of the machine's: vitest's own variables must not reach the service. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -24,10 +24,10 @@ export class NodeChild {
   }
 
   static launch({ args, env }: ChildOptions): NodeChild {
-    const { PATH = '', HOME = '' } = process.env;
+    const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
     const child = spawn(process.execPath, args, {
       cwd: PROJECT_ROOT,
-      env: { PATH, HOME, ...env },
+      env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
