@@ -4,7 +4,7 @@ import type { Mode } from '../common/mode.js';
 import type { MicroMoney, Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { sql, toSafeInteger, toSafeIntegerOrNull, type Tx } from '../infra/database/index.js';
-import type { PackageKind } from './package.js';
+import type { ActivationPolicy, PackageKind } from './package.js';
 import { priceByList } from './price-list.js';
 
 /** Who provisions a package, under which name, and what one costs us there. */
@@ -24,6 +24,7 @@ export interface SellablePackage {
   /** Null for unlimited data. */
   readonly dataBytes: number | null;
   readonly validityDays: number;
+  readonly activationPolicy: ActivationPolicy;
   /** Null when nobody provisions the package any more. */
   readonly source: PackageSource | null;
 }
@@ -36,6 +37,7 @@ interface PackageRow {
   currency: string;
   data_bytes: string | null;
   validity_days: number;
+  activation_policy: ActivationPolicy;
 }
 
 interface LivePackageRow extends PackageRow {
@@ -48,7 +50,8 @@ interface LivePackageRow extends PackageRow {
   cost_currency: string;
 }
 
-const COLUMNS = 'p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days';
+const COLUMNS =
+  'p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days, p.activation_policy';
 
 const IN_SANDBOX = `SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`;
 
@@ -103,6 +106,7 @@ function toTerms(row: PackageRow): Omit<SellablePackage, 'price' | 'source'> {
     available: row.available,
     dataBytes: toSafeIntegerOrNull(row.data_bytes),
     validityDays: row.validity_days,
+    activationPolicy: row.activation_policy,
   };
 }
 

@@ -21,8 +21,8 @@ export interface IssueTerms {
   readonly mode: Mode;
   readonly provider: string;
   readonly packageId: string;
+  /** Null: unlimited. */
   readonly dataBytes: number | null;
-  readonly unlimited: boolean;
   readonly validityDays: number;
   readonly activationPolicy: ActivationPolicy;
   readonly issuedAt: Date;
@@ -73,8 +73,8 @@ export class IssueEsims {
       profileStatus: 'released',
       apn: profile.apn,
       installSecrets: this.secrets.seal(JSON.stringify(install), id),
-      unlimited: terms.unlimited,
-      totalBytes: terms.unlimited ? null : terms.dataBytes,
+      unlimited: terms.dataBytes === null,
+      totalBytes: terms.dataBytes,
       usedBytes: 0,
       usageAsOf: issuedAt,
       usageSource: terms.mode === 'sandbox' ? 'simulated' : 'poll',

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Alerts } from '../alerts/index.js';
-import { CatalogRepository, type PackageEntity } from '../catalog/index.js';
 import { type IssuedEsim, IssueEsims } from '../esims/index.js';
 import { EventRecorder } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
@@ -22,7 +21,6 @@ export class CompleteOrder {
   constructor(
     private readonly outcomes: OrderOutcomesRepository,
     private readonly wallet: Wallet,
-    private readonly catalog: CatalogRepository,
     private readonly issueEsims: IssueEsims,
     private readonly events: EventRecorder,
     private readonly refreshCatalog: RefreshCatalog,
@@ -107,32 +105,23 @@ export class CompleteOrder {
     await this.wallet.settle(tx, { mode: order.mode, subject: { orderId: order.id }, capturedAmount });
   }
 
-  private async issueProfiles(
+  private issueProfiles(
     tx: Tx,
     order: OrderEntity,
     profiles: Provisioned['profiles'],
     issuedAt: Date,
   ): Promise<readonly IssuedEsim[]> {
-    const sold = await this.getSoldPackage(tx, order);
     const terms = {
       orderId: order.id,
       partnerId: order.partnerId,
       mode: order.mode,
       provider: order.provider,
       packageId: order.packageId,
-      dataBytes: sold.dataBytes,
-      unlimited: sold.unlimited,
-      validityDays: sold.validityDays,
-      activationPolicy: sold.activationPolicy,
+      dataBytes: order.dataBytes,
+      validityDays: order.validityDays,
+      activationPolicy: order.activationPolicy,
       issuedAt,
     };
     return this.issueEsims.execute(tx, terms, profiles);
-  }
-
-  /** Withdrawn packages stay in the table, so a sold one is always there. */
-  private async getSoldPackage(tx: Tx, order: OrderEntity): Promise<PackageEntity> {
-    const sold = await this.catalog.findPackage(order.mode, order.packageId, tx.manager);
-    if (!sold) throw new Error(`package of order ${order.id} is gone from the catalogue`);
-    return sold;
   }
 }

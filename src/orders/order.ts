@@ -1,4 +1,5 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import type { ActivationPolicy } from '../catalog/index.js';
 import type { Mode } from '../common/mode.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { EsimEntity } from '../esims/index.js';
@@ -62,6 +63,16 @@ export class OrderEntity {
 
   @Column({ name: 'quantity_failed', type: 'int' })
   quantityFailed!: number;
+
+  /** What each eSIM of the order was sold with (D47); null: unlimited. The package may change or be withdrawn later. */
+  @Column({ name: 'data_bytes', type: 'bigint', nullable: true, transformer: bigintColumn })
+  dataBytes!: number | null;
+
+  @Column({ name: 'validity_days', type: 'int' })
+  validityDays!: number;
+
+  @Column({ name: 'activation_policy', type: 'text' })
+  activationPolicy!: ActivationPolicy;
 
   @Column({ name: 'unit_price_amount', type: 'bigint', transformer: bigintColumn })
   unitPriceAmount!: number;

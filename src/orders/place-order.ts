@@ -21,8 +21,8 @@ export interface PlaceOrderCommand {
 }
 
 /**
- * Accepts an order: one row, `pending`, with the reference that every provider call will use and the price and cost
- * of this moment, and the hold on the wallet that pays for it (D19, D22, D27).
+ * Accepts an order: one row, `pending`, with the reference that every provider call will use, the terms, price and cost
+ * of this moment, and the hold on the wallet that pays for it (D19, D22, D27, D47).
  */
 @Injectable()
 export class PlaceOrder {
@@ -50,6 +50,9 @@ export class PlaceOrder {
       mode,
       packageId: item.id,
       quantity,
+      dataBytes: item.dataBytes,
+      validityDays: item.validityDays,
+      activationPolicy: item.activationPolicy,
       unitPriceAmount: price.amount,
       currency: price.currency,
       reference,

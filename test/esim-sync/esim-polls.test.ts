@@ -22,8 +22,9 @@ beforeAll(async () => {
   await database.pool.query(`
     INSERT INTO partners (id, name) VALUES ('ptr_1', 'Test Travel');
     INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, provider,
-                        provider_reference, upstream_package_id, accepted_request_id)
-    VALUES ('ord_1', 'ptr_1', 'live', 'issued', 'pkg_1', 1, 100, 'USD', '${PROVIDER}', 'po_1', 'UP-1', 'req_1')`);
+                        provider_reference, upstream_package_id, accepted_request_id, validity_days, activation_policy)
+    VALUES ('ord_1', 'ptr_1', 'live', 'issued', 'pkg_1', 1, 100, 'USD', '${PROVIDER}', 'po_1', 'UP-1', 'req_1', 7,
+      'on_first_use')`);
 });
 afterAll(async () => {
   await dataSource.destroy();

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createTestDatabase,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+import { orderEnded, placeOrder } from '../harness/order-steps.js';
+
+let database: TestDatabase;
+let api: TestService;
+let worker: TestService | null = null;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  api = await startTestService({ role: 'api', database });
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await api.stop();
+  await database.drop();
+});
+
+describe('what an order was sold with (D47)', () => {
+  it('is what its eSIMs have, although the package changed and was withdrawn before they were issued', async () => {
+    const office = await startTestService({ role: 'admin', database });
+    const { id: partnerId } = (await office.admin.post('/internal/v1/partners', { name: 'Test Travel' })).body
+      .data as { id: string };
+    const key = await office.createKey(partnerId, 'sandbox');
+    await office.stop();
+    const partner = api.partnerApi(key);
+    const limited = await placeOrder(partner, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });
+    await database.pool.query(`
+      UPDATE packages SET data_bytes = 5, validity_days = 1, activation_policy = 'on_purchase', available = false
+      WHERE id = 'pkg_fr_1gb_7d'`);
+
+    worker = await startTestService({ role: 'worker', database });
+    const { esims, status } = await orderEnded(partner, limited['id'] as string);
+    expect(status).toBe('issued');
+    const esim = (await partner.get(`/v1/esims/${esims[0].esim_id}`)).body.data;
+    expect(esim.data).toMatchObject({ total_bytes: 1_000_000_000, unlimited: false });
+    // Sold as on_first_use: bought it would run already, for the day of the new terms.
+    expect(esim.expires_at).toBeNull();
+    const { rows } = await database.pool.query('SELECT validity_days, activation_policy FROM esims');
+    expect(rows).toEqual([{ validity_days: 7, activation_policy: 'on_first_use' }]);
+  });
+});
