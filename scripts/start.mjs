@@ -18,6 +18,7 @@ const ENTRIES = {
   openapi: 'dist/src/openapi.js',
   routes: 'dist/src/routes.js',
   reconcile: 'dist/src/main.reconcile.js',
+  reseal: 'dist/src/reseal.js',
   bench: 'dist/bench/main.js',
 };
 

@@ -172,6 +172,14 @@ export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
   return url;
 }
 
+/** What `npm run reseal` needs. @throws ConfigError */
+export function readResealSettings(env: NodeJS.ProcessEnv): Pick<AppConfig, 'databaseUrl' | 'secretKeys'> {
+  const read = new EnvReader(env);
+  const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
+  if (read.problems.length > 0) throw new ConfigError(read.problems);
+  return settings;
+}
+
 function readDatabaseUrl(read: EnvReader): string {
   const url = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
   if (url === undefined && read.text('DATABASE_URL') === undefined) {

@@ -10,6 +10,7 @@ export {
   loadConfig,
   type RateLimitConfig,
   readDatabaseSettings,
+  readResealSettings,
   type WebhookConfig,
 } from './config.js';
 export type { AdminToken, SecretKey } from './credentials.js';

@@ -5,3 +5,4 @@
 export { CryptoModule } from './crypto.module.js';
 export { CursorCodec } from './cursor-codec.js';
 export { SecretBox } from './secret-box.js';
+export { type ResealedColumn, SecretResealer } from './secret-resealer.js';

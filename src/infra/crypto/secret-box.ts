@@ -22,12 +22,17 @@ export class SecretBox {
     this.ring = new Map(config.secretKeys.map(({ id, key }) => [id, key]));
   }
 
+  /** What everything that the newest key seals begins with. */
+  get newestPrefix(): string {
+    return `v1.${this.current.id}.`;
+  }
+
   seal(plaintext: string, owner: string): string {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.current.key, iv).setAAD(Buffer.from(owner));
     const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
     const sealed = Buffer.concat([iv, cipher.getAuthTag(), ciphertext]);
-    return `v1.${this.current.id}.${sealed.toString('base64url')}`;
+    return `${this.newestPrefix}${sealed.toString('base64url')}`;
   }
 
   /** @throws Error when the key left the ring, or the text or its owner was altered; the message holds neither. */

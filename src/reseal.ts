@@ -1,0 +1,40 @@
+import { Client } from 'pg';
+import { ConfigError, readResealSettings } from './config/index.js';
+import { SecretBox, SecretResealer } from './infra/crypto/index.js';
+
+const HELP = `npm run reseal
+
+Seals every stored secret (install data, signing secrets) with the newest key of SECRETS_KEYS. To change the key:
+  1. put the new key first in SECRETS_KEYS of every process, and restart them all
+  2. npm run reseal, until it says that nothing is left
+  3. drop the old keys from SECRETS_KEYS
+The service may be at work. Needs DATABASE_URL and SECRETS_KEYS.
+
+Exit code: 0 nothing is left that an older key sealed, 1 something is, 2 it could not run.`;
+
+/** Prints what became of each column, and answers the exit code. */
+async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
+  const { databaseUrl, secretKeys } = readResealSettings(env);
+  const client = new Client({ connectionString: databaseUrl, application_name: 'partner-esim-reseal' });
+  await client.connect();
+  try {
+    const progress = (name: string, rows: number): void => console.error(`${name}: ${rows} sealed again ...`);
+    const report = await new SecretResealer(client, new SecretBox({ secretKeys }), progress).run();
+    for (const { name, resealed, unreadable, left } of report)
+      console.log(`${name}: ${resealed} sealed again, ${unreadable} could not be opened, ${left} left`);
+    return report.some(({ left }) => left > 0) ? 1 : 0;
+  } finally {
+    await client.end();
+  }
+}
+
+if (process.argv.includes('--help')) {
+  console.log(HELP);
+} else {
+  process.exitCode = await reseal(process.env).catch((error: unknown) => {
+    console.error(
+      error instanceof ConfigError ? error.message : `reseal failed: ${(error as Error).message}`,
+    );
+    return 2;
+  });
+}
