@@ -1,9 +1,40 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import { Column, CreateDateColumn, Entity, type EntityManager, PrimaryColumn } from 'typeorm';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
-import { AlertEntity, type AlertType } from './alert.entity.js';
+
+/** What the portal team and support are told about without asking (`GET /alerts`). */
+export const ALERT_TYPES = [
+  'endpoint.blocked',
+  'endpoint.disabled',
+  'balance.low',
+  'key.expiring',
+  'order.needs_review',
+  'topup.needs_review',
+] as const;
+export type AlertType = (typeof ALERT_TYPES)[number];
+
+@Entity({ name: 'alerts' })
+export class AlertEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ type: 'text' })
+  type!: AlertType;
+
+  @Column({ name: 'partner_id', type: 'text', nullable: true })
+  partnerId!: string | null;
+
+  @Column({ name: 'subject_id', type: 'text' })
+  subjectId!: string;
+
+  @Column({ type: 'jsonb' })
+  details!: Record<string, string | number | boolean | null>;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+}
 
 export interface NewAlert {
   readonly type: AlertType;

@@ -5,7 +5,7 @@ import { MIGRATIONS } from '../../migrations/index.js';
 import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
 import { createDataSource, openDataSource, Transactions } from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
-import { ENTITIES } from './entities.js';
+import { ENTITIES } from './process-resources.js';
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const MIGRATION_LOCK = 7_302_113;

@@ -6,7 +6,7 @@ import type {
   SchemaObject,
 } from '@nestjs/swagger';
 import { EVENT_TYPES, type EventData, type EventType } from '../events/index.js';
-import { exampleOf } from '../infra/http/openapi/document/index.js';
+import { exampleOf } from '../infra/http/openapi/document/bodies.js';
 import { FAILURE_CODES } from '../providers/index.js';
 
 const ICCID: SchemaObject = { type: 'string', pattern: '^[0-9]{18,20}$', example: '8910300000001234567' };

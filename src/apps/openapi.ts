@@ -3,12 +3,8 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
-import {
-  completeDocument,
-  METHODS,
-  type Port,
-  SECURITY_SCHEME,
-} from '../infra/http/openapi/document/index.js';
+import { completeDocument, SECURITY_SCHEME } from '../infra/http/openapi/document/complete-document.js';
+import { METHODS, type Port } from '../infra/http/openapi/document/operation.js';
 import { AdminModule } from './admin.app.js';
 import { ApiModule } from './api.app.js';
 import { eventSchemas, eventWebhooks } from './openapi-events.js';

@@ -1,9 +1,38 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import { Column, CreateDateColumn, Entity, type EntityManager, PrimaryColumn } from 'typeorm';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
-import { AuditEntryEntity } from './audit-entry.entity.js';
+
+@Entity({ name: 'audit_log' })
+export class AuditEntryEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ type: 'text' })
+  actor!: string;
+
+  @Column({ name: 'portal_user', type: 'text', nullable: true })
+  portalUser!: string | null;
+
+  @Column({ type: 'text' })
+  action!: string;
+
+  @Column({ name: 'partner_id', type: 'text', nullable: true })
+  partnerId!: string | null;
+
+  @Column({ name: 'subject_id', type: 'text' })
+  subjectId!: string;
+
+  @Column({ type: 'jsonb' })
+  details!: Record<string, string | number | boolean | null | string[]>;
+
+  @Column({ name: 'request_id', type: 'text', nullable: true })
+  requestId!: string | null;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+}
 
 /** What a reader of the audit log may choose; `createdAfter` is inclusive, `createdBefore` exclusive (D11). */
 export interface AuditFilters {

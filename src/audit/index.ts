@@ -1,4 +1,4 @@
-import { AuditEntryEntity } from './audit-entry.entity.js';
+import { AuditEntryEntity } from './audit.repository.js';
 
 /**
  * Who changed what in the administration, and when. Owns the table `audit_log`, whose rows are never changed.

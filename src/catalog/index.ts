@@ -21,7 +21,6 @@ export {
 } from './package.js';
 export { PackageEntity } from './package.entity.js';
 export { priceWithMargin } from './price-list.js';
-export { MAGIC_PACKAGES } from './sandbox/magic-packages.js';
-export { SandboxCatalogSeed } from './sandbox/sandbox-packages.js';
+export { MAGIC_PACKAGES, SandboxCatalogSeed } from './sandbox/sandbox-packages.js';
 export { PackageSources } from './sellable-packages.js';
 export { TOPUP_FITS_FRESH_MS, topupPackageMatches } from './topup-fits.js';

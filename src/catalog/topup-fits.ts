@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../infra/database/index.js';
 import type { CatalogPackage } from './package.js';
-import { MAGIC_PACKAGES } from './sandbox/magic-packages.js';
+import { MAGIC_PACKAGES } from './sandbox/sandbox-packages.js';
 
 /** The provider's list of the top-ups of a base package is asked for again after this. */
 export const TOPUP_FITS_FRESH_MS = 86_400_000;

@@ -99,6 +99,8 @@ export interface LiveProvidersConfig {
   readonly zendit: { readonly baseUrl: string; readonly apiKey: string } | null;
 }
 
+/** How long a call waits for a connection where `DATABASE_POOL_WAIT_MS` does not say; also of commands and tests. */
+export const DEFAULT_POOL_WAIT_MS = 2_000;
 const PORTS = { min: 0, max: 65_535 };
 const MILLISECONDS = { min: 1, max: 86_400_000 };
 /** An hour at most: the next synchronisation is due then. */
@@ -117,7 +119,10 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     logLevel: read.choice('LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error', 'silent']),
     databaseUrl: readDatabaseUrl(read),
     databasePoolMax: read.integer('DATABASE_POOL_MAX', 16, { min: 2, max: 500 }),
-    databasePoolWaitMs: read.integer('DATABASE_POOL_WAIT_MS', 2_000, { min: 100, max: 60_000 }),
+    databasePoolWaitMs: read.integer('DATABASE_POOL_WAIT_MS', DEFAULT_POOL_WAIT_MS, {
+      min: 100,
+      max: 60_000,
+    }),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },

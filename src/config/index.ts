@@ -6,6 +6,7 @@ export {
   APP_CONFIG,
   type AppConfig,
   ConfigModule,
+  DEFAULT_POOL_WAIT_MS,
   type ListenAddress,
   loadConfig,
   type RateLimitConfig,

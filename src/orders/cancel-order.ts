@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
-import { EsimsRepository, isUntouched } from '../esims/index.js';
+import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
-import { type OrderEntity, statusesBefore, uncanceled } from './order.js';
-import { ORDER_JOBS } from './order-jobs.repository.js';
+import type { ProviderFailure } from '../providers/index.js';
+import { Wallet } from '../wallet/index.js';
+import { ORDER_JOBS, type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
+import { type OrderEntity, priceOf, statusesBefore, uncanceled } from './order.js';
 import { OrdersRepository } from './orders.repository.js';
 
 /** Asks for a cancellation; the worker asks the provider, whose answer decides (D22, Cancel). */
@@ -40,5 +42,59 @@ export class CancelOrder {
     await this.orders.update(tx, order.id, changes);
     tx.afterCommit(() => this.notifier.notify(scope.partnerId));
     return Object.assign(order, changes);
+  }
+}
+
+/** The provider's answer, or support's decision, in one shape: which eSIMs were taken back, and why not the others. */
+export interface CancelOutcome {
+  readonly isCanceled: (esim: EsimEntity) => boolean;
+  readonly failure: ProviderFailure;
+}
+
+/**
+ * Records the outcome of a cancellation in one transaction: canceled and refunded, or back where it was (D22). What was
+ * taken back of an order that was not taken back as a whole is canceled and refunded too. No event tells of it.
+ */
+@Injectable()
+export class CompleteCancellation {
+  constructor(
+    private readonly outcomes: OrderOutcomesRepository,
+    private readonly esims: EsimsRepository,
+    private readonly wallet: Wallet,
+  ) {}
+
+  /**
+   * Locks the order, then its eSIMs, then the wallet (D40). Answers the status that it ended in; null when the lease
+   * is void, and then nothing was written.
+   */
+  async execute(
+    tx: Tx,
+    lease: OrderLease,
+    order: OrderEntity,
+    outcome: CancelOutcome,
+  ): Promise<OrderEntity['status'] | null> {
+    if (!(await this.outcomes.lockIfHeld(tx, lease))) return null;
+    const esims = uncanceled(await this.esims.listByOrderForUpdate(tx, order.id));
+    const canceled = esims.filter(outcome.isCanceled);
+    const whole = canceled.length > 0 && canceled.length === esims.length;
+    // A sandbox order is taken back as a whole or not at all: what a customer uses is not taken back.
+    const taken = order.mode === 'sandbox' && !whole ? [] : canceled;
+    const status = whole ? 'canceled' : (order.statusBeforeCancel ?? 'issued');
+    const ended = whole
+      ? await this.outcomes.markCanceled(tx, lease, taken.length)
+      : await this.outcomes.markCancelRefused(tx, lease, status, {
+          canceled: taken.length,
+          failure: outcome.failure,
+        });
+    if (!ended) return null;
+    await this.giveBack(tx, order, taken);
+    return status;
+  }
+
+  private async giveBack(tx: Tx, order: OrderEntity, taken: readonly EsimEntity[]): Promise<void> {
+    if (taken.length === 0) return;
+    for (const esim of taken) await this.esims.update(tx, esim.id, { status: 'canceled' });
+    const { amount } = priceOf(order, taken.length);
+    await this.wallet.refund(tx, { mode: order.mode, subject: { orderId: order.id }, amount });
   }
 }

@@ -7,8 +7,7 @@ import type { ProviderFailure, ProviderOrderState } from '../providers/index.js'
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import { type OrderEntity, priceOf } from './order.js';
-import type { OrderLease } from './order-jobs.repository.js';
-import { OrderOutcomesRepository } from './order-outcomes.repository.js';
+import { type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
 
 export type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
 

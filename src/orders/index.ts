@@ -7,7 +7,7 @@
  */
 export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';
 export { OrderResponse, toOrderResponse } from './api/order.response.js';
-export { type CancelOutcome, CompleteCancellation } from './complete-cancellation.js';
+export { type CancelOutcome, CompleteCancellation } from './cancel-order.js';
 export { CompleteOrder } from './complete-order.js';
 export {
   ORDER_STATUSES,
@@ -20,5 +20,4 @@ export {
 } from './order.js';
 export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
 export { OrdersApiModule, OrdersModule, OrdersWorkerModule } from './orders.module.js';
-export { OrdersRepository } from './orders.repository.js';
-export { ReadOrders } from './read-orders.js';
+export { OrdersRepository, ReadOrders } from './orders.repository.js';

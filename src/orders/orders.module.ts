@@ -7,16 +7,16 @@ import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { OrdersController } from './api/orders.controller.js';
-import { CancelOrder } from './cancel-order.js';
-import { CompleteCancellation } from './complete-cancellation.js';
+import { CancelOrder, CompleteCancellation } from './cancel-order.js';
 import { CompleteOrder } from './complete-order.js';
-import { OrderJobsRepository, OrderNotifierModule } from './order-jobs.repository.js';
-import { OrderOutcomesRepository } from './order-outcomes.repository.js';
-import { OrdersRepository } from './orders.repository.js';
+import {
+  OrderJobsRepository,
+  OrderNotifierModule,
+  OrderOutcomesRepository,
+} from './order-jobs.repository.js';
+import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
-import { ReadOrders } from './read-orders.js';
-import { FindOrPlaceOrder } from './worker/find-or-place-order.js';
-import { FulfilOrder } from './worker/fulfil-order.js';
+import { FindOrPlaceOrder, FulfilOrder } from './worker/fulfil-order.js';
 import { OrderWorker } from './worker/order-worker.js';
 import { SettleCancellation } from './worker/settle-cancellation.js';
 

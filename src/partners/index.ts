@@ -1,4 +1,4 @@
-import { PartnerEntity } from './partner.entity.js';
+import { PartnerEntity } from './partners.repository.js';
 
 /**
  * The partners whom the service sells to. Owns the table `partners`.
@@ -6,11 +6,14 @@ import { PartnerEntity } from './partner.entity.js';
  * a partner looks it up by `ExistingPartner` or `PartnersService`. A suspension needs no telling: the key check of
  * every call (auth) reads the status.
  */
-export { ExistingPartner } from './partners.service.js';
-export { PARTNER_STATUSES, type PartnerStatus } from './partner.entity.js';
+export { ExistingPartner, PartnersService } from './partners.service.js';
+export {
+  type NewPartner,
+  PARTNER_STATUSES,
+  PartnersRepository,
+  type PartnerStatus,
+} from './partners.repository.js';
 export { PartnersAdminModule, PartnersModule } from './partners.module.js';
-export { type NewPartner, PartnersRepository } from './partners.repository.js';
-export { PartnersService } from './partners.service.js';
 export { PartnerEntity };
 
 export const PARTNER_ENTITIES = [PartnerEntity];

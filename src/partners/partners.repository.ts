@@ -1,10 +1,41 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import {
+  Column,
+  CreateDateColumn,
+  Entity,
+  type EntityManager,
+  PrimaryColumn,
+  UpdateDateColumn,
+} from 'typeorm';
 import { newId } from '../common/ids.js';
 import type { Page } from '../common/page.js';
 import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
-import { PartnerEntity, type PartnerStatus } from './partner.entity.js';
+
+/** A suspended partner's calls are refused; everything else goes on (decisions, Suspension). */
+export const PARTNER_STATUSES = ['active', 'suspended'] as const;
+export type PartnerStatus = (typeof PARTNER_STATUSES)[number];
+
+@Entity({ name: 'partners' })
+export class PartnerEntity {
+  @PrimaryColumn({ type: 'text' })
+  id!: string;
+
+  @Column({ type: 'text' })
+  name!: string;
+
+  @Column({ type: 'text', nullable: true })
+  email!: string | null;
+
+  @Column({ type: 'text' })
+  status!: PartnerStatus;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt!: Date;
+
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' })
+  updatedAt!: Date;
+}
 
 export interface NewPartner {
   /** A fixed id, for seeds; otherwise a new one is made. */

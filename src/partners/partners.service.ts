@@ -3,8 +3,13 @@ import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
-import type { PartnerEntity, PartnerStatus } from './partner.entity.js';
-import { type NewPartner, type PartnerChanges, PartnersRepository } from './partners.repository.js';
+import {
+  type NewPartner,
+  type PartnerChanges,
+  type PartnerEntity,
+  PartnersRepository,
+  type PartnerStatus,
+} from './partners.repository.js';
 
 interface Transition {
   readonly from: PartnerStatus;

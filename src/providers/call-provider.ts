@@ -1,4 +1,6 @@
+import type { Dispatcher } from 'undici';
 import { AppError } from '../common/errors/index.js';
+import type { AppConfig } from '../config/index.js';
 import { type EsimProvider, ProviderOutcomeUnknown, ProviderUnavailable } from './esim-provider.js';
 
 const deadlines = new WeakMap<AbortSignal, number>();
@@ -82,4 +84,61 @@ export function retryDelayMs(attempts: number, error?: unknown): number {
     return Math.min(LONGEST_WAIT_MS, Math.max(FIRST_RETRY_MS, error.retryAfterMs));
   }
   return Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+}
+
+/** The time of a call had passed before its request was written: nothing has left. */
+export class SendDeadlineExceeded extends ProviderUnavailable {
+  readonly code = 'too_late';
+
+  constructor() {
+    super(RETRY_LATE_MS);
+  }
+}
+
+/** By `performance.now()`, which is CLOCK_MONOTONIC: SIGSTOP and a garbage collection do not stop it. */
+export function isPastDeadline(sendDeadline: number): boolean {
+  return performance.now() >= sendDeadline;
+}
+
+/**
+ * Lets no request begin after `sendDeadline`: it then fails with `SendDeadlineExceeded`. undici starts a request when its
+ * connection is there, in the same step in which it writes it, so no wait for a name, a handshake or a free connection
+ * is left between this look at the clock and the first byte.
+ */
+export function failAfterSendDeadline(sendDeadline: number): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) =>
+    dispatch(options, {
+      onRequestStart: (controller, context) => {
+        // Thrown, not aborted: an abort would close the connection, and the next slot would have to wait for another.
+        if (isPastDeadline(sendDeadline)) throw new SendDeadlineExceeded();
+        handler.onRequestStart?.(controller, context);
+      },
+      onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
+      onResponseData: (...data) => handler.onResponseData?.(...data),
+      onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
+      onResponseError: (...failure) => handler.onResponseError?.(...failure),
+    });
+}
+
+/**
+ * The part of a stop's time that calls under way may still take. What a provider has not answered by then is left: the
+ * job's lease lapses, and the order or top-up is asked for by its reference.
+ */
+const DRAIN_SHARE = 0.75;
+
+/** The settings of a worker whose jobs call providers. */
+export type ProviderWorkerConfig = Pick<
+  AppConfig,
+  'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'
+>;
+
+/** How such a worker runs its jobs: each partner has its own concurrency (D27, Fairness). Times in milliseconds. */
+export function providerWorkerOptions(config: ProviderWorkerConfig) {
+  return {
+    concurrencyPerGroup: config.provisioning.concurrencyPerPartner,
+    sweepIntervalMs: config.sweepIntervalMs,
+    leaseMs: config.leaseMs,
+    drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
+    recordMs: 0,
+  };
 }

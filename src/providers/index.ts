@@ -3,9 +3,15 @@
  * lists packages and usage. Tables: provider_health, provider_placements, upstream_pace, sandbox_upstream_*.
  * Called by orders, topups, esim-sync, catalog-sync and reconciliation, who find a provider in `ProviderRegistry`.
  * Flow: use case, callProvider (deadline), a provider's folder, PlacementGuard, http/ (rate limit, circuit, send).
- * A third provider: a folder that implements live-provider.ts, built in connect-providers.ts.
+ * A third provider: a folder that implements live-provider.ts, built in providers.module.ts.
  */
-export { askProvider, callProvider, retryDelayMs } from './call-provider.js';
+export {
+  askProvider,
+  callProvider,
+  type ProviderWorkerConfig,
+  providerWorkerOptions,
+  retryDelayMs,
+} from './call-provider.js';
 export {
   type EsimProvider,
   type EsimPurchases,

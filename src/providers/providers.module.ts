@@ -1,15 +1,95 @@
-import { Module } from '@nestjs/common';
-import { getEntityManagerToken } from '@nestjs/typeorm';
+import { Inject, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { getEntityManagerToken, InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
-import { ConnectProviders } from './connect-providers.js';
+import { EsimAccessProvider } from './esim-access/esim-access-provider.js';
 import { EsimPurchasesRepository } from './esim-purchases.repository.js';
+import {
+  CircuitBreaker,
+  PlacementGuard,
+  ProviderHealthRepository,
+  ProviderHttpClient,
+  ProviderRateLimiter,
+} from './http/index.js';
+import type { LiveProvider } from './live-provider.js';
 import { ProviderRegistry } from './provider-registry.js';
 import { SandboxProvider } from './sandbox/sandbox-provider.js';
-import { Transactions } from '../infra/database/index.js';
-import { PlacementGuard, ProviderHealthRepository } from './http/index.js';
 import { SandboxProviderRepository } from './sandbox/sandbox-provider.repository.js';
+import { ZenditProvider } from './zendit/zendit-provider.js';
+
+/**
+ * Connects the providers whose credentials are set; the others are as if they did not exist. A new one is built and
+ * registered here, beside its credentials in `config/config.ts`, its name in `config/live-package-rules.ts` and its short
+ * name in `catalog-sync/live-packages.ts`.
+ */
+@Injectable()
+class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
+  private readonly closers: (() => Promise<void>)[] = [];
+
+  constructor(
+    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @Inject(LOGGER) private readonly logger: Logger,
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly registry: ProviderRegistry,
+    private readonly health: ProviderHealthRepository,
+    private readonly guard: PlacementGuard,
+  ) {}
+
+  onModuleInit(): void {
+    const { esimAccess, zendit } = this.config.liveProviders;
+    if (esimAccess) this.registry.register(this.connectEsimAccess(esimAccess));
+    if (zendit) this.registry.register(this.connectZendit(zendit));
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.closers.map((close) => close()));
+  }
+
+  private connectEsimAccess(
+    credentials: NonNullable<AppConfig['liveProviders']['esimAccess']>,
+  ): LiveProvider {
+    const provider = new EsimAccessProvider(
+      { ...credentials, ...this.timing() },
+      { pace: this.pace(), guard: this.guard, logger: this.logger, health: this.health },
+    );
+    this.closers.push(() => provider.close());
+    return provider;
+  }
+
+  private connectZendit({
+    baseUrl,
+    apiKey,
+  }: NonNullable<AppConfig['liveProviders']['zendit']>): LiveProvider {
+    const client = new ProviderHttpClient({
+      provider: 'zendit',
+      baseUrl,
+      timeoutMs: this.timing().timeoutMs,
+      pace: this.pace(),
+      breaker: new CircuitBreaker(),
+      logger: this.logger,
+      health: this.health,
+    });
+    this.closers.push(() => client.close());
+    return new ZenditProvider({ client, apiKey, ...this.timing(), guard: this.guard, logger: this.logger });
+  }
+
+  private timing(): { timeoutMs: number; readLagMs: number; catalogTimeoutMs: number } {
+    const { providerTimeoutMs, providerReadLagMs, providerCatalogTimeoutMs } = this.config.provisioning;
+    return {
+      timeoutMs: providerTimeoutMs,
+      readLagMs: providerReadLagMs,
+      catalogTimeoutMs: providerCatalogTimeoutMs,
+    };
+  }
+
+  /** The limit is in the database, so every object of it counts together. */
+  private pace(): ProviderRateLimiter {
+    return new ProviderRateLimiter(this.manager, this.config.provisioning.providerRequestsPerSecond);
+  }
+}
 
 @Module({
   providers: [

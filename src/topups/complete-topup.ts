@@ -6,8 +6,7 @@ import type { ProviderFailure, ProviderTopupState } from '../providers/index.js'
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.js';
-import type { TopupLease } from './topup-jobs.repository.js';
-import { TopupOutcomesRepository } from './topup-outcomes.repository.js';
+import { type TopupLease, TopupOutcomesRepository } from './topup-jobs.repository.js';
 
 /** What a provider that has applied a top-up says of the eSIM; null where it does not say. */
 export type AppliedTopup = Pick<

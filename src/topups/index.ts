@@ -11,5 +11,4 @@ export { type AppliedTopup, CompleteTopup } from './complete-topup.js';
 export { TOPUP_STATUSES, TopupEntity, type TopupStatus, toProviderTopupRequest } from './topup.js';
 export { type PlacementVersion, TOPUP_JOBS, TopupJobsRepository } from './topup-jobs.repository.js';
 export { TopupsApiModule, TopupsModule, TopupsWorkerModule } from './topups.module.js';
-export { ReadTopups } from './read-topups.js';
-export { TopupsRepository } from './topups.repository.js';
+export { ReadTopups, TopupsRepository } from './topups.repository.js';

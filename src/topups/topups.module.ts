@@ -8,12 +8,13 @@ import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { TopupsController } from './api/topups.controller.js';
 import { CompleteTopup } from './complete-topup.js';
 import { PlaceTopup } from './place-topup.js';
-import { ReadTopups } from './read-topups.js';
-import { TopupJobsRepository, TopupNotifierModule } from './topup-jobs.repository.js';
-import { TopupOutcomesRepository } from './topup-outcomes.repository.js';
-import { TopupsRepository } from './topups.repository.js';
-import { FindOrPlaceTopup } from './worker/find-or-place-topup.js';
-import { FulfilTopup } from './worker/fulfil-topup.js';
+import { ReadTopups, TopupsRepository } from './topups.repository.js';
+import {
+  TopupJobsRepository,
+  TopupNotifierModule,
+  TopupOutcomesRepository,
+} from './topup-jobs.repository.js';
+import { FindOrPlaceTopup, FulfilTopup } from './worker/fulfil-topup.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
 const PROVIDERS = [

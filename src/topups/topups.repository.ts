@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { AppError } from '../common/errors/index.js';
+import { AppError, NotFound } from '../common/errors/index.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import {
@@ -14,7 +14,7 @@ import {
 import { TopupEntity, type TopupFilters } from './topup.js';
 
 /** What acceptance decides about a top-up. */
-export type NewTopup = Pick<
+type NewTopup = Pick<
   TopupEntity,
   | 'id'
   | 'partnerId'
@@ -139,5 +139,23 @@ export class TopupsRepository {
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });
     return this.pages.list(query, options);
+  }
+}
+
+/** Reads top-ups of one partner and mode; anything else is the same 404 (D14). */
+@Injectable()
+export class ReadTopups {
+  constructor(private readonly topups: TopupsRepository) {}
+
+  /** @throws NotFound */
+  async getById(scope: TenantScope, id: string): Promise<TopupEntity> {
+    const topup = await this.topups.find(scope, id);
+    if (!topup) throw new NotFound();
+    return topup;
+  }
+
+  /** @throws AppError `invalid_cursor` */
+  async list(scope: PartnerScope, filters: TopupFilters, options: ListOptions): Promise<Page<TopupEntity>> {
+    return this.topups.list(scope, filters, options);
   }
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ACTIVATION_POLICIES, REGIONS, type CatalogPackage } from '../../src/catalog/package.js';
 import { SANDBOX_COUNTRIES } from '../../src/catalog/sandbox/countries.js';
-import { MAGIC_PACKAGES } from '../../src/catalog/sandbox/magic-packages.js';
-import { sandboxPackages } from '../../src/catalog/sandbox/sandbox-packages.js';
+import { MAGIC_PACKAGES, sandboxPackages } from '../../src/catalog/sandbox/sandbox-packages.js';
 import { topupPackageMatches } from '../../src/catalog/topup-fits.js';
 
 const packages = sandboxPackages();

@@ -15,7 +15,7 @@ export interface Edit {
   readonly replace: string;
 }
 
-const ORDER_OUTCOMES = 'src/orders/order-outcomes.repository.ts';
+const ORDER_OUTCOMES = 'src/orders/order-jobs.repository.ts';
 const WORKER_NOTIFIER = 'src/infra/jobs/worker-notifier.ts';
 const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 
@@ -141,7 +141,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
 const FURTHER: readonly Mutant[] = [
   {
     name: 'topup-end-without-fence',
-    file: 'src/topups/topup-outcomes.repository.ts',
+    file: 'src/topups/topup-jobs.repository.ts',
     find: 'WHERE id = $1 AND fence = $2 AND status IN (',
     replace: 'WHERE id = $1 AND $2::bigint > 0 AND status IN (',
     tests: ['test/topups/late-words.test.ts'],

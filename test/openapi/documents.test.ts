@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { createDocuments, type Documents } from '../../src/apps/openapi.js';
 import { ERROR_CATALOGUE, ERROR_CODES, PROBLEM_CONTENT_TYPE } from '../../src/common/errors/index.js';
 import { EVENT_TYPES } from '../../src/events/index.js';
-import type { Port } from '../../src/infra/http/openapi/document/index.js';
+import type { Port } from '../../src/infra/http/openapi/document/operation.js';
 import {
   codesOf,
   follow,

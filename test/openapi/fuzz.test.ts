@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Port } from '../../src/infra/http/openapi/document/index.js';
+import type { Port } from '../../src/infra/http/openapi/document/operation.js';
 import { type Answer, exchange } from '../infra/http-edge/raw-client.js';
 import { type Draft, targetOf, toBytes } from './fuzz/draft.js';
 import { documentedRequest, fuzzedRequest, type Target, validRequest } from './fuzz/requests.js';

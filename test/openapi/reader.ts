@@ -10,7 +10,7 @@ import type {
   SchemaObject,
 } from '@nestjs/swagger';
 import { type ErrorCode, PROBLEM_CONTENT_TYPE } from '../../src/common/errors/index.js';
-import { METHODS, type Method, type Port } from '../../src/infra/http/openapi/document/index.js';
+import { type Method, METHODS, type Port } from '../../src/infra/http/openapi/document/operation.js';
 
 /** A response with its references followed. */
 export interface ReadResponse {

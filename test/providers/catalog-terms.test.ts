@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { offerLike, unlimitedTier } from '../../simulators/zendit/offers.js';
 import { toPackage } from '../../src/providers/esim-access/package-listing.js';
-import { toPackages } from '../../src/providers/zendit/zendit-offer.js';
+import { toPackages } from '../../src/providers/zendit/zendit-catalog.js';
 
 const LISTED_2026 = {
   packageCode: 'PJC9K3B2U',

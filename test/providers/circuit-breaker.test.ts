@@ -57,7 +57,7 @@ describe('the circuit breaker', () => {
     expect(breaker.admit()).not.toBeNull();
   });
 
-  it('does not listen to calls from before it opened, or to a second verdict', () => {
+  it('does not listen to calls from before it opened, or to a second outcome of one call', () => {
     const { breaker, fail, pass } = setUp();
     const early = breaker.admit()!;
     const twice = breaker.admit()!;

@@ -7,7 +7,7 @@ import { MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js'
 import { drip, http, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
-describe('the verdict', () => {
+describe('what decides the outcome', () => {
   it.each([200, 201, 202, 204, 299])('is success for %i', async (status) => {
     const url = await http((_request, response) => void response.writeHead(status).end());
     expect(await send(senderWith(), url)).toMatchObject({
@@ -94,7 +94,7 @@ describe('the deadline', () => {
     expect(performance.now() - startedAt).toBeLessThan(5_000);
   });
 
-  it('ends the reading of a body that drips, without changing the verdict or the latency', async () => {
+  it('ends the reading of a body that drips, without changing the outcome or the latency', async () => {
     const url = await raw((socket) => drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n', 'b'));
     const result = await send(senderWith({ timeoutMs: 2_000 }), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null });
@@ -209,7 +209,7 @@ describe('failures are told apart', () => {
 });
 
 describe('an interruption', () => {
-  it('cuts the attempt and is its outcome, unless the verdict is there', async () => {
+  it('cuts the attempt and is its outcome, unless the status line is there', async () => {
     const hanging = await raw(() => undefined);
     const control = new AbortController();
     setTimeout(() => control.abort(new JobInterrupted()), 50);

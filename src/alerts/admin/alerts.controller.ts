@@ -3,10 +3,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { AlertsRepository } from '../alerts.repository.js';
-import { AlertResponse, toAlertResponse } from './alert.response.js';
-import { AlertsQueryDto, toAlertFilters } from './alerts-query.dto.js';
+import { AlertResponse, AlertsQueryDto, toAlertFilters, toAlertResponse } from './alerts.dto.js';
 
 /** What happened that somebody should look at (docs/openapi). */
 @ApiTags('Alerts')

@@ -4,7 +4,7 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   type IdempotentResponse,
   IdempotencyKeyParam,

@@ -3,10 +3,14 @@ import { ApiTags } from '@nestjs/swagger';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { AuditRepository } from '../audit.repository.js';
-import { AuditEntryResponse, toAuditEntryResponse } from './audit-entry.response.js';
-import { AuditLogQueryDto, toAuditFilters } from './audit-log-query.dto.js';
+import {
+  AuditEntryResponse,
+  AuditLogQueryDto,
+  toAuditEntryResponse,
+  toAuditFilters,
+} from './audit-log.dto.js';
 
 /** Who changed what, and when (docs/openapi). */
 @ApiTags('Audit log')

@@ -2,7 +2,7 @@ import { Controller, Get, Inject, UseGuards } from '@nestjs/common';
 import { ApiProperty, ApiTags } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Responds } from '../../infra/http/openapi/index.js';
+import { Responds } from '../../infra/http/openapi/responds.js';
 import { BearerKeyGuard, Caller } from '../guards.js';
 import { PartnerPrincipal } from '../principal.js';
 

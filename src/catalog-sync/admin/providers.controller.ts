@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { AuditLog, Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { ListResponse } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,

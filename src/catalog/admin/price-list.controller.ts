@@ -4,7 +4,7 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { PathId } from '../../infra/http/index.js';
-import { Responds } from '../../infra/http/openapi/index.js';
+import { Responds } from '../../infra/http/openapi/responds.js';
 import { SetPriceList } from '../set-price-list.js';
 import { PriceListDto, PriceListResponse, toPriceListResponse, toPriceListTerms } from './price-list.dto.js';
 

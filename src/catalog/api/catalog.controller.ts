@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { isNotModified, NotModified, SerializedListResponse, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
 import { CatalogQueryDto, toCatalogFilters } from './catalog-query.dto.js';

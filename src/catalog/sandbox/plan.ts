@@ -7,7 +7,7 @@ import type {
   PackageType,
   Region,
 } from '../package.js';
-import type { SandboxCountry } from './country.js';
+import type { SandboxCountry } from './countries.js';
 
 /** What is sold, apart from where: every destination combines some plans with its own price level. */
 export interface Plan {

@@ -1,3 +1,11 @@
-export { AppError, NotFound, ValidationFailed, type AppErrorOptions, type FieldError } from './app-error.js';
+export {
+  AppError,
+  type AppErrorOptions,
+  type FieldError,
+  NotFound,
+  type Problem,
+  PROBLEM_CONTENT_TYPE,
+  toProblem,
+  ValidationFailed,
+} from './app-error.js';
 export { ERROR_CATALOGUE, ERROR_CODES, type ErrorCode } from './error-catalogue.js';
-export { PROBLEM_CONTENT_TYPE, toProblem, type Problem } from './problem.js';

@@ -4,7 +4,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { EsimResponse, EsimsQueryDto, toEsimResponse } from '../api/esim.dto.js';
 import { EsimsRepository } from '../esims.repository.js';
 

@@ -5,7 +5,7 @@ import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListQueryDto, ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { toActivationCode } from '../esim.js';
 import { EsimQueries } from '../esim-queries.js';
 import {

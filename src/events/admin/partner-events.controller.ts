@@ -5,7 +5,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, ListQueryDto, Optional, toListOptions } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { EventResponse } from '../api/events.controller.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventsRepository } from '../events.repository.js';

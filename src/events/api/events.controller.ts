@@ -4,7 +4,7 @@ import { IsIn, IsString, MaxLength } from 'class-validator';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { ValidationFailed } from '../../common/errors/index.js';
 import { DEFAULT_LIMIT, ListQueryDto, Optional, PathId, SerializedResponse } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
 import { EventFeed } from '../event-feed.js';
 

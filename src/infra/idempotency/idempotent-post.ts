@@ -20,7 +20,7 @@ import { map, type Observable } from 'rxjs';
 import { canonicalJson } from '../../common/canonical-json.js';
 import type { ErrorCode } from '../../common/errors/index.js';
 import { type RouteHandler, routeHandlers } from '../http/index.js';
-import { ApiRefusals, Responds, type RespondsOptions } from '../http/openapi/index.js';
+import { ApiRefusals, Responds, type RespondsOptions } from '../http/openapi/responds.js';
 import type { IdempotencyKey, RenderedResponse } from './idempotency-key.js';
 
 declare module 'fastify' {

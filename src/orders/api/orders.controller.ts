@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   type IdempotentResponse,
   IdempotencyKeyParam,
@@ -15,7 +15,7 @@ import {
 import { CancelOrder } from '../cancel-order.js';
 import { PlaceOrder } from '../place-order.js';
 import type { OrderWithEsims } from '../order.js';
-import { ReadOrders } from '../read-orders.js';
+import { ReadOrders } from '../orders.repository.js';
 import { OrdersQueryDto, PlaceOrderDto, toOrderFilters, toPlaceOrder } from './order-requests.dto.js';
 import { OrderResponse, toOrderResponse } from './order.response.js';
 

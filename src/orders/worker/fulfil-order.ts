@@ -1,10 +1,70 @@
 import { Injectable } from '@nestjs/common';
 import { Transactions } from '../../infra/database/index.js';
-import type { ProviderFailure } from '../../providers/index.js';
+import {
+  callProvider,
+  type EsimProvider,
+  type Placement,
+  type ProviderFailure,
+  type ProviderOrderState,
+  ProviderRegistry,
+  ProviderUnavailable,
+  retryDelayMs,
+} from '../../providers/index.js';
 import { CompleteOrder, type Provisioned } from '../complete-order.js';
-import type { OrderEntity } from '../order.js';
 import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
-import { FindOrPlaceOrder } from './find-or-place-order.js';
+import { type OrderEntity, toProviderOrderRequest } from '../order.js';
+
+/**
+ * Gets the provider's answer to an order without ever buying it twice. The claim records that the first placement may
+ * be sent; once one may have been, the order is looked for before it is placed again, and only a denial that outlives
+ * the read lag is believed (D19, D22).
+ */
+@Injectable()
+export class FindOrPlaceOrder {
+  constructor(
+    private readonly providers: ProviderRegistry,
+    private readonly jobs: OrderJobsRepository,
+  ) {}
+
+  /**
+   * Null when the lease is void: then nothing was sent.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable
+   */
+  async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<ProviderOrderState | null> {
+    const provider = this.providers.getByName(order.provider);
+    if (claimed.neverPlaced) return this.place(provider, claimed, order, 'first', claimed.sendWindowStart);
+    const request = toProviderOrderRequest(order);
+    const found = await callProvider(provider, (signal) => provider.findOrder(request, signal));
+    if (found) return found;
+    const slot = await this.jobs.markPlaced(claimed, provider.readLagMs);
+    if (slot === null) return null;
+    if (slot.waitMs === 0) return this.place(provider, claimed, order, 'again', slot.sendWindowStart);
+    // It may turn up before the whole lag is over.
+    const checkAfterMs = Math.min(slot.waitMs, retryDelayMs(order.upstreamAttempts));
+    return { state: 'in_progress', checkAfterMs };
+  }
+
+  private async place(
+    provider: EsimProvider,
+    claimed: ClaimedOrder,
+    order: OrderEntity,
+    placement: Placement,
+    sendWindowStart: number,
+  ): Promise<ProviderOrderState> {
+    try {
+      const request = toProviderOrderRequest(order);
+      return await callProvider(
+        provider,
+        (signal) => provider.placeOrder(request, placement, signal),
+        sendWindowStart,
+      );
+    } catch (error) {
+      if (!(error instanceof ProviderUnavailable)) await this.jobs.touchPlacement(claimed);
+      else if (placement === 'first') await this.jobs.clearPlacement(claimed, null);
+      throw error;
+    }
+  }
+}
 
 const NOTHING_PROVISIONED: ProviderFailure = {
   code: 'provider_rejected',

@@ -1,21 +1,22 @@
 import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { APP_CONFIG } from '../../config/index.js';
 import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
+import {
+  ProviderOutcomeUnknown,
+  ProviderUnavailable,
+  type ProviderWorkerConfig,
+  providerWorkerOptions,
+  retryDelayMs,
+} from '../../providers/index.js';
 import { type ClaimedOrder, ORDER_JOBS, OrderJobsRepository } from '../order-jobs.repository.js';
 import { FulfilOrder } from './fulfil-order.js';
 import { SettleCancellation } from './settle-cancellation.js';
 
 /** Orders under way at once in one worker process, over all partners. */
 const CONCURRENCY = 128;
-/**
- * The part of a stop's time that orders under way may still take. What a provider has not answered by then is left:
- * its lease lapses and it is asked for by its reference.
- */
-const DRAIN_SHARE = 0.75;
 
 /** Works off the orders that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
 @Processor(ORDER_JOBS, { concurrency: 20 })
@@ -25,18 +26,13 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
     private readonly fulfil: FulfilOrder,
     private readonly cancellation: SettleCancellation,
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
-    @Inject(APP_CONFIG)
-    config: Pick<AppConfig, 'provisioning' | 'sweepIntervalMs' | 'leaseMs' | 'shutdownTimeoutMs'>,
+    @Inject(APP_CONFIG) config: ProviderWorkerConfig,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {
     super(jobs, {
+      ...providerWorkerOptions(config),
       name: 'orders',
-      concurrencyPerGroup: config.provisioning.concurrencyPerPartner,
       concurrency: CONCURRENCY,
-      sweepIntervalMs: config.sweepIntervalMs,
-      leaseMs: config.leaseMs,
-      drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
-      recordMs: 0,
       notifier,
       logger,
     });

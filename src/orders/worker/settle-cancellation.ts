@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../../esims/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { callProvider, type ProviderFailure, ProviderRegistry } from '../../providers/index.js';
-import { type CancelOutcome, CompleteCancellation } from '../complete-cancellation.js';
+import { type CancelOutcome, CompleteCancellation } from '../cancel-order.js';
 import { type OrderEntity, toProviderCancelRequest, uncanceled } from '../order.js';
 import type { ClaimedOrder } from '../order-jobs.repository.js';
 

@@ -5,7 +5,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   type IdempotentResponse,
   IdempotencyKeyParam,
@@ -14,16 +14,16 @@ import {
   IdempotentPost,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
-import type { PartnerEntity } from '../partner.entity.js';
-import { PartnersRepository } from '../partners.repository.js';
+import { type PartnerEntity, PartnersRepository } from '../partners.repository.js';
 import { PartnersService } from '../partners.service.js';
 import {
   CreatePartnerDto,
+  PartnerResponse,
   PartnersQueryDto,
   toPartnerChanges,
+  toPartnerResponse,
   UpdatePartnerDto,
-} from './partner-requests.dto.js';
-import { PartnerResponse, toPartnerResponse } from './partner.response.js';
+} from './partners.dto.js';
 
 /** The portal team's administration of partners (D3). */
 @ApiTags('Partners')

@@ -32,11 +32,10 @@ import {
 } from '../http/index.js';
 import { Cancellation } from './cancellation.js';
 import { ESIM_ACCESS, EsimAccessApi, type EsimAccessCredentials, REPEATS } from './esim-access-api.js';
-import { EsimSearch } from './esim-search.js';
+import { EsimSearch, PurchaseListing } from './esim-search.js';
 import { PackageListing, toMicros } from './package-listing.js';
 import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
 import { OrderPlacement } from './order-placement.js';
-import { PurchaseListing } from './order-search.js';
 import { EsimAccessRefusal } from './refusal.js';
 import { TopupPlacement } from './topup-placement.js';
 

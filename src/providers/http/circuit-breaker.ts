@@ -63,15 +63,15 @@ export class CircuitBreaker {
   private permit(): CircuitPermit {
     const generation = this.generation;
     let settled = false;
-    const settle = (verdict: () => void) => () => {
+    const once = (record: () => void) => () => {
       if (settled) return;
       settled = true;
-      if (generation === this.generation) verdict();
+      if (generation === this.generation) record();
     };
     return {
-      succeeded: settle(() => this.close()),
-      failed: settle(() => this.countFailure()),
-      released: settle(() => (this.probing = false)),
+      succeeded: once(() => this.close()),
+      failed: once(() => this.countFailure()),
+      released: once(() => (this.probing = false)),
     };
   }
 

@@ -1,19 +1,11 @@
 export * from './response-reader.js';
 export { CircuitBreaker, type CircuitBreakerOptions, type CircuitState } from './circuit-breaker.js';
-export { SendDeadlineExceeded } from './send-deadline.js';
+export { SendDeadlineExceeded } from '../call-provider.js';
 export {
   type ProviderHealth,
   type ProviderHealthRecorder,
   ProviderHealthRepository,
 } from './provider-health.repository.js';
-export {
-  lookupTimeout,
-  type NoResponseReason,
-  PartialResponse,
-  type SeenCancelStatus,
-  toCancelStatuses,
-  toNoResponseReason,
-} from './partial-response.js';
 export {
   PlacementGuard,
   type PlacementPermit,

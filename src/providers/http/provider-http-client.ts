@@ -1,13 +1,12 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Logger } from 'pino';
 import { Agent, type Dispatcher, request as send } from 'undici';
-import { deadlineOf } from '../call-provider.js';
+import { deadlineOf, failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
 import type { PlacementPermit } from './placement-guard.js';
 import type { ProviderHealthRecorder } from './provider-health.repository.js';
 import type { CallPurpose, ProviderRateLimiter } from './provider-rate-limiter.js';
-import { failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from './send-deadline.js';
 
 export interface ProviderHttpClientOptions {
   readonly provider: string;

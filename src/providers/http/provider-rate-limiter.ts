@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../../infra/database/index.js';
 import { ProviderUnavailable } from '../esim-provider.js';
-import { isPastDeadline, SendDeadlineExceeded } from './send-deadline.js';
+import { isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 
 /** What a call is for; it decides how long a queue of granted slots it may join. */
 export type CallPurpose = 'order' | 'topup' | 'poll' | 'catalog' | 'probe';

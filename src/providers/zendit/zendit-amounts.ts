@@ -60,7 +60,7 @@ export function saleCostOf(cost: ResponseObject): ProviderCost {
 /**
  * What a purchase cost; null where it cannot be read, for it is only compared and logged, and must not hold up a paid
  * eSIM. Zendit documents nowhere whether `cost` has `costFee` in it, so the higher of `cost` and `costBase` +
- * `costFee` counts: a sale may look dearer than it was, never cheaper.
+ * `costFee` counts: the actual cost may look higher than it was, never lower.
  */
 export function readPurchaseCost(answer: ResponseObject): ProviderCost | null {
   try {

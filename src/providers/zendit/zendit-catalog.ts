@@ -1,8 +1,25 @@
 import type { Logger } from 'pino';
+import type { ProviderCost } from '../esim-provider.js';
+import {
+  arrayAt,
+  arrayOrEmptyAt,
+  asObject,
+  booleanAt,
+  countAt,
+  countOrNullAt,
+  integerAt,
+  numberAt,
+  objectAt,
+  objectOrNullAt,
+  ProviderResponseInvalid,
+  type ResponseObject,
+  textAt,
+  textOrNullAt,
+  valueAt,
+} from '../http/index.js';
 import type { PackageList, PackagePage, ProviderPackage } from '../live-provider.js';
-import { arrayAt, countAt, ProviderResponseInvalid } from '../http/index.js';
+import { gigabytesToBytes, moneyAt, saleCostOf } from './zendit-amounts.js';
 import type { ZenditApi } from './zendit-api.js';
-import { toPackages } from './zendit-offer.js';
 
 /** Zendit allows 1,024; an offer of a hundred countries takes some 20 kB, and clients in use ask for 50 at a time. */
 const PAGE_SIZE = 100;
@@ -61,4 +78,146 @@ function readable(offer: unknown): readonly ProviderPackage[] | ProviderResponse
     if (error instanceof ProviderResponseInvalid) return error;
     throw error;
   }
+}
+
+const COUNTRY = /^[A-Z]{2}$/;
+/**
+ * Reserved for the Canary Islands, and no country of ISO 3166-1. Zendit lists them as Spain and names them in the
+ * offer's id only.
+ */
+const CANARY_ISLANDS = 'IC';
+const GENERATION = /^[2-5]G$/;
+const COUNTRY_NAMES = new Intl.DisplayNames(['en'], { type: 'region' });
+
+/**
+ * An offer as a base package and as a top-up: Zendit sells the same offer for a new eSIM and for an existing one, and
+ * does not say which fit an eSIM, so they are matched by coverage.
+ * @throws ProviderResponseInvalid for an offer that cannot be sold as a package: no fixed price, fees that cannot be
+ * counted, no data, no country. The Canary Islands are none: sold as Spain, the eSIM would not work in Madrid.
+ */
+export function toPackages(value: unknown): readonly ProviderPackage[] {
+  const offer = asObject(value, 'offer');
+  if (textAt(offer, 'priceType') !== 'FIXED') throw new ProviderResponseInvalid('priceType');
+  const upstreamId = textAt(offer, 'offerId');
+  if (upstreamId.split('-').includes(CANARY_ISLANDS)) throw new ProviderResponseInvalid('country');
+  const place = placeOf(offer);
+  const allowance = allowanceOf(offer);
+  const { tier, speedPolicy, notes } = wordingOf(offer, allowance.unlimited);
+  const base: ProviderPackage = {
+    upstreamId,
+    kind: 'base',
+    ...place,
+    title: tier === null ? place.title : `${place.title}, ${tier}`,
+    ...allowance,
+    activationPolicy: 'on_first_use',
+    topupSupported: true,
+    networks: networksOf(offer),
+    cost: saleCostOf(objectAt(offer, 'cost')),
+    suggestedRetail: retailOf(offer),
+    available: booleanAt(offer, 'enabled'),
+    speedPolicy,
+    notes,
+  };
+  return [base, { ...base, kind: 'topup' }];
+}
+
+function placeOf(offer: ResponseObject): Pick<ProviderPackage, 'title' | 'coverage' | 'regionName'> {
+  const country = textOrNullAt(offer, 'country');
+  const visited = arrayAt(offer, 'roaming').map((item) => textAt(asObject(item, 'roaming'), 'country'));
+  const coverage = [...new Set([...(country === null ? [] : [country]), ...visited])]
+    .filter((code) => COUNTRY.test(code) && code !== CANARY_ISLANDS)
+    .sort();
+  if (coverage.length === 0) throw new ProviderResponseInvalid('roaming');
+  if (country !== null) return { title: COUNTRY_NAMES.of(country) ?? country, coverage, regionName: null };
+  const regions = arrayOrEmptyAt(offer, 'regions').filter(
+    (region) => typeof region === 'string' && region !== '',
+  );
+  const regionName = regions.length === 0 ? 'Global' : regions.join(', ');
+  return { title: regionName, coverage, regionName };
+}
+
+function allowanceOf(
+  offer: ResponseObject,
+): Pick<ProviderPackage, 'dataBytes' | 'unlimited' | 'voiceMinutes' | 'smsCount' | 'validityDays'> {
+  const unlimited = booleanAt(offer, 'dataUnlimited');
+  const dataBytes = unlimited ? null : gigabytesToBytes(numberAt(offer, 'dataGB'), 'dataGB');
+  if (dataBytes === 0) throw new ProviderResponseInvalid('dataGB');
+  const validityDays = countAt(offer, 'durationDays');
+  if (validityDays === 0) throw new ProviderResponseInvalid('durationDays');
+  return {
+    dataBytes,
+    unlimited,
+    // 0 says that there are none; an unlimited number has no field of ours.
+    voiceMinutes: countOrNullAt(offer, 'voiceMinutes') || null,
+    smsCount: countOrNullAt(offer, 'smsNumber') || null,
+    validityDays,
+  };
+}
+
+/**
+ * Only networks that are named, which no live offer seen so far does: its `roaming` has countries and speeds, and speeds
+ * without an operator say nothing that a partner could show.
+ */
+function networksOf(offer: ResponseObject): ProviderPackage['networks'] {
+  return arrayAt(offer, 'roaming').flatMap((item) => {
+    const roaming = asObject(item, 'roaming');
+    const country = textAt(roaming, 'country');
+    return arrayOrEmptyAt(roaming, 'networks').map((each) => {
+      const network = asObject(each, 'networks');
+      return {
+        country,
+        operator: textOrNullAt(network, 'brandName') ?? textAt(network, 'brand'),
+        generations: arrayOrEmptyAt(network, 'dataSpeeds').filter(isGeneration),
+      };
+    });
+  });
+}
+
+function isGeneration(speed: unknown): speed is string {
+  return typeof speed === 'string' && GENERATION.test(speed);
+}
+
+function retailOf(offer: ResponseObject): ProviderCost | null {
+  const price = objectOrNullAt(offer, 'price');
+  if (!price || !valueAt(price, 'suggestedFixed')) return null;
+  return integerAt(price, 'suggestedFixed') > 0 ? moneyAt(price, 'suggestedFixed') : null;
+}
+
+/** What an offer is told apart by beside its amounts: three of four are "unlimited", in tiers of speed. */
+interface OfferWording extends Pick<ProviderPackage, 'speedPolicy' | 'notes'> {
+  /** `Faster`; null where there is one only. */
+  readonly tier: string | null;
+}
+
+/** Sub-types that say where an offer is for, and not how good it is. */
+const PLACE_OR_PRODUCT = /\b(e-?sims?|data|local|country|regional|global)\b/i;
+const ABOUT_SPEED = /\d\s*[kmg]b(?:it)?(?:ps|\/s)|throttl|reduced|slow|speed|fair[ -]us/i;
+
+/** What Zendit says of the offer in words: `subTypes`, `shortNotes` and `notes`. @throws ProviderResponseInvalid */
+function wordingOf(offer: ResponseObject, unlimited: boolean): OfferWording {
+  const tier = unlimited ? tierOf(offer) : null;
+  const [short, long] = [textOrNullAt(offer, 'shortNotes'), textOrNullAt(offer, 'notes')];
+  const said = sentencesOf(short).concat(sentencesOf(long)).filter(isAboutSpeed);
+  const policy = [...new Set(said)].join(' ');
+  return {
+    tier,
+    speedPolicy: policy === '' ? tier : policy,
+    notes: long ?? short,
+  };
+}
+
+function tierOf(offer: ResponseObject): string | null {
+  const tiers = arrayOrEmptyAt(offer, 'subTypes').filter(
+    (each): each is string => typeof each === 'string' && each.trim() !== '' && !PLACE_OR_PRODUCT.test(each),
+  );
+  return tiers.length === 0 ? null : tiers.join(', ');
+}
+
+/** Ends of lines and of sentences; the point in `1.25 Mbps` is none. */
+function sentencesOf(text: string | null): readonly string[] {
+  return (text ?? '').split(/(?<=[.!;])\s+|[\r\n]+|<br\s*\/?>/i).map((sentence) => sentence.trim());
+}
+
+function isAboutSpeed(sentence: string): boolean {
+  return ABOUT_SPEED.test(sentence);
 }

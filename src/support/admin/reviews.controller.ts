@@ -4,7 +4,7 @@ import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage, ApiRefusals } from '../../infra/http/openapi/index.js';
+import { ApiRefusals, Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,
@@ -19,8 +19,12 @@ import { InspectProviderTopup } from '../inspect-provider-topup.js';
 import { OrdersNeedingReview, TopupsNeedingReview } from '../needs-review.js';
 import { ResolveOrder } from '../resolve-order.js';
 import { ResolveTopup } from '../resolve-topup.js';
-import { OrderUpstreamResponse, toOrderUpstreamResponse } from './order-upstream.response.js';
-import { ReconcileOrderDto, ReconcileTopupDto } from './resolve.dto.js';
+import {
+  OrderUpstreamResponse,
+  ReconcileOrderDto,
+  ReconcileTopupDto,
+  toOrderUpstreamResponse,
+} from './resolve.dto.js';
 import {
   OrderReviewResponse,
   toOrderReviewResponse,

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,
@@ -12,7 +12,7 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PlaceTopup } from '../place-topup.js';
-import { ReadTopups } from '../read-topups.js';
+import { ReadTopups } from '../topups.repository.js';
 import { PlaceTopupDto, toPlaceTopup, toTopupFilters, TopupsQueryDto } from './topup-requests.dto.js';
 import { TopupResponse, toTopupResponse } from './topup.response.js';
 

@@ -4,7 +4,7 @@ import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { AppError } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, ListQueryDto, toListOptions } from '../../infra/http/index.js';
-import { RespondsPage } from '../../infra/http/openapi/index.js';
+import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { WalletsRepository } from '../wallets.repository.js';
 import {
   BalanceResponse,

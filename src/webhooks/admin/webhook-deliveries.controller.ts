@@ -5,7 +5,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,

@@ -5,7 +5,7 @@ import { AdminTokenGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,

@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
 import { PathId } from '../../infra/http/index.js';
-import { Responds } from '../../infra/http/openapi/index.js';
+import { Responds } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
   type IdempotencyKey,

@@ -7,7 +7,7 @@ import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
 export interface AttemptResult {
   readonly outcome: AttemptOutcome;
   readonly statusCode: number | null;
-  /** From the start to the verdict: the final status line, the error, or the cut. */
+  /** From the start to what decides the outcome: the final status line, the error, or the cut. */
   readonly latencyMs: number;
   /** The class of the failure and its code, such as `tls: CERT_HAS_EXPIRED`; never an address or a body. */
   readonly error: string | null;

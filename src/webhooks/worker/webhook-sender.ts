@@ -132,7 +132,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-/** The status line is the verdict; whatever happens to the body does not change it (D30). */
+/** The status line decides the outcome; whatever happens to the body does not change it (D30). */
 async function readAnswer(response: IncomingMessage, clock: PhaseClock): Promise<AttemptResult> {
   const latencyMs = performance.now() - clock.startedAt;
   const { bytes, wasCut } = await readCapped(response);

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ENTITIES } from '../../../src/apps/entities.js';
+import { ENTITIES } from '../../../src/apps/process-resources.js';
 import { createDataSource, openDataSource } from '../../../src/infra/database/index.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { newId } from '../../../src/common/ids.js';
-import type { Port } from '../../../src/infra/http/openapi/document/index.js';
+import type { Port } from '../../../src/infra/http/openapi/document/operation.js';
 import {
   ADMIN_TOKEN,
   type ApiAnswer,

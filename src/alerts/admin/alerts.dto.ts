@@ -1,8 +1,7 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
 import { ListQueryDto, Optional, Rfc3339, ShortText } from '../../infra/http/index.js';
-import { ALERT_TYPES, type AlertType } from '../alert.entity.js';
-import type { AlertFilters } from '../alerts.repository.js';
+import { ALERT_TYPES, type AlertEntity, type AlertFilters, type AlertType } from '../alerts.repository.js';
 
 export class AlertsQueryDto extends ListQueryDto {
   @ApiPropertyOptional({ enum: ALERT_TYPES })
@@ -38,5 +37,40 @@ export function toAlertFilters(query: AlertsQueryDto): AlertFilters {
     subjectId: query.subject_id,
     createdAfter: query.created_after === undefined ? undefined : new Date(query.created_after),
     createdBefore: query.created_before === undefined ? undefined : new Date(query.created_before),
+  };
+}
+
+export class AlertResponse {
+  @ApiProperty({ type: String, example: 'alr_01KAEXAMPLE000000000000000' })
+  id!: string;
+
+  @ApiProperty({ enum: ALERT_TYPES })
+  type!: AlertType;
+
+  @ApiProperty({ type: String, nullable: true })
+  partner_id!: string | null;
+
+  @ApiProperty({
+    type: String,
+    example: 'whe_01KAEXAMPLE000000000000000',
+    description: 'The id of what the alert is about.',
+  })
+  subject_id!: string;
+
+  @ApiProperty({ type: Object, description: 'Never a key or a secret.' })
+  details!: Readonly<Record<string, unknown>>;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+}
+
+export function toAlertResponse(alert: AlertEntity): AlertResponse {
+  return {
+    id: alert.id,
+    type: alert.type,
+    partner_id: alert.partnerId,
+    subject_id: alert.subjectId,
+    details: alert.details,
+    created_at: alert.createdAt.toISOString(),
   };
 }

@@ -1,8 +1,12 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsEmail, IsIn, MaxLength, ValidateIf } from 'class-validator';
 import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
-import { PARTNER_STATUSES, type PartnerStatus } from '../partner.entity.js';
-import type { PartnerChanges } from '../partners.repository.js';
+import {
+  PARTNER_STATUSES,
+  type PartnerChanges,
+  type PartnerEntity,
+  type PartnerStatus,
+} from '../partners.repository.js';
 
 const MAX_NAME = 200;
 const MAX_EMAIL = 254;
@@ -48,4 +52,35 @@ export class PartnersQueryDto extends ListQueryDto {
 
 export function toPartnerChanges({ name, email }: UpdatePartnerDto): PartnerChanges {
   return { ...(name === undefined ? {} : { name }), ...(email === undefined ? {} : { email }) };
+}
+
+export class PartnerResponse {
+  @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
+  id!: string;
+
+  @ApiProperty({ type: String, example: 'Acme Travel' })
+  name!: string;
+
+  @ApiProperty({ type: String, format: 'email', nullable: true })
+  email!: string | null;
+
+  @ApiProperty({ enum: PARTNER_STATUSES })
+  status!: PartnerStatus;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  created_at!: string;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  updated_at!: string;
+}
+
+export function toPartnerResponse(partner: PartnerEntity): PartnerResponse {
+  return {
+    id: partner.id,
+    name: partner.name,
+    email: partner.email,
+    status: partner.status,
+    created_at: partner.createdAt.toISOString(),
+    updated_at: partner.updatedAt.toISOString(),
+  };
 }

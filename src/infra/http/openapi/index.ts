@@ -1,1 +1,0 @@
-export { ApiRefusals, type PageOptions, Responds, type RespondsOptions, RespondsPage } from './responds.js';
