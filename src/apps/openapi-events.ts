@@ -5,6 +5,7 @@ import type {
   ReferenceObject,
   SchemaObject,
 } from '@nestjs/swagger';
+import { USAGE_THRESHOLDS } from '../esims/index.js';
 import { EVENT_TYPES, type EventData, type EventType } from '../events/index.js';
 import { exampleOf } from '../infra/http/openapi/document/bodies.js';
 import { FAILURE_CODES } from '../providers/index.js';
@@ -54,7 +55,7 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
     'esim.expired': { ...ESIM, reason: { type: 'string', enum: ['validity_ended', 'never_used'] } },
     'esim.usage.threshold': {
       ...ESIM,
-      threshold_percent: { type: 'integer', enum: [50, 80, 100] },
+      threshold_percent: { type: 'integer', enum: [...USAGE_THRESHOLDS] },
       used_bytes: { ...BYTES, example: 500_000_000 },
       total_bytes: BYTES,
       as_of: { type: 'string', format: 'date-time' },

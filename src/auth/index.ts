@@ -1,6 +1,8 @@
 /**
  * Who is calling, and how often it may (spec sections 2 and 8, D12 to D15, D21). Owns the table `rate_buckets`; reads
  * `api_keys` and `partners` in the statement of the key check, so that a revocation or suspension counts at once.
+ * Flow: edge -> PartnerAuthenticator (401, 403, 429) -> ApiKeyAuthenticator (key check and charge in one statement, or
+ * Redis) -> rate-limit.ts (headers). Admin port: AdminAuthenticator, then AdminRateLimitGuard.
  * The edge calls `PartnerAuthenticator` or `AdminAuthenticator` before a body is read; controllers name a guard, which
  * asserts that this has happened, and take the principal by `@Caller()`.
  */

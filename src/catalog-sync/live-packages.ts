@@ -6,7 +6,7 @@ import {
   type Region,
   SPEED_POLICY_LENGTH,
 } from '../catalog/index.js';
-import type { LivePackageRule } from '../config/index.js';
+import type { LivePackageRule, LiveProviderName } from '../config/index.js';
 import type { ProviderCost, ProviderPackage } from '../providers/index.js';
 
 /** A provider's package as the live catalogue keeps it, and where it comes from. */
@@ -24,7 +24,7 @@ export interface SalesTerms {
 }
 
 /** Short names in package ids; a partner sees them, so they say nothing about the provider. */
-const ID_PARTS: Readonly<Record<string, string>> = { esim_access: 'a', zendit: 'z' };
+const ID_PARTS: Readonly<Record<LiveProviderName, string>> = { esim_access: 'a', zendit: 'z' };
 /** From so many countries on a package without a region's name counts as global. */
 const GLOBAL_COUNTRIES = 50;
 const MICROS_PER_MINOR_UNIT = 10_000;
@@ -84,7 +84,9 @@ function hasTwoDecimals(currency: string): boolean {
 
 /** Stable for ever: orders and eSIMs name it. Readable where the provider's own id allows it. */
 function livePackageId(provider: string, { kind, upstreamId }: ProviderPackage): string {
-  const prefix = `pkg_${ID_PARTS[provider] ?? provider}_${kind === 'topup' ? 'topup_' : ''}`;
+  const idPart = new Map<string, string>(Object.entries(ID_PARTS)).get(provider);
+  if (idPart === undefined) throw new Error(`ID_PARTS does not name ${provider}`);
+  const prefix = `pkg_${idPart}_${kind === 'topup' ? 'topup_' : ''}`;
   const readable = upstreamId.replaceAll(/[^A-Za-z0-9_-]/g, '-');
   const id = prefix + readable;
   if (readable === upstreamId && id.length <= 64) return id;

@@ -16,4 +16,4 @@ export {
 } from './config.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
-export type { LivePackageRule } from './live-package-rules.js';
+export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';

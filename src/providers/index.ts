@@ -3,7 +3,7 @@
  * lists packages and usage. Tables: provider_health, provider_placements, upstream_pace, sandbox_upstream_*.
  * Called by orders, topups, esim-sync, catalog-sync and reconciliation, who find a provider in `ProviderRegistry`.
  * Flow: use case, callProvider (deadline), a provider's folder, PlacementGuard, http/ (rate limit, circuit, send).
- * A third provider: a folder that implements live-provider.ts, built in providers.module.ts.
+ * A third provider: a folder that implements live-provider.ts, built in providers.module.ts, whose head lists all else.
  */
 export {
   askProvider,

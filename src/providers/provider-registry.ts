@@ -57,7 +57,7 @@ export class ProviderRegistry {
   /** @throws Error when no provider of that name is connected */
   getLiveProvider(name: string): LiveProvider {
     const found = this.liveProviders.find((liveProvider) => liveProvider.name === name);
-    if (!found) throw new Error(`no wholesaler is called ${name}`);
+    if (!found) throw new Error(`no live provider is called ${name}`);
     return found;
   }
 

@@ -2,7 +2,7 @@
  * Top-ups: a partner adds data or days to an eSIM (spec section 5, D19, D22, D24). The twin of `orders/`.
  * Owns the table `topups`; locks rows of `orders`, so that a top-up and a cancellation exclude each other.
  * Callers: partners (`/v1/topups`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes top-ups due).
- * Flow: PlaceTopup (row and hold) -> TopupWorker (claim) -> FulfilTopup -> FindOrPlaceTopup (provider) -> CompleteTopup
+ * Flow: PlaceTopup (row and hold) -> TopupWorker (claim; no answer: postpone and ask again) -> FulfilTopup -> FindOrPlaceTopup (provider) -> CompleteTopup
  * (eSIM, money, event).
  */
 export { TopupsQueryDto, toTopupFilters } from './api/topup-requests.dto.js';

@@ -96,7 +96,7 @@ describe('the loop that reads the feed', () => {
 
   beforeAll(async () => {
     // Three pages and the second look make four calls: the last one meets the limit.
-    service = await startTestService({ env: { RATE_LIMIT_BURST: '3', RATE_LIMIT_PER_MINUTE: '60' } });
+    service = await startTestService({ env: { RATE_LIMIT_BURST: '3', RATE_LIMIT_PER_MINUTE: '20' } });
   });
   afterAll(() => service.stop());
 

@@ -59,6 +59,7 @@ export class FindOrPlaceOrder {
         sendWindowStart,
       );
     } catch (error) {
+      // It may have been bought: the read lag begins now, and the next attempt asks before it buys.
       if (!(error instanceof ProviderUnavailable)) await this.jobs.touchPlacement(claimed);
       else if (placement === 'first') await this.jobs.clearPlacement(claimed, null);
       throw error;

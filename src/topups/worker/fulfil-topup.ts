@@ -59,6 +59,7 @@ export class FindOrPlaceTopup {
       );
     } catch (error) {
       if (error instanceof ProviderUnavailable) await this.jobs.clearPlacement(lease, topup.upstreamPlacedAt);
+      // It may have been bought: the read lag begins now, and the next attempt asks before it buys.
       else await this.jobs.touchPlacement(lease);
       throw error;
     }
