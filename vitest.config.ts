@@ -10,15 +10,19 @@ process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_mo
  * each other in a few processes, so that each loads the service once. All others, new ones too, have one of their own.
  */
 const SHARING = [
-  'test/{alerts,api-keys,catalog,config,openapi,orders-live,partners,topups,wallet}/**/*.test.ts',
+  'test/{alerts,api-keys,auth,catalog,catalog-sync,config,docs,mutants,openapi,orders-live,partners,topups,wallet}/**/*.test.ts',
+  'test/call-log/**/*.test.ts',
   'test/e2e/!(embedded-*|redis).test.ts',
+  'test/esim-sync/*.test.ts',
+  'test/infra/{batching,crypto,database,http,idempotency,jobs,network}/*.test.ts',
+  'test/live/!(frozen-placement|worker-deaths).test.ts',
   'test/providers/!(provider-rate-limiter).test.ts',
-  'test/infra/{crypto,http,idempotency,jobs}/*.test.ts',
-  'test/call-log/{call-log,call-rows,daily-partitions,unknown-caller-cap}.test.ts',
-  'test/esim-sync/{esim-polls,poll-plan,reading-reducer}.test.ts',
-  'test/webhooks/{admin,blocking,delivery,delivery-log,feed-late-commits,hostile-service,outcome-batcher,replay-selection}.test.ts',
-  'test/webhooks/{response-headers,retention-and-resends,rotation,safe-text,sender-failures,signature}.test.ts',
-  'test/webhooks/{switch,switch-after-test,switch-discard,target-policy}.test.ts',
+  'test/providers/contract/*.test.ts',
+  'test/reconciliation/!(command).test.ts',
+  'test/webhooks/{admin,blocking,delivery,delivery-log,delivery-rules,feed-late-commits,fencing,hostile-receivers,hostile-service}.test.ts',
+  'test/webhooks/{isolation,outcome-batcher,replay,replay-selection,response-headers,retention-and-resends,rotation,safe-text}.test.ts',
+  'test/webhooks/{schedule,schedule-transitions,sender-failures,signature}.test.ts',
+  'test/webhooks/{switch,switch-after-test,switch-discard,switch-slow-start,target-policy}.test.ts',
 ];
 
 export default defineConfig({
@@ -29,8 +33,8 @@ export default defineConfig({
     ],
     environment: 'node',
     pool: 'forks',
-    // Two cores, and tests that mostly wait: more files at once make each other's deadlines late.
-    maxWorkers: 3,
+    // Two cores, and tests that mostly wait.
+    maxWorkers: 4,
     sequence: { sequencer: SlowFirstSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
