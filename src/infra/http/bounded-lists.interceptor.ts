@@ -10,7 +10,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { finalize, from, mergeMap, type Observable } from 'rxjs';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { ListSlots } from './list-slots.js';
+import { CallerSlots } from './caller-slots.js';
 
 const READS_A_LIST = 'reads-a-list';
 
@@ -23,14 +23,15 @@ const SHARE_OF_LISTS = 0.5;
 /** Lets a partner, or an admin token, read only so many lists at a time; the catalogue is read from memory (D43). */
 @Injectable()
 export class BoundedListsInterceptor implements NestInterceptor {
-  private readonly slots: ListSlots;
+  private readonly slots: CallerSlots;
 
   constructor(
     private readonly reflector: Reflector,
     @Inject(APP_CONFIG)
     config: Pick<AppConfig, 'listsPerPartner' | 'databasePoolMax' | 'databasePoolWaitMs'>,
   ) {
-    this.slots = new ListSlots({
+    this.slots = new CallerSlots({
+      what: 'lists',
       perCaller: config.listsPerPartner,
       most: Math.max(1, Math.floor(config.databasePoolMax * SHARE_OF_LISTS)),
       waitMs: config.databasePoolWaitMs,

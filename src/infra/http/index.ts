@@ -4,6 +4,7 @@
  * Flow of a call: edge -> guards -> pipes -> idempotency -> handler -> `EnvelopeInterceptor` -> edge.
  */
 export { BoundedListsInterceptor } from './bounded-lists.interceptor.js';
+export { CallerSlots } from './caller-slots.js';
 export { isNotModified } from './envelope.interceptor.js';
 export {
   EnvelopeInterceptor,

@@ -1,11 +1,13 @@
 import { AppError } from '../../common/errors/index.js';
 
-export interface ListSlotSettings {
-  /** Lists of one caller under way. */
+export interface CallerSlotSettings {
+  /** What is bounded, as a partner is told of it, e.g. `lists`. */
+  readonly what: string;
+  /** Of one caller under way. */
   readonly perCaller: number;
-  /** Lists under way of all callers together. */
+  /** Of all callers together. */
   readonly most: number;
-  /** How long a list waits for its turn. */
+  /** How long a call waits for its turn. */
   readonly waitMs: number;
 }
 
@@ -23,19 +25,19 @@ interface Caller {
 const MOST_WAITING = 256;
 
 /**
- * Bounds the lists that a process reads at a time, for each caller and for all together, so that some connections are
- * always left for single reads and writes (D43). Callers that wait take turns, each first come, first served.
+ * Bounds how much of one kind of work a process does at a time, for each caller and for all together, so that something
+ * is always left for the others and for other work (D43). Callers that wait take turns, each first come, first served.
  */
-export class ListSlots {
-  /** Callers with lists under way or waiting; whose turn was last stands last. */
+export class CallerSlots {
+  /** Callers with work under way or waiting; whose turn was last stands last. */
   private readonly callers = new Map<string, Caller>();
   private running = 0;
 
-  constructor(private readonly settings: ListSlotSettings) {}
+  constructor(private readonly settings: CallerSlotSettings) {}
 
   /**
    * Waits for a slot and answers what gives it back, to be called once.
-   * @throws AppError `rate_limited` when the caller's own lists take all that it may have for the whole wait, and
+   * @throws AppError `rate_limited` when the caller's own calls take all that it may have for the whole wait, and
    * `service_unavailable` when those of others do
    */
   async take(name: string): Promise<() => void> {
@@ -87,7 +89,8 @@ export class ListSlots {
   private refusal({ running }: Caller): AppError {
     const headers = { 'retry-after': '1' };
     if (running < this.settings.perCaller) return new AppError('service_unavailable', { headers });
-    const detail = `At most ${this.settings.perCaller} lists of a partner are read at a time.`;
+    const { perCaller, what } = this.settings;
+    const detail = `At most ${perCaller} at a time of the ${what} of a partner.`;
     return new AppError('rate_limited', { detail, headers });
   }
 }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/common/errors/index.js';
-import { ListSlots } from '../../../src/infra/http/list-slots.js';
+import { CallerSlots } from '../../../src/infra/http/caller-slots.js';
 
-const PATIENT = { perCaller: 2, most: 3, waitMs: 60_000 };
+const PATIENT = { what: 'lists', perCaller: 2, most: 3, waitMs: 60_000 };
 
 /** Asks for `count` slots; what is granted is in the order of the grants. */
-function ask(slots: ListSlots, name: string, count: number, granted: [string, () => void][]): void {
+function ask(slots: CallerSlots, name: string, count: number, granted: [string, () => void][]): void {
   for (let i = 0; i < count; i++) void slots.take(name).then((release) => granted.push([name, release]));
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('slots for lists', () => {
+describe('slots of callers', () => {
   it('give a caller no more than its own, however many it asks for', async () => {
-    const slots = new ListSlots(PATIENT);
+    const slots = new CallerSlots(PATIENT);
     const granted: [string, () => void][] = [];
     ask(slots, 'busy', 100, granted);
     ask(slots, 'quiet', 1, granted);
@@ -22,7 +22,7 @@ describe('slots for lists', () => {
   });
 
   it('pass from caller to caller, so that who asks for many waits for its own', async () => {
-    const slots = new ListSlots(PATIENT);
+    const slots = new CallerSlots(PATIENT);
     const granted: [string, () => void][] = [];
     ask(slots, 'busy', 50, granted);
     ask(slots, 'quiet', 2, granted);
@@ -39,7 +39,7 @@ describe('slots for lists', () => {
   });
 
   it('are all given back: after any number of lists a new one begins at once', async () => {
-    const slots = new ListSlots(PATIENT);
+    const slots = new CallerSlots(PATIENT);
     let ended = 0;
     const lists = Array.from({ length: 200 }, async (_, i) => {
       const release = await slots.take(`partner ${i % 7}`);
@@ -57,7 +57,7 @@ describe('slots for lists', () => {
   });
 
   it('are refused after the wait: 429 to who fills its own, 503 where others fill all', async () => {
-    const slots = new ListSlots({ ...PATIENT, waitMs: 20 });
+    const slots = new CallerSlots({ ...PATIENT, waitMs: 20 });
     const held = [await slots.take('busy'), await slots.take('busy'), await slots.take('quiet')];
     const refusals = await Promise.all(
       ['busy', 'calm'].map((name) => slots.take(name).catch((error: unknown) => error)),
