@@ -35,6 +35,8 @@ async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
   const dataSource = createDataSource({
     url: databaseUrl,
     poolMax: 2,
+    // An index of a large table takes as long as it takes.
+    statementTimeoutMs: 0,
     entities: ENTITIES,
     migrations: MIGRATIONS,
     applicationName: 'partner-esim-migrate',

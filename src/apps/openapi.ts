@@ -102,7 +102,7 @@ function finish(document: OpenAPIObject, port: Port): OpenAPIObject {
  */
 export function previewProcess(): ProcessResources {
   const nothing = {} as unknown;
-  return {
+  const resources: ProcessResources = {
     role: 'all',
     config: nothing as ProcessResources['config'],
     logger: nothing as ProcessResources['logger'],
@@ -110,8 +110,10 @@ export function previewProcess(): ProcessResources {
     edgePool: nothing as ProcessResources['edgePool'],
     metrics: new Registry(),
     queue: nothing as ProcessResources['queue'],
+    of: () => resources,
     close: () => Promise.resolve(),
   };
+  return resources;
 }
 
 /** What differs between the committed document and the code, one line each; empty when nothing does. */

@@ -4,7 +4,12 @@ import { CallLogModule } from '../call-log/index.js';
 import { ConfigModule } from '../config/index.js';
 import { CryptoModule } from '../infra/crypto/index.js';
 import { DatabaseModule } from '../infra/database/index.js';
-import { EnvelopeInterceptor, StrictInputInterceptor, StrictValidationPipe } from '../infra/http/index.js';
+import {
+  BoundedListsInterceptor,
+  EnvelopeInterceptor,
+  StrictInputInterceptor,
+  StrictValidationPipe,
+} from '../infra/http/index.js';
 import { IdempotencyModule } from '../infra/idempotency/index.js';
 import { LoggerModule } from '../infra/logging.js';
 import { MetricsModule } from '../infra/metrics.js';
@@ -39,6 +44,7 @@ export class PlatformModule {
   providers: [
     { provide: APP_INTERCEPTOR, useClass: EnvelopeInterceptor },
     { provide: APP_INTERCEPTOR, useClass: StrictInputInterceptor },
+    { provide: APP_INTERCEPTOR, useClass: BoundedListsInterceptor },
     { provide: APP_PIPE, useClass: StrictValidationPipe },
   ],
 })

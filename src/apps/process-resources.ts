@@ -47,14 +47,28 @@ export interface ProcessResources {
   readonly role: ProcessName;
   readonly config: AppConfig;
   readonly logger: Logger;
+  /** The connections of one role: see `of`. */
   readonly dataSource: DataSource;
   readonly edgePool: Pool;
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
+  /** The same with the connections of one of the process's roles: what one role waits for takes none from another. */
+  of(role: AppRole): ProcessResources;
   /** To be called after every app is closed. */
   close(): Promise<void>;
 }
+
+/** Roles that an app of its own serves. */
+export type AppRole = Exclude<ProcessName, 'all'>;
+
+const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>> = {
+  api: ['api'],
+  admin: ['admin'],
+  worker: ['worker'],
+  reconcile: ['reconcile'],
+  all: ['api', 'admin', 'worker'],
+};
 
 const EDGE_POOL_MAX = 4;
 const EDGE_QUERY_TIMEOUT_MS = 4_000;
@@ -67,16 +81,7 @@ export async function openProcess(
   role: ProcessName,
   logger?: Logger,
 ): Promise<ProcessResources> {
-  const dataSource = createDataSource({
-    url: config.databaseUrl,
-    poolMax: config.databasePoolMax,
-    poolWaitMs: config.databasePoolWaitMs,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
-    applicationName: `partner-esim-${role}`,
-  });
-  await openDataSource(dataSource);
-  await assertSchemaIsCurrent(dataSource);
+  const dataSources = await openDataSources(config, role);
   const edgePool = new Pool({
     connectionString: config.databaseUrl,
     max: EDGE_POOL_MAX,
@@ -84,6 +89,7 @@ export async function openProcess(
     connectionTimeoutMillis: config.databasePoolWaitMs,
     // One statement is under way at a time: one that hangs must not hold every caller of the port.
     query_timeout: EDGE_QUERY_TIMEOUT_MS,
+    statement_timeout: EDGE_QUERY_TIMEOUT_MS,
     application_name: `partner-esim-${role}-edge`,
   });
   surviveLostConnections(edgePool);
@@ -97,26 +103,58 @@ export async function openProcess(
     redisUrl: config.redisUrl,
     poolMax: QUEUE_POOL_MAX,
   });
-  return {
+  const resources: ProcessResources = {
     role,
     config,
     logger: log,
-    dataSource,
+    dataSource: dataSources.get(APP_ROLES[role][0])!,
     edgePool,
     queue,
     metrics: new Registry(),
+    of: (app) => ({ ...resources, dataSource: dataSources.get(app)! }),
     close: async () => {
       await queue.close();
       await edgePool.end();
-      await dataSource.destroy();
+      await destroyAll(dataSources);
       log.flush();
     },
   };
+  return resources;
+}
+
+type DataSources = ReadonlyMap<AppRole, DataSource>;
+
+/** One for each role, with the time-out of its statements (D43). */
+async function openDataSources(config: AppConfig, role: ProcessName): Promise<DataSources> {
+  const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
+  const timeoutMs = { api: apiMs, admin: adminMs, worker: workerMs, reconcile: reconcileMs };
+  const opened = new Map<AppRole, DataSource>();
+  try {
+    for (const app of APP_ROLES[role]) {
+      const settings = {
+        url: config.databaseUrl,
+        poolMax: config.databasePoolMax,
+        poolWaitMs: config.databasePoolWaitMs,
+        statementTimeoutMs: timeoutMs[app],
+        entities: ENTITIES,
+        migrations: MIGRATIONS,
+        applicationName: role === app ? `partner-esim-${role}` : `partner-esim-${role}-${app}`,
+      };
+      opened.set(app, await openDataSource(createDataSource(settings)));
+    }
+    await assertSchemaIsCurrent(opened.get(APP_ROLES[role][0])!);
+  } catch (error) {
+    await destroyAll(opened);
+    throw error;
+  }
+  return opened;
+}
+
+async function destroyAll(dataSources: DataSources): Promise<void> {
+  for (const dataSource of dataSources.values()) await dataSource.destroy();
 }
 
 async function assertSchemaIsCurrent(dataSource: DataSource): Promise<void> {
-  const pending = await dataSource.showMigrations();
-  if (!pending) return;
-  await dataSource.destroy();
+  if (!(await dataSource.showMigrations())) return;
   throw new Error('the database schema is not current: run `npm run migrate` first');
 }

@@ -49,10 +49,12 @@ export async function startRole(
   const becomeReady = (): void => probe.setReady(stopping === undefined);
   try {
     const all = role === 'all';
-    const admin = await begin(all || role === 'admin', () => startAdmin(resources, all ? probe : null));
+    const admin = await begin(all || role === 'admin', () =>
+      startAdmin(resources.of('admin'), all ? probe : null),
+    );
     await begin(!all, () => startOpsServer(resources, probe));
-    const worker = await begin(all || role === 'worker', () => startWorker(resources));
-    const api = await begin(all || role === 'api', () => startApi(resources));
+    const worker = await begin(all || role === 'worker', () => startWorker(resources.of('worker')));
+    const api = await begin(all || role === 'api', () => startApi(resources.of('api')));
     if (ready === 'at once') becomeReady();
     return { resources, api, admin, callbacksUrl: worker?.callbacksUrl ?? null, becomeReady, stop };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import { EDGE_POOL, KeysetPages, type ListOptions } from '../infra/database/index.js';
@@ -34,6 +34,19 @@ const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
   createdBefore: 't.createdAt < :createdBefore',
 };
 
+const FILTERS = Object.keys(CONDITIONS) as (keyof CallFilters)[];
+/** They only say where in the list to begin and to end. */
+const ALONG_THE_LIST: ReadonlySet<keyof CallFilters> = new Set(['createdAfter', 'createdBefore']);
+const INDEXED: ReadonlySet<keyof CallFilters> = new Set(['requestId', 'keyId', 'replayOf']);
+/** Calls that one page of a search looks at; beyond them the next page goes on. */
+export const SEARCHED_AT_ONCE = 2_000;
+
+/** Whether an index finds what passes this filter. Of the statuses only those of refused and failed calls have one. */
+function isIndexed(name: keyof CallFilters, { [name]: value, status }: CallFilters): boolean {
+  if (value === undefined) return false;
+  return INDEXED.has(name) || (name === 'status' && status !== undefined && status >= 400);
+}
+
 /** The reading side of `api_calls`, for the portal team (D38). */
 @Injectable()
 export class CallLogRepository {
@@ -47,13 +60,27 @@ export class CallLogRepository {
   }
 
   async list(partnerId: string, filters: CallFilters, options: ListOptions): Promise<Page<ApiCallEntity>> {
+    const query = this.matching(partnerId, filters, FILTERS);
+    const chosen = FILTERS.filter((name) => filters[name] !== undefined);
+    if (chosen.every((name) => ALONG_THE_LIST.has(name)) || chosen.some((name) => isIndexed(name, filters)))
+      return this.pages.list(query, options);
+    // The call log is written at every call: an index for each filter would cost more than its rows.
+    const rows = this.matching(partnerId, filters, [...ALONG_THE_LIST]);
+    return this.pages.search(query, { rows, most: SEARCHED_AT_ONCE }, options);
+  }
+
+  private matching(
+    partnerId: string,
+    filters: CallFilters,
+    names: readonly (keyof CallFilters)[],
+  ): SelectQueryBuilder<ApiCallEntity> {
     const query = this.manager
       .createQueryBuilder(ApiCallEntity, 't')
       .where('t.partnerId = :partnerId', { partnerId });
-    for (const name of Object.keys(CONDITIONS) as (keyof CallFilters)[]) {
+    for (const name of names) {
       if (filters[name] !== undefined) query.andWhere(CONDITIONS[name], { [name]: filters[name] });
     }
-    return this.pages.list(query, options);
+    return query;
   }
 }
 

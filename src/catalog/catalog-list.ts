@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
-import { type CatalogPage, type CatalogSnapshot, PartnerCatalogs } from './partner-catalogs.js';
+import { type PartnerCatalog, PartnerCatalogs } from './partner-catalogs.js';
 import type { PackageKind, PackageType, Region } from './package.js';
 import type { PackageEntity } from './package.entity.js';
 
@@ -25,6 +25,19 @@ export interface CatalogListPage {
   readonly etag: string;
 }
 
+/** One page of a catalogue, its packages already as the bytes of their JSON. */
+interface CatalogPage {
+  readonly itemsJson: Buffer;
+  /** Creation time in milliseconds and id of the last package; null when no page follows. */
+  readonly last: readonly [number, string] | null;
+  readonly etag: string;
+}
+
+/** Of all partners and modes together; the pages used longest ago make room. */
+const MAX_PAGE_BYTES = 32 * 1024 * 1024;
+/** A page besides its bytes: the objects around them, and its query. */
+const PAGE_OVERHEAD_BYTES = 1_000;
+
 /** More than the pages that all partners read between two changes of the catalogue. */
 const MAX_CURSORS = 20_000;
 
@@ -33,11 +46,23 @@ const MAX_CURSORS = 20_000;
 export class CatalogList {
   /** `next_cursor` by page and partner: a cursor is bound to the partner, a page is not. */
   private readonly nextCursors = new LRUCache<string, string>({ max: MAX_CURSORS });
+  /** By mode, version and query: partners without prices of their own share them. */
+  private readonly pages: LRUCache<string, CatalogPage>;
 
   constructor(
     private readonly catalogs: PartnerCatalogs,
     private readonly cursors: CursorCodec,
-  ) {}
+  ) {
+    this.pages = new LRUCache({
+      maxSize: MAX_PAGE_BYTES,
+      sizeCalculation: ({ itemsJson }) => itemsJson.length + PAGE_OVERHEAD_BYTES,
+    });
+  }
+
+  /** What the pages in memory take. */
+  get pageBytes(): number {
+    return this.pages.calculatedSize;
+  }
 
   /**
    * @param toJson serializes one package, as the API shows it
@@ -49,12 +74,15 @@ export class CatalogList {
     options: ListOptions,
     toJson: (item: PackageEntity) => unknown,
   ): Promise<CatalogListPage> {
-    const catalog = this.catalogs.get(scope);
-    const snapshot = catalog instanceof Promise ? await catalog : catalog;
+    const found = this.catalogs.get(scope);
+    const catalog = found instanceof Promise ? await found : found;
     const cursorScope = ['catalog', scope.partnerId, scope.mode, filters];
     const after = options.cursor === undefined ? null : this.cursors.decode(options.cursor, cursorScope);
-    const { itemsJson, last, etag } = this.page(snapshot, filters, after, options.limit, toJson);
-    return { itemsJson, nextCursor: last && this.nextCursor(scope, etag, last, cursorScope), etag };
+    const page = this.page(catalog, filters, after, options.limit, toJson);
+    const { itemsJson, last, etag } = page;
+    if (!last || isFreeValued(filters))
+      return { itemsJson, nextCursor: last && this.cursors.encode(last, cursorScope), etag };
+    return { itemsJson, nextCursor: this.nextCursor(scope, etag, last, cursorScope), etag };
   }
 
   /** The same for every call of the partner for this page: the entity tag names the version and the query. */
@@ -71,38 +99,45 @@ export class CatalogList {
   }
 
   private page(
-    snapshot: CatalogSnapshot,
+    catalog: PartnerCatalog,
     filters: CatalogFilters,
     after: readonly (string | number)[] | null,
     limit: number,
     toJson: (item: PackageEntity) => unknown,
   ): CatalogPage {
     const query = JSON.stringify([limit, after, filters]);
-    const cached = snapshot.pages.get(query);
+    const key = `${catalog.mode} ${catalog.version} ${query}`;
+    const cached = this.pages.get(key);
     if (cached) return cached;
-    const found = select(snapshot.packages, filters, after, limit + 1);
+    const found = select(catalog, filters, after, limit + 1);
     const items = found.slice(0, limit);
     const last = found.length > limit ? items.at(-1)! : null;
     const page: CatalogPage = {
-      itemsJson: Buffer.from(JSON.stringify(items.map(toJson))),
+      itemsJson: Buffer.from(JSON.stringify(items.map((item) => toJson(catalog.atItsPrice(item))))),
       last: last && [last.createdAt.getTime(), last.id],
-      etag: `W/"${snapshot.version}-${createHash('sha256').update(query).digest('base64url').slice(0, 16)}"`,
+      etag: `W/"${catalog.version}-${createHash('sha256').update(query).digest('base64url').slice(0, 16)}"`,
     };
-    snapshot.pages.set(query, page);
+    if (!isFreeValued(filters)) this.pages.set(key, page);
     return page;
   }
 }
 
+/** Whoever chooses the value could make a page of its own with every call, and push out those that others read. */
+function isFreeValued({ minDataBytes, maxPriceAmount, updatedSince }: CatalogFilters): boolean {
+  return minDataBytes !== undefined || maxPriceAmount !== undefined || updatedSince !== undefined;
+}
+
 function select(
-  packages: readonly PackageEntity[],
+  catalog: PartnerCatalog,
   filters: CatalogFilters,
   after: readonly (string | number)[] | null,
   count: number,
 ): PackageEntity[] {
   const found: PackageEntity[] = [];
-  for (const item of packages) {
+  for (const [index, item] of catalog.packages.entries()) {
     if (found.length === count) break;
-    if ((after === null || isAfter(item, after)) && matches(item, filters)) found.push(item);
+    if (after !== null && !isAfter(item, after)) continue;
+    if (matches(item, filters) && matchesTerms(catalog, index, filters)) found.push(item);
   }
   return found;
 }
@@ -114,14 +149,24 @@ function isAfter(item: PackageEntity, [createdAtMs, id]: readonly (string | numb
 }
 
 function matches(item: PackageEntity, filters: CatalogFilters): boolean {
-  const { country, region, type, kind, minDataBytes, maxPriceAmount, updatedSince } = filters;
+  const { country, region, type, kind, minDataBytes } = filters;
   return (
     (country === undefined || item.coverage.includes(country)) &&
     (region === undefined || item.region === region) &&
     (type === undefined || item.type === type) &&
     (kind === undefined || item.kind === kind) &&
-    (minDataBytes === undefined || item.unlimited || (item.dataBytes ?? 0) >= minDataBytes) &&
-    (maxPriceAmount === undefined || item.priceAmount <= maxPriceAmount) &&
-    (updatedSince === undefined || item.updatedAt >= updatedSince)
+    (minDataBytes === undefined || item.unlimited || (item.dataBytes ?? 0) >= minDataBytes)
+  );
+}
+
+/** The filters that a partner's own terms decide. */
+function matchesTerms(
+  catalog: PartnerCatalog,
+  index: number,
+  { maxPriceAmount, updatedSince }: CatalogFilters,
+): boolean {
+  return (
+    (maxPriceAmount === undefined || catalog.priceAmountAt(index) <= maxPriceAmount) &&
+    (updatedSince === undefined || catalog.changedSince(catalog.packages[index]!, updatedSince))
   );
 }

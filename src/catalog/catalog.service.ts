@@ -28,10 +28,10 @@ export class CatalogService {
 
   /** The package and the catalogue's version. @throws NotFound for unknown and other-mode packages (D14). */
   async getPackage(scope: TenantScope, id: string): Promise<{ item: PackageEntity; version: string }> {
-    const snapshot = await this.catalogs.get(scope);
-    const item = PACKAGE_ID.test(id) ? snapshot.packages.find((candidate) => candidate.id === id) : undefined;
+    const catalog = await this.catalogs.get(scope);
+    const item = PACKAGE_ID.test(id) ? catalog.packages.find((candidate) => candidate.id === id) : undefined;
     if (!item) throw new NotFound();
-    return { item, version: snapshot.version };
+    return { item: catalog.atItsPrice(item), version: catalog.version };
   }
 
   /**
@@ -71,15 +71,16 @@ export class CatalogService {
    * provider alone can say what fits, and its list is not known or old, the worker asks it soon: a later call has it.
    */
   async listTopupsFor(scope: TenantScope, baseId: string): Promise<readonly PackageEntity[]> {
-    const { packages } = await this.catalogs.get(scope);
-    const base = packages.find((candidate) => candidate.id === baseId);
+    const catalog = await this.catalogs.get(scope);
+    const base = catalog.packages.find((candidate) => candidate.id === baseId);
     if (!base) return [];
     const known = scope.mode === 'live' ? await this.topupFits.find(baseId) : null;
     if (known !== null) await this.topupFits.want(baseId);
     const looks = new Set<string>();
     return (
-      packages
+      catalog.packages
         .filter((item) => item.kind === 'topup' && item.available && isFitting(base, item, known))
+        .map((item) => catalog.atItsPrice(item))
         .sort((a, b) => a.priceAmount - b.priceAmount || (a.id < b.id ? -1 : 1))
         // Of those that a partner could not tell apart, the cheapest alone is offered.
         .filter((item) => looks.size < looks.add(lookOf(item)).size)

@@ -4,24 +4,15 @@ import type { Mode } from '../common/mode.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { CatalogRepository } from './catalog.repository.js';
 import type { PackageEntity } from './package.entity.js';
-import { atPartnerPrice, type PriceList } from './price-list.js';
+import { atPartnerPrice, type PriceList, priceOfPackage } from './price-list.js';
 import { PriceListsRepository } from './price-lists.repository.js';
 
-/** One page of a catalogue, its packages already as the bytes of their JSON. */
-export interface CatalogPage {
-  readonly itemsJson: Buffer;
-  /** Creation time in milliseconds and id of the last package; null when no page follows. */
-  readonly last: readonly [number, string] | null;
-  readonly etag: string;
-}
-
-/** All packages of a mode at one version, newest first. */
+/** All packages of a mode at one version, newest first, at the catalogue's own prices. */
 export interface CatalogSnapshot {
-  /** Moves with every change; the version of a price list is part of it. */
+  readonly mode: Mode;
+  /** Moves with every change. */
   readonly version: string;
   readonly packages: readonly PackageEntity[];
-  /** Pages of this version, by query; gone with the snapshot. */
-  readonly pages: LRUCache<string, CatalogPage>;
 }
 
 interface CheckedSnapshot {
@@ -29,17 +20,22 @@ interface CheckedSnapshot {
   readonly checkedAtMs: number;
 }
 
-interface PricedSnapshot extends CheckedSnapshot {
+/** A partner's own terms, null for none, and its prices of the packages of a snapshot in minor units, once asked for. */
+interface CheckedList {
   readonly list: PriceList | null;
-  /** The catalogue that `snapshot` was made of. */
-  readonly base: CatalogSnapshot;
+  readonly checkedAtMs: number;
+  readonly amounts: WeakMap<CatalogSnapshot, Float64Array>;
 }
 
 /** A list may lag the table by this much; orders read the table itself. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Partners whose own prices are kept, and pages of one catalogue; the one used longest ago makes room. */
-const MAX_PARTNERS = 200;
-const MAX_PAGES = 500;
+/** Of all partners together; the lists used longest ago make room. */
+const MAX_LIST_BYTES = 64 * 1024 * 1024;
+/** Of a partner without a list, and of one price of its own, measured generously. */
+const ENTRY_BYTES = 400;
+const PRICE_BYTES = 250;
+/** Prices of a snapshot, for as many packages as a large catalogue has. */
+const AMOUNTS_BYTES = 8 * 8_000;
 
 /** The catalogue in memory, reloaded when its version has moved. */
 @Injectable()
@@ -62,7 +58,9 @@ export class CatalogSnapshots {
     try {
       const version = String(await this.catalog.getVersion(mode));
       const snapshot =
-        current?.version === version ? current : newSnapshot(version, await this.catalog.listAll(mode));
+        current?.version === version
+          ? current
+          : { mode, version, packages: await this.catalog.listAll(mode) };
       this.cached.set(mode, { snapshot, checkedAtMs: performance.now() });
       return snapshot;
     } finally {
@@ -71,10 +69,71 @@ export class CatalogSnapshots {
   }
 }
 
+/**
+ * The catalogue as one partner sees and pays it. Packages are priced when they are shown: a copy of all of them for
+ * each partner would take megabytes, and milliseconds whenever it was not kept.
+ */
+export class PartnerCatalog {
+  /** Moves with every change; that of the price list is part of it. Without a list it is the same for all partners. */
+  readonly version: string;
+
+  constructor(
+    private readonly base: CatalogSnapshot,
+    private readonly terms: Pick<CheckedList, 'list' | 'amounts'> | null,
+  ) {
+    const list = terms?.list;
+    this.version = list ? `${base.version}.${list.version}` : base.version;
+  }
+
+  get mode(): Mode {
+    return this.base.mode;
+  }
+
+  /** Newest first, at the catalogue's own prices. */
+  get packages(): readonly PackageEntity[] {
+    return this.base.packages;
+  }
+
+  /** The package as the partner sees and pays it. */
+  atItsPrice(item: PackageEntity): PackageEntity {
+    const list = this.terms?.list;
+    return list ? atPartnerPrice(item, list) : item;
+  }
+
+  /** What the partner pays for the package at this place of `packages`, in minor units. */
+  priceAmountAt(index: number): number {
+    const list = this.terms?.list;
+    return list ? this.amountsBy(list)[index]! : this.packages[index]!.priceAmount;
+  }
+
+  /** Whether the partner's view of the package changed at this moment or after it. */
+  changedSince(item: PackageEntity, moment: Date): boolean {
+    const listAt = this.terms?.list?.updatedAt;
+    return item.updatedAt >= moment || (listAt !== undefined && listAt >= moment);
+  }
+
+  private amountsBy(list: PriceList): Float64Array {
+    const { amounts } = this.terms!;
+    let known = amounts.get(this.base);
+    if (!known) {
+      known = Float64Array.from(
+        this.packages,
+        (item) => priceOfPackage(item, list)?.amount ?? item.priceAmount,
+      );
+      amounts.set(this.base, known);
+    }
+    return known;
+  }
+}
+
 /** The catalogue as one partner sees it: in Live at its own prices, in Sandbox the same for all. */
 @Injectable()
 export class PartnerCatalogs {
-  private readonly cached = new LRUCache<string, PricedSnapshot>({ max: MAX_PARTNERS });
+  private readonly cached = new LRUCache<string, CheckedList>({
+    maxSize: MAX_LIST_BYTES,
+    sizeCalculation: ({ list }) =>
+      ENTRY_BYTES + (list ? AMOUNTS_BYTES + PRICE_BYTES * Object.keys(list.prices).length : 0),
+  });
 
   constructor(
     private readonly snapshots: CatalogSnapshots,
@@ -82,37 +141,33 @@ export class PartnerCatalogs {
   ) {}
 
   /** Synchronous while it is fresh. */
-  get({ partnerId, mode }: TenantScope): CatalogSnapshot | Promise<CatalogSnapshot> {
+  get({ partnerId, mode }: TenantScope): PartnerCatalog | Promise<PartnerCatalog> {
     const base = this.snapshots.get(mode);
-    if (mode === 'sandbox') return base;
+    if (mode === 'sandbox')
+      return base instanceof Promise ? base.then(withoutTerms) : new PartnerCatalog(base, null);
     const cached = this.cached.get(partnerId);
-    if (cached && cached.base === base && isFresh(cached)) return cached.snapshot;
-    return this.refresh(partnerId, base);
+    if (cached && isFresh(cached) && !(base instanceof Promise)) return new PartnerCatalog(base, cached);
+    return this.refresh(partnerId, base, cached);
   }
 
   private async refresh(
     partnerId: string,
     current: CatalogSnapshot | Promise<CatalogSnapshot>,
-  ): Promise<CatalogSnapshot> {
-    const [base, list] = await Promise.all([current, this.lists.find(partnerId)]);
-    const cached = this.cached.get(partnerId);
-    const isSame = cached?.base === base && cached.list?.version === list?.version;
-    const snapshot = isSame ? cached.snapshot : priced(base, list);
-    this.cached.set(partnerId, { list, base, snapshot, checkedAtMs: performance.now() });
-    return snapshot;
+    cached: CheckedList | undefined,
+  ): Promise<PartnerCatalog> {
+    const known = cached?.list ?? null;
+    const [base, list] = await Promise.all([current, this.lists.findChanged(partnerId, known)]);
+    const amounts: CheckedList['amounts'] = cached && list === known ? cached.amounts : new WeakMap();
+    const checked = { list, amounts, checkedAtMs: performance.now() };
+    this.cached.set(partnerId, checked);
+    return new PartnerCatalog(base, checked);
   }
 }
 
-function isFresh({ checkedAtMs }: CheckedSnapshot): boolean {
+function withoutTerms(base: CatalogSnapshot): PartnerCatalog {
+  return new PartnerCatalog(base, null);
+}
+
+function isFresh({ checkedAtMs }: { readonly checkedAtMs: number }): boolean {
   return performance.now() - checkedAtMs < CHECK_INTERVAL_MS;
-}
-
-function priced(base: CatalogSnapshot, list: PriceList | null): CatalogSnapshot {
-  if (list === null) return base;
-  const packages = base.packages.map((item) => atPartnerPrice(item, list));
-  return newSnapshot(`${base.version}.${list.version}`, packages);
-}
-
-function newSnapshot(version: string, packages: readonly PackageEntity[]): CatalogSnapshot {
-  return { version, packages, pages: new LRUCache({ max: MAX_PAGES }) };
 }

@@ -39,13 +39,21 @@ export function priceByList(
   return { amount: priceWithMargin(item.costMicros, terms.marginBps), currency: item.currency };
 }
 
+/** As `priceByList`, of a package of the catalogue. */
+export function priceOfPackage(
+  item: Pick<PackageEntity, 'id' | 'costMicros' | 'currency'>,
+  list: PriceList,
+): Money | null {
+  const own = Object.hasOwn(list.prices, item.id) ? list.prices[item.id]! : null;
+  return priceByList(item, { own, marginBps: list.marginBps });
+}
+
 /**
  * The package as the partner of this list sees and pays it. A new list counts as a change of every package, for
  * `updated_since`: of one that the list does not price any more, nothing else would tell.
  */
 export function atPartnerPrice(item: PackageEntity, list: PriceList): PackageEntity {
-  const own = Object.hasOwn(list.prices, item.id) ? list.prices[item.id]! : null;
-  const price = priceByList(item, { own, marginBps: list.marginBps });
+  const price = priceOfPackage(item, list);
   const updatedAt = item.updatedAt > list.updatedAt ? item.updatedAt : list.updatedAt;
   return { ...item, ...(price && paid(item, price)), updatedAt };
 }

@@ -17,13 +17,17 @@ interface PriceListRow {
 export class PriceListsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  async find(partnerId: string): Promise<PriceList | null> {
-    const { rows } = await sql<PriceListRow>(
+  /** The partner's list: `known` itself while it is current, so that its prices are not sent again; null for none. */
+  async findChanged(partnerId: string, known: PriceList | null): Promise<PriceList | null> {
+    const { rows } = await sql<PriceListRow & { is_known: boolean }>(
       this.manager,
-      'SELECT margin_bps, prices, version, updated_at FROM price_lists WHERE partner_id = $1',
-      [partnerId],
+      `SELECT margin_bps, version, updated_at, coalesce(version = $2, false) AS is_known,
+              CASE WHEN version = $2 THEN NULL ELSE prices END AS prices
+       FROM price_lists WHERE partner_id = $1`,
+      [partnerId, known?.version ?? null],
     );
-    return rows[0] ? toPriceList(rows[0]) : null;
+    if (!rows[0]) return null;
+    return rows[0].is_known ? known : toPriceList(rows[0]);
   }
 
   async replace(

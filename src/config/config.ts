@@ -16,6 +16,9 @@ export interface AppConfig {
   readonly databasePoolMax: number;
   /** How long a call waits for a connection before it gets 503. */
   readonly databasePoolWaitMs: number;
+  readonly statementTimeouts: StatementTimeouts;
+  /** Lists of one partner that one process reads at a time (D43). */
+  readonly listsPerPartner: number;
   readonly redisUrl: string | null;
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
@@ -38,6 +41,16 @@ export interface AppConfig {
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
+}
+
+/** After how many milliseconds PostgreSQL cancels a statement, by who sent it (D43). */
+export interface StatementTimeouts {
+  /** Longer than a duplicate waits for the first call (D18). */
+  readonly apiMs: number;
+  readonly adminMs: number;
+  readonly workerMs: number;
+  /** One check of the books. */
+  readonly reconcileMs: number;
 }
 
 /** A token bucket of `burst` that refills at `perMinute`. */
@@ -123,6 +136,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       min: 100,
       max: 60_000,
     }),
+    statementTimeouts: readStatementTimeouts(read),
+    listsPerPartner: read.integer('LISTS_PER_PARTNER', 4, COUNTS),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
@@ -191,6 +206,16 @@ function readDatabaseUrl(read: EnvReader): string {
     read.problems.push('DATABASE_URL is required (only `npm start` without it runs an embedded PostgreSQL)');
   }
   return url ?? '';
+}
+
+function readStatementTimeouts(read: EnvReader): StatementTimeouts {
+  const range = { min: 100, max: 86_400_000 };
+  return {
+    apiMs: read.integer('DATABASE_STATEMENT_TIMEOUT_MS', 8_000, range),
+    adminMs: read.integer('DATABASE_STATEMENT_TIMEOUT_ADMIN_MS', 30_000, range),
+    workerMs: read.integer('DATABASE_STATEMENT_TIMEOUT_WORKER_MS', 60_000, range),
+    reconcileMs: read.integer('DATABASE_STATEMENT_TIMEOUT_RECONCILE_MS', 600_000, range),
+  };
 }
 
 function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig {

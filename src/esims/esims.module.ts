@@ -9,6 +9,7 @@ import { IssueEsims } from './issue-esims.js';
 import { EsimQueries } from './esim-queries.js';
 import { SimulateEsim } from './simulate-esim.js';
 import { EsimsController } from './api/esims.controller.js';
+import { QrCodes } from './api/qr-codes.js';
 import { SandboxEsimsController } from './api/sandbox-esims.controller.js';
 import { PartnerEsimsController } from './admin/partner-esims.controller.js';
 import { EsimExpiry } from './worker/esim-expiry.js';
@@ -21,7 +22,11 @@ import { EsimExpiry } from './worker/esim-expiry.js';
 export class EsimsModule {}
 
 /** eSIMs as partners read them, and the sandbox device. */
-@Module({ imports: [EsimsModule], controllers: [EsimsController, SandboxEsimsController] })
+@Module({
+  imports: [EsimsModule],
+  providers: [QrCodes],
+  controllers: [EsimsController, SandboxEsimsController],
+})
 export class EsimsApiModule {}
 
 /** Support's view of a partner's eSIMs. */

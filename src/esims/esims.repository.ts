@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import { type EntityManager, In } from 'typeorm';
+import { type EntityManager, In, type SelectQueryBuilder } from 'typeorm';
+import { MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
@@ -86,15 +87,24 @@ export class EsimsRepository {
     await tx.manager.update(EsimEntity, { id }, changes);
   }
 
-  async list(scope: PartnerScope, filters: EsimFilters, options: ListOptions): Promise<Page<EsimEntity>> {
+  async list(
+    { partnerId, mode }: PartnerScope,
+    filters: EsimFilters,
+    options: ListOptions,
+  ): Promise<Page<EsimEntity>> {
+    const modes = mode === undefined ? MODES : [mode];
+    const queries = modes.map((each) => this.matching({ partnerId, mode: each }, filters));
+    return this.pages.listMerged(queries, options);
+  }
+
+  private matching({ partnerId, mode }: TenantScope, filters: EsimFilters): SelectQueryBuilder<EsimEntity> {
     const query = this.manager
       .createQueryBuilder(EsimEntity, 't')
-      .where('t.partner_id = :partnerId', { partnerId: scope.partnerId });
-    if (scope.mode !== undefined) query.andWhere('t.mode = :mode', { mode: scope.mode });
+      .where('t.partner_id = :partnerId AND t.mode = :mode', { partnerId, mode });
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.orderId !== undefined) query.andWhere('t.order_id = :orderId', { orderId: filters.orderId });
     if (filters.iccid !== undefined) query.andWhere('t.iccid = :iccid', { iccid: filters.iccid });
-    return this.pages.list(query, options);
+    return query;
   }
 
   /** Whether the eSIM has ended by the database's clock, although the sweep may not have been there yet (D40). */

@@ -36,12 +36,18 @@ export class EventFeed {
     await this.givePositions();
     const cursorScope = ['events', scope.partnerId, scope.mode, request.type ?? null];
     const start = await this.startOf(scope, request.after, cursorScope);
+    // Before the page: positions appear in their order, so the page sees all that is not behind this one (D39).
+    const end = request.type === undefined ? start : await this.events.lastPosition(scope);
     const found = await this.events.listAfter(scope, start, request.type, request.limit + 1);
     const items = found.slice(0, request.limit);
+    const hasMore = found.length > request.limit;
+    const last = items.at(-1)?.position ?? start;
+    // On the last page also behind events of other types: the next poll need not look at them again.
+    const next = hasMore ? last : Math.max(last, end);
     return {
       bodies: items.map((item) => item.body),
-      hasMore: found.length > request.limit,
-      nextCursor: this.cursors.encode([items.at(-1)?.position ?? start], cursorScope),
+      hasMore,
+      nextCursor: this.cursors.encode([next], cursorScope),
     };
   }
 

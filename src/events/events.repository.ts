@@ -59,6 +59,17 @@ export class EventsRepository {
     return rows.map((row) => ({ position: toSafeInteger(row.position), body: row.body }));
   }
 
+  /** The last position of partner and mode, of whatever type; 0 when there is none. */
+  async lastPosition({ partnerId, mode }: TenantScope): Promise<number> {
+    const { rows } = await sql<{ position: string }>(
+      this.manager,
+      `SELECT position FROM events WHERE partner_id = $1 AND mode = $2 AND position IS NOT NULL
+       ORDER BY position DESC LIMIT 1`,
+      [partnerId, mode],
+    );
+    return toSafeInteger(rows[0]?.position ?? 0);
+  }
+
   /**
    * Gives positions to committed events that have none. One transaction at a time, under a lock held to its
    * commit: whoever reads a position can be sure that no smaller one will appear later (D39).

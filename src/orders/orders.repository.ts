@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
+import { MODES } from '../common/mode.js';
 import { mapPage, type Page } from '../common/page.js';
 import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository } from '../esims/index.js';
@@ -161,15 +162,24 @@ export class OrdersRepository {
     options: ListOptions,
     manager: EntityManager = this.manager,
   ): Promise<Page<OrderEntity>> {
+    const modes = mode === undefined ? MODES : [mode];
+    const queries = modes.map((each) => this.matching({ partnerId, mode: each }, filters, manager));
+    return this.pages.listMerged(queries, options);
+  }
+
+  private matching(
+    { partnerId, mode }: TenantScope,
+    filters: OrderFilters,
+    manager: EntityManager,
+  ): SelectQueryBuilder<OrderEntity> {
     const query = manager
       .createQueryBuilder(OrderEntity, 't')
-      .where('t.partner_id = :partnerId', { partnerId });
-    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
+      .where('t.partner_id = :partnerId AND t.mode = :mode', { partnerId, mode });
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });
     if (filters.createdAfter) query.andWhere('t.created_at >= :after', { after: filters.createdAfter });
     if (filters.createdBefore) query.andWhere('t.created_at < :before', { before: filters.createdBefore });
-    return this.pages.list(query, options);
+    return query;
   }
 }
 

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
+import { MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import {
@@ -131,14 +132,19 @@ export class TopupsRepository {
     filters: TopupFilters,
     options: ListOptions,
   ): Promise<Page<TopupEntity>> {
+    const modes = mode === undefined ? MODES : [mode];
+    const queries = modes.map((each) => this.matching({ partnerId, mode: each }, filters));
+    return this.pages.listMerged(queries, options);
+  }
+
+  private matching({ partnerId, mode }: TenantScope, filters: TopupFilters): SelectQueryBuilder<TopupEntity> {
     const query = this.manager
       .createQueryBuilder(TopupEntity, 't')
-      .where('t.partner_id = :partnerId', { partnerId });
-    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
+      .where('t.partner_id = :partnerId AND t.mode = :mode', { partnerId, mode });
     if (filters.esimId !== undefined) query.andWhere('t.esim_id = :esimId', { esimId: filters.esimId });
     if (filters.status !== undefined) query.andWhere('t.status = :status', { status: filters.status });
     if (filters.reference !== undefined) query.andWhere('t.reference = :ref', { ref: filters.reference });
-    return this.pages.list(query, options);
+    return query;
   }
 }
 

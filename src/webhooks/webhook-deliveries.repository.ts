@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import type { Page } from '../common/page.js';
 import type { RecordedEvent } from '../events/index.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
@@ -12,12 +12,7 @@ import {
   type LoggedPhases,
   TEST_EVENT_TYPE,
 } from './delivery.js';
-import {
-  deliveryIdSql,
-  deliveryIdStem,
-  STATUS_CONDITIONS,
-  WebhookDeliveryEntity,
-} from './webhook-delivery.entity.js';
+import { deliveryIdSql, deliveryIdStem, WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 
 export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;
@@ -47,6 +42,25 @@ interface AttemptRow {
   response_headers: Record<string, string> | null;
   response_body: string | null;
 }
+
+const ofEndpoint = (column: string): string =>
+  `(SELECT ${column} FROM webhook_endpoints w WHERE w.id = :endpointId)`;
+const KEPT = `t.status = 'pending' AND t.created_at >= coalesce(${ofEndpoint('w.discard_before')}, '-infinity')`;
+
+/**
+ * `STATUS_CONDITIONS` for the list of one endpoint, in parts that have no delivery in common. What is asked of the
+ * endpoint is asked once and not for each delivery, so that each part is read by the index of its stored status.
+ */
+const LISTED: Readonly<Record<DeliveryStatus, readonly string[]>> = {
+  pending: [`${KEPT} AND ${ofEndpoint('w.enabled')}`],
+  held: [`${KEPT} AND NOT ${ofEndpoint('w.enabled')}`],
+  discarded: [
+    `t.status = 'discarded'`,
+    `t.status = 'pending' AND t.created_at < ${ofEndpoint('w.discard_before')}`,
+  ],
+  delivered: [`t.status = 'delivered'`],
+  failed: [`t.status = 'failed'`],
+};
 
 /** SQL of `webhook_deliveries` that makes, reads and gives up deliveries; sending is in `worker/`. */
 @Injectable()
@@ -156,18 +170,27 @@ export class WebhookDeliveriesRepository {
     filters: DeliveryFilters,
     options: ListOptions,
   ): Promise<Page<WebhookDeliveryEntity>> {
+    const parts = filters.status === undefined ? [null] : LISTED[filters.status];
+    const queries = parts.map((part) => this.matching(endpointId, part, filters));
+    return this.pages.listMerged(queries, options);
+  }
+
+  private matching(
+    endpointId: string,
+    condition: string | null,
+    { eventType, eventId, createdAfter, createdBefore }: DeliveryFilters,
+  ): SelectQueryBuilder<WebhookDeliveryEntity> {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
       .where('t.endpoint_id = :endpointId', { endpointId });
-    const { status, eventType, eventId, createdAfter, createdBefore } = filters;
-    if (status !== undefined) query.andWhere(STATUS_CONDITIONS[status]);
+    if (condition !== null) query.andWhere(condition);
     if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
     if (eventId !== undefined) query.andWhere('t.event_id = :eventId', { eventId });
     if (createdAfter !== undefined)
       query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
     if (createdBefore !== undefined)
       query.andWhere('t.created_at < :createdBefore::timestamptz', { createdBefore });
-    return this.pages.list(query, options);
+    return query;
   }
 
   /** The delivery with all that its log shows, of one snapshot: an attempt may be recorded meanwhile. */

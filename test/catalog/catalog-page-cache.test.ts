@@ -1,71 +1,133 @@
-import { beforeEach, describe, expect, it } from 'vitest';
-import { CatalogList } from '../../src/catalog/catalog-list.js';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CatalogList, type CatalogFilters } from '../../src/catalog/catalog-list.js';
 import type { CatalogRepository } from '../../src/catalog/catalog.repository.js';
 import { PackageEntity } from '../../src/catalog/package.entity.js';
 import { CatalogSnapshots, PartnerCatalogs } from '../../src/catalog/partner-catalogs.js';
+import type { PriceList } from '../../src/catalog/price-list.js';
 import type { PriceListsRepository } from '../../src/catalog/price-lists.repository.js';
 import type { TenantScope } from '../../src/common/tenant-scope.js';
 import { CursorCodec } from '../../src/infra/crypto/index.js';
 
-const PAGES_KEPT = 500;
 const ANNA: TenantScope = { partnerId: 'ptn_anna', mode: 'sandbox' };
 const BEN: TenantScope = { partnerId: 'ptn_ben', mode: 'sandbox' };
+const MEGABYTE = 1024 * 1024;
+const AT = new Date('2026-11-21T10:00:00Z');
 
 function newPackage(id: string): PackageEntity {
-  const at = new Date('2026-11-21T10:00:00Z');
-  return Object.assign(new PackageEntity(), { id, priceAmount: 0, createdAt: at, updatedAt: at });
+  return Object.assign(new PackageEntity(), {
+    id,
+    priceAmount: 100,
+    costMicros: 1_000_000,
+    currency: 'USD',
+    coverage: ['FR', 'DE'],
+    createdAt: AT,
+    updatedAt: AT,
+  });
 }
 
 let list: CatalogList;
+/** Packages that were serialized, and price lists that were read. */
 let serialized: number;
+let listsRead: number;
+/** By partner: hundredths of a percent that its list adds. */
+let margins: Map<string, number>;
 
 beforeEach(() => {
+  // Whatever is checked once stays fresh: the machine's speed decides nothing.
+  vi.useFakeTimers({ toFake: ['performance'] });
   const packages = [newPackage('pkg_b'), newPackage('pkg_a')];
   const repository: Pick<CatalogRepository, 'getVersion' | 'listAll'> = {
     getVersion: () => Promise.resolve(1),
     listAll: () => Promise.resolve(packages),
   };
-  const lists: Pick<PriceListsRepository, 'find'> = { find: () => Promise.resolve(null) };
+  const findChanged = (partnerId: string): Promise<PriceList | null> => {
+    listsRead++;
+    const marginBps = margins.get(partnerId);
+    const priced = { marginBps: marginBps ?? null, prices: {}, version: listsRead, updatedAt: AT };
+    return Promise.resolve(marginBps === undefined ? null : priced);
+  };
+  const lists: Pick<PriceListsRepository, 'findChanged'> = { findChanged };
   const snapshots = new CatalogSnapshots(repository as CatalogRepository);
   const cursors = new CursorCodec({ secretKeys: [{ id: 'k1', key: Buffer.alloc(32, 7) }] });
   list = new CatalogList(new PartnerCatalogs(snapshots, lists as PriceListsRepository), cursors);
   serialized = 0;
+  listsRead = 0;
+  margins = new Map();
 });
+afterEach(() => vi.useRealTimers());
 
-/** The first page of packages of at most this price; each limit of the price is a query of its own. */
-async function readPage(scope: TenantScope, maxPriceAmount: number, cursor?: string) {
-  return list.list(scope, { maxPriceAmount }, { limit: 1, cursor }, ({ id }) => {
+/** The first page; `note` makes it as large as the test wants. */
+async function readPage(scope: TenantScope, filters: CatalogFilters, cursor?: string, note?: string) {
+  return list.list(scope, filters, { limit: 1, cursor }, ({ id, priceAmount }) => {
     serialized++;
-    return { id };
+    return { id, priceAmount, note };
   });
 }
 
+const FRANCE = { country: 'FR' };
+
 describe('the pages of a catalogue in memory', () => {
   it('are serialized once for every partner that asks the same', async () => {
-    const first = await readPage(ANNA, 1);
-    expect((await readPage(BEN, 1)).itemsJson).toBe(first.itemsJson);
+    const first = await readPage(ANNA, FRANCE);
+    expect((await readPage(BEN, FRANCE)).itemsJson).toBe(first.itemsJson);
     expect(serialized).toBe(1);
   });
 
-  it('make room for one more by the one used longest ago, and keep those in use', async () => {
-    await readPage(ANNA, 0);
-    for (let price = 1; price <= PAGES_KEPT; price++) {
-      await readPage(ANNA, price);
-      await readPage(ANNA, 0);
+  it('take no more than 32 MB, whoever asks for how many; those in use are kept (D43)', async () => {
+    const note = 'x'.repeat(MEGABYTE);
+    const live = Array.from({ length: 4 }, (_, i) => ({ partnerId: `ptn_${i}`, mode: 'live' }) as const);
+    live.forEach(({ partnerId }, i) => margins.set(partnerId, i));
+    await readPage(ANNA, FRANCE, undefined, note);
+    for (let limit = 1; limit <= 50; limit++) {
+      for (const scope of live) await list.list(scope, FRANCE, { limit, cursor: undefined }, () => note);
+      await readPage(ANNA, FRANCE, undefined, note);
     }
-    expect(serialized).toBe(PAGES_KEPT + 1);
-    await readPage(ANNA, PAGES_KEPT);
-    expect(serialized).toBe(PAGES_KEPT + 1);
-    await readPage(ANNA, 1);
-    expect(serialized).toBe(PAGES_KEPT + 2);
+    expect(list.pageBytes).toBeLessThanOrEqual(32 * MEGABYTE);
+    expect(serialized).toBe(1);
+  });
+
+  it('are not kept for filters of any value, so that nobody pushes out those of others', async () => {
+    for (const filters of [{ maxPriceAmount: 500 }, { minDataBytes: 0 }, { updatedSince: AT }]) {
+      serialized = 0;
+      const [first, second] = [await readPage(ANNA, filters), await readPage(ANNA, filters)];
+      expect(second).toEqual(first);
+      expect(serialized, JSON.stringify(filters)).toBe(second.itemsJson.length > 2 ? 2 : 0);
+    }
+    expect(list.pageBytes).toBe(0);
   });
 
   it('give each partner and mode a cursor of its own, the same at each call', async () => {
-    const { nextCursor } = await readPage(ANNA, 1);
-    expect((await readPage(ANNA, 1)).nextCursor).toBe(nextCursor);
-    expect((await readPage(BEN, 1)).nextCursor).not.toBe(nextCursor);
-    expect((await readPage({ ...ANNA, mode: 'live' }, 1)).nextCursor).not.toBe(nextCursor);
-    expect((await readPage(ANNA, 1, nextCursor!)).itemsJson.toString()).toBe('[{"id":"pkg_a"}]');
-    await expect(readPage(BEN, 1, nextCursor!)).rejects.toMatchObject({ code: 'invalid_cursor' });
+    const { nextCursor } = await readPage(ANNA, FRANCE);
+    expect((await readPage(ANNA, FRANCE)).nextCursor).toBe(nextCursor);
+    expect((await readPage(BEN, FRANCE)).nextCursor).not.toBe(nextCursor);
+    expect((await readPage({ ...ANNA, mode: 'live' }, FRANCE)).nextCursor).not.toBe(nextCursor);
+    expect((await readPage(ANNA, FRANCE, nextCursor!)).itemsJson.toString()).toContain('"pkg_a"');
+    await expect(readPage(BEN, FRANCE, nextCursor!)).rejects.toMatchObject({ code: 'invalid_cursor' });
+  });
+});
+
+describe('the catalogue of many live partners', () => {
+  const partners = Array.from(
+    { length: 1_000 },
+    (_, i) => ({ partnerId: `ptn_${i}`, mode: 'live' }) as const,
+  );
+
+  it('is one for all without prices of their own, and is read from memory', async () => {
+    for (let round = 0; round < 3; round++) for (const scope of partners) await readPage(scope, FRANCE);
+    expect([serialized, listsRead]).toEqual([1, partners.length]);
+  });
+
+  it('is priced for each of those with a list, and stays in memory', async () => {
+    partners.forEach(({ partnerId }, i) => margins.set(partnerId, 100 * i));
+    for (let round = 0; round < 3; round++) {
+      for (const [i, scope] of partners.entries()) {
+        const { itemsJson } = await readPage(scope, FRANCE);
+        expect(JSON.parse(itemsJson.toString())).toEqual([{ id: 'pkg_b', priceAmount: 100 + i }]);
+      }
+    }
+    expect([serialized, listsRead]).toEqual([partners.length, partners.length]);
+    const cheap = await readPage(partners[5]!, { maxPriceAmount: 104 });
+    expect(cheap.itemsJson.toString()).toBe('[]');
+    expect((await readPage(partners[5]!, { maxPriceAmount: 105 })).itemsJson.toString()).toContain('pkg_b');
   });
 });

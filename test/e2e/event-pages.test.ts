@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { issueEsim, type Json } from '../harness/order-steps.js';
 
@@ -7,17 +7,21 @@ let partner: TestPartner;
 
 beforeAll(async () => {
   service = await startTestService();
+});
+beforeEach(async () => {
   partner = await service.createPartner();
 });
-
 afterAll(() => service.stop());
 
-it('the feed has every event once and in order, whatever the size of the pages, and goes on where it ended (D39)', async () => {
+const EVERY_EVENT =
+  'the feed%s has every event once and in order, whatever the size of the pages, and goes on where it ended (D39)';
+
+it.each(['', '&type=order.issued'])(EVERY_EVENT, async (filter) => {
   const issued = [];
   for (let i = 0; i < 3; i++) issued.push(await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d'));
   let cursor = '';
   const read = async (): Promise<string[]> => {
-    const page = (await partner.sandbox.get(`/v1/events?limit=1${cursor}`)).body;
+    const page = (await partner.sandbox.get(`/v1/events?limit=1${filter}${cursor}`)).body;
     if (page.next_cursor) cursor = `&cursor=${page.next_cursor}`;
     return (page.data as Json[]).map(({ data }) => data.esims[0].esim_id as string);
   };

@@ -45,18 +45,38 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   ...(
     [
-      ['events', 'src/events/events.repository.ts', '{ partnerId }'],
-      ['orders', 'src/orders/orders.repository.ts', '{ partnerId }'],
-      ['esims', 'src/esims/esims.repository.ts', '{ partnerId: scope.partnerId }'],
-      ['topups', 'src/topups/topups.repository.ts', '{ partnerId }'],
+      ['orders', 'src/orders/orders.repository.ts'],
+      ['esims', 'src/esims/esims.repository.ts'],
+      ['topups', 'src/topups/topups.repository.ts'],
     ] as const
-  ).map(([list, file, parameters]) => ({
+  ).map(([list, file]) => ({
     name: `${list}-list-of-everybody`,
     file,
-    find: `.where('t.partner_id = :partnerId', ${parameters})`,
-    replace: `.where('true')`,
+    find: `.where('t.partner_id = :partnerId AND t.mode = :mode', { partnerId, mode })`,
+    replace: `.where('t.mode = :mode', { mode })`,
     tests: ['test/e2e/support-lists.test.ts'],
   })),
+  {
+    name: 'events-list-of-everybody',
+    file: 'src/events/events.repository.ts',
+    find: `.where('t.partner_id = :partnerId', { partnerId })`,
+    replace: `.where('true')`,
+    tests: ['test/e2e/support-lists.test.ts'],
+  },
+  {
+    name: 'feed-of-a-type-skips-to-its-end',
+    file: 'src/events/event-feed.ts',
+    find: 'const next = hasMore ? last : Math.max(last, end);',
+    replace: 'const next = Math.max(last, end);',
+    tests: ['test/e2e/event-pages.test.ts'],
+  },
+  {
+    name: 'lists-of-one-partner-without-a-bound',
+    file: 'src/infra/http/caller-slots.ts',
+    find: 'this.running < this.settings.most && caller.running < this.settings.perCaller',
+    replace: 'this.running < this.settings.most',
+    tests: ['test/infra/http/caller-slots.test.ts'],
+  },
   {
     name: 'claim-of-a-disabled-endpoint',
     file: 'migrations/1763700000006-pace-webhooks-and-replay.ts',

@@ -9,7 +9,7 @@ import {
 } from '../harness/index.js';
 import { expectWholeFeed, type FeedParts, Poller } from './feed-late-commits-poller.js';
 import { writeOutOfOrder } from './feed-late-commits-writers.js';
-import { recordEvents, registerEndpoint } from './support.js';
+import { type EventFields, recordEvents, registerEndpoint } from './support.js';
 
 let service: TestService;
 let partner: TestPartner;
@@ -34,10 +34,14 @@ const parts = (): FeedParts => ({
 });
 
 /** Runs `work` while a transaction that recorded two events before it is open. */
-async function whileTwoAreUncommitted(work: () => Promise<void>): Promise<void> {
+async function whileTwoAreUncommitted(
+  work: () => Promise<void>,
+  fields: Partial<EventFields> = {},
+): Promise<void> {
   let commit = (): void => undefined;
   const gate = new Promise<void>((resolve) => (commit = resolve));
-  const events = [{ partnerId: partner.id }, { partnerId: partner.id }];
+  const event = { ...fields, partnerId: partner.id };
+  const events = [event, event];
   const recorded = Promise.withResolvers<void>();
   const writing = recordEvents(service, events, () => {
     recorded.resolve();
@@ -78,6 +82,31 @@ describe('a poller of the feed', () => {
     const late = body.data.map((event: { id: string }) => event.id) as string[];
     expect(late).toHaveLength(2);
     expect(late.every((id) => id < last)).toBe(true);
+  });
+
+  it('of one type goes on behind what others have of other types, and never behind a late commit', async () => {
+    const type = 'esim.expired';
+    let after = '';
+    const poll = async (): Promise<number> => {
+      const { body } = await partner.sandbox.get(`/v1/events?type=${type}${after && `&after=${after}`}`);
+      const moved = after !== body.next_cursor;
+      after = body.next_cursor as string;
+      expect(body.has_more).toBe(false);
+      return moved ? (body.data.length as number) : -1;
+    };
+    expect(await poll()).toBe(0);
+    await whileTwoAreUncommitted(
+      async () => {
+        await recordEvents(service, [{ partnerId: partner.id }]);
+        await eventually('the cursor is behind the other', async () => (await poll()) === 0);
+        // Nothing happened: the cursor stands.
+        expect(await poll()).toBe(-1);
+      },
+      { type },
+    );
+    expect(await poll()).toBe(2);
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    expect(await poll()).toBe(0);
   });
 
   it('misses and repeats nothing of many slow transactions that commit in any order', async () => {

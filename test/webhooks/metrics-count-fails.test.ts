@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
+import { explainQueriesOf } from '../infra/database/explained-queries.js';
+import { fillTable } from '../infra/database/filled-tables.js';
 
 const GAUGES = ['webhook_deliveries', 'webhook_endpoints', 'webhook_oldest_due_seconds'];
 
@@ -8,7 +11,10 @@ let service: TestService;
 beforeEach(async () => {
   service = await startTestService();
 });
-afterEach(() => service.stop());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await service.stop();
+});
 
 /** Names of the metrics that have a sample. */
 async function scrape(): Promise<{ status: number; names: Set<string> }> {
@@ -40,4 +46,48 @@ it('a count that takes too long leaves its gauges out of /metrics, and nothing e
   await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, fields);
   // The failed count is kept for ten seconds, as any other.
   await eventually('they are back', async () => (await scrape()).names.has('webhook_endpoints'), 25_000);
+}, 60_000);
+
+it('a count of millions that have ended hides neither the age of the oldest due one nor what is open (D34)', async () => {
+  vi.spyOn(BacklogRepository.prototype, 'countEnded').mockReturnValue(new Promise(() => undefined));
+  const { pool } = service.database;
+  await fillTable(pool, 'webhook_endpoints', 1, { id: `'whe_slow'`, enabled: 'true', blocked_until: 'NULL' });
+  // One that is due since an hour, and leased for longer than the test.
+  await fillTable(pool, 'webhook_deliveries', 1, {
+    endpoint_id: `'whe_slow'`,
+    kind: `'event'`,
+    status: `'pending'`,
+    next_attempt_at: `now() - interval '1 hour'`,
+    lease_until: `now() + interval '1 day'`,
+    lease_owner: `'test'`,
+  });
+  const startedAt = performance.now();
+  const { status, names } = await scrape();
+  expect(status).toBe(200);
+  expect([...names].filter((name) => GAUGES.includes(name)).sort()).toEqual([...GAUGES].sort());
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
+}, 60_000);
+
+it('the oldest due one and what is open are found by index among many that have ended', async () => {
+  const { pool } = service.database;
+  await fillTable(pool, 'webhook_endpoints', 3, { id: `'whe_' || i`, enabled: 'true' });
+  await fillTable(pool, 'webhook_deliveries', 40_000, {
+    endpoint_id: `'whe_' || (1 + i % 3)`,
+    status: `CASE WHEN i % 10000 = 0 THEN 'pending' ELSE 'delivered' END`,
+    kind: `'event'`,
+    next_attempt_at: `CASE WHEN i % 10000 = 0 THEN now() END`,
+  });
+  await pool.query('ANALYZE');
+  const { dataSource } = service.process.resources.of('worker');
+  const backlog = new BacklogRepository(dataSource.manager);
+  const queries = await explainQueriesOf(dataSource, async () => {
+    await backlog.readEndpoints();
+    await backlog.countOpen();
+  });
+  const read = queries.filter(({ text }) => text.includes('webhook_deliveries'));
+  expect(read.length).toBeGreaterThanOrEqual(2);
+  for (const { text, rows, scanned } of read) {
+    expect(scanned, text).not.toContain('webhook_deliveries');
+    expect(rows, text).toBeLessThan(100);
+  }
 }, 60_000);

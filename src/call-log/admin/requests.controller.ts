@@ -21,7 +21,12 @@ export class RequestsController {
   ) {}
 
   @Get('partners/:pid/requests')
-  @RespondsPage(CallResponse, { summary: "List a partner's calls, newest first" })
+  @RespondsPage(CallResponse, {
+    summary: "List a partner's calls, newest first",
+    description:
+      'A page of a filter that few calls pass may have fewer items than `limit`, or none, while `has_more` is true: ' +
+      'the next page goes on looking.',
+  })
   async listPartnerRequests(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: CallsQueryDto,

@@ -1,6 +1,5 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import bwipjs from 'bwip-js/node';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
@@ -18,12 +17,16 @@ import {
   toUsageResponse,
   UsageResponse,
 } from './esim.dto.js';
+import { QrCodes } from './qr-codes.js';
 
 @ApiTags('eSIMs')
 @UseGuards(BearerKeyGuard)
 @Controller('v1/esims')
 export class EsimsController {
-  constructor(private readonly esims: EsimQueries) {}
+  constructor(
+    private readonly esims: EsimQueries,
+    private readonly qrCodes: QrCodes,
+  ) {}
 
   @Get()
   @RespondsPage(EsimResponse, { summary: 'List eSIMs, newest first, without install data' })
@@ -55,7 +58,7 @@ export class EsimsController {
   ): Promise<QrCodeResponse> {
     const { install } = await this.esims.getWithInstallData(caller, id);
     const activationCode = toActivationCode(install);
-    const { svg, pngBase64 } = await renderQrCode(activationCode);
+    const { svg, pngBase64 } = await this.qrCodes.draw(caller.partnerId, activationCode);
     return { activation_code: activationCode, svg, png_base64: pngBase64 };
   }
 
@@ -78,19 +81,4 @@ export class EsimsController {
     const page = await this.esims.listTopupPackages(caller, id, toListOptions(query));
     return new ListResponse(mapPage(page, toPackageResponse));
   }
-}
-
-interface QrCode {
-  readonly svg: string;
-  readonly pngBase64: string;
-}
-
-/** Quiet zone of four modules on each side (ISO/IEC 18004); scanners miss codes without it. */
-const OPTIONS = { bcid: 'qrcode', scale: 6, padding: 24, backgroundcolor: 'FFFFFF', eclevel: 'M' } as const;
-
-/** Renders the activation code as a QR code: what a phone's camera reads to install the profile. */
-async function renderQrCode(activationCode: string): Promise<QrCode> {
-  const options = { ...OPTIONS, text: activationCode };
-  const png = await bwipjs.toBuffer(options);
-  return { svg: bwipjs.toSVG(options), pngBase64: png.toString('base64') };
 }

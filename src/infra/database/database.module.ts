@@ -11,6 +11,8 @@ interface DataSourceSettings {
   readonly poolMax: number;
   /** How long a caller waits for a connection; `DEFAULT_POOL_WAIT_MS` where no setting says. */
   readonly poolWaitMs?: number;
+  /** After this PostgreSQL cancels a statement; 0, the default, never. */
+  readonly statementTimeoutMs?: number;
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
   readonly applicationName: string;
@@ -34,7 +36,16 @@ export async function openDataSource(dataSource: DataSource): Promise<DataSource
   return dataSource;
 }
 
-/** The one DataSource of a process; every Nest app of the process gets it by value and none destroys it. */
+function sessionLimits(statementTimeoutMs: number): string {
+  const limits = [
+    `statement_timeout=${statementTimeoutMs}`,
+    `lock_timeout=${LOCK_TIMEOUT_MS}`,
+    'idle_in_transaction_session_timeout=30000',
+  ];
+  return limits.map((limit) => `-c ${limit}`).join(' ');
+}
+
+/** The one DataSource of a role in a process; its Nest app gets it by value and does not destroy it. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   return new DataSource({
     type: 'postgres',
@@ -53,7 +64,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       max: settings.poolMax,
       connectionTimeoutMillis: settings.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       keepAlive: true,
-      options: `-c lock_timeout=${LOCK_TIMEOUT_MS} -c idle_in_transaction_session_timeout=30000`,
+      options: sessionLimits(settings.statementTimeoutMs ?? 0),
     },
   });
 }

@@ -17,6 +17,24 @@ interface Listed extends ObjectLiteral {
 /** Newest first is the rule (D11); what waits for somebody is listed oldest first. */
 export type ListOrder = 'newest_first' | 'oldest_first';
 
+/** Where a row stands in its list: creation time, as text that sorts and keeps the microseconds, and id. */
+type Position = readonly [at: string, id: string];
+
+interface Placed<T> {
+  readonly entity: T;
+  readonly position: Position;
+}
+
+/** A part of a table that is looked at for rows that no index finds. */
+interface Stretch<T extends Listed> {
+  /** Selects by an index, in the order of the list; its only alias is `t`. */
+  readonly rows: SelectQueryBuilder<T>;
+  /** How many of them one page looks at. */
+  readonly most: number;
+}
+
+const AT = `to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 /** Pages through a table by (created_at, id): stable while rows are inserted, no OFFSET (D11). */
 @Injectable()
 export class KeysetPages {
@@ -32,27 +50,125 @@ export class KeysetPages {
     options: ListOptions,
     order: ListOrder = 'newest_first',
   ): Promise<Page<T>> {
-    const scope = query.getQueryAndParameters();
-    const [direction, beyond] = order === 'newest_first' ? (['DESC', '<'] as const) : (['ASC', '>'] as const);
-    if (options.cursor !== undefined) {
-      const [at, id] = this.cursors.decode(options.cursor, scope);
-      query.andWhere(`(t.created_at, t.id) ${beyond} (:cursorAt::timestamptz, :cursorId)`, {
-        cursorAt: at,
-        cursorId: id,
-      });
-    }
-    // A Date would cut the microseconds, and rows would be skipped or repeated.
-    const { entities, raw } = await query
-      .addSelect('t.created_at::text', 'cursor_at')
-      .orderBy('t.created_at', direction)
-      .addOrderBy('t.id', direction)
-      .limit(options.limit + 1)
-      .getRawAndEntities<{ cursor_at: string }>();
-    const hasMore = entities.length > options.limit;
-    const items = hasMore ? entities.slice(0, options.limit) : entities;
-    const last = items.at(-1);
-    const lastAt = raw[items.length - 1]?.cursor_at;
-    const nextCursor = hasMore && last && lastAt ? this.cursors.encode([lastAt, last.id], scope) : null;
-    return { items, hasMore, nextCursor };
+    return this.listMerged([query], options, order);
   }
+
+  /**
+   * As `list`, of what several queries select that have no row in common: no index has the order of all, and each
+   * query is read by its own.
+   * @throws AppError `invalid_cursor`
+   */
+  async listMerged<T extends Listed>(
+    queries: readonly SelectQueryBuilder<T>[],
+    options: ListOptions,
+    order: ListOrder = 'newest_first',
+  ): Promise<Page<T>> {
+    const scope = queries.map((query) => query.getQueryAndParameters());
+    const start = this.startOf(options, scope);
+    const found = await this.read(queries, start, options.limit + 1, order);
+    return this.toPage(found, options.limit, scope);
+  }
+
+  /**
+   * As `list`, newest first, for a filter without an index: looks at no more than `stretch.most` rows. A page that
+   * ends there has fewer items than asked for, or none, and its cursor goes on behind what was looked at.
+   * @throws AppError `invalid_cursor`
+   */
+  async search<T extends Listed>(
+    query: SelectQueryBuilder<T>,
+    stretch: Stretch<T>,
+    options: ListOptions,
+  ): Promise<Page<T>> {
+    const scope = [query.getQueryAndParameters()];
+    const start = this.startOf(options, scope);
+    const end = await this.endOf(stretch, start);
+    if (end)
+      query.andWhere('(t.created_at, t.id) >= (:endAt::timestamptz, :endId)', {
+        endAt: end[0],
+        endId: end[1],
+      });
+    const found = await this.read([query], start, options.limit + 1, 'newest_first');
+    const page = this.toPage(found, options.limit, scope);
+    if (!end || page.hasMore) return page;
+    return { items: page.items, hasMore: true, nextCursor: this.cursors.encode(end, scope) };
+  }
+
+  private startOf({ cursor }: ListOptions, scope: unknown): Position | null {
+    return cursor === undefined ? null : (this.cursors.decode(cursor, scope) as unknown as Position);
+  }
+
+  /** The last row of the stretch; null when the list ends before. */
+  private async endOf<T extends Listed>(
+    { rows, most }: Stretch<T>,
+    start: Position | null,
+  ): Promise<Position | null> {
+    const [row] = await ordered(behind(rows, start, 'newest_first'), 'newest_first')
+      .select(AT, 'at')
+      .addSelect('t.id', 'id')
+      .offset(most - 1)
+      .limit(1)
+      .getRawMany<{ at: string; id: string }>();
+    return row ? [row.at, row.id] : null;
+  }
+
+  private async read<T extends Listed>(
+    queries: readonly SelectQueryBuilder<T>[],
+    start: Position | null,
+    count: number,
+    order: ListOrder,
+  ): Promise<readonly Placed<T>[]> {
+    const parts: Placed<T>[][] = [];
+    // One after the other: a list must not hold two connections.
+    for (const query of queries) parts.push(await readPart(behind(query, start, order), count, order));
+    return parts.length === 1 ? parts[0]! : merge(parts, order).slice(0, count);
+  }
+
+  private toPage<T extends Listed>(found: readonly Placed<T>[], limit: number, scope: unknown): Page<T> {
+    const items = found.slice(0, limit);
+    const hasMore = found.length > limit;
+    const last = items.at(-1);
+    const nextCursor = hasMore && last ? this.cursors.encode(last.position, scope) : null;
+    return { items: items.map(({ entity }) => entity), hasMore, nextCursor };
+  }
+}
+
+function behind<T extends Listed>(
+  query: SelectQueryBuilder<T>,
+  start: Position | null,
+  order: ListOrder,
+): SelectQueryBuilder<T> {
+  if (start === null) return query;
+  const [cursorAt, cursorId] = start;
+  const beyond = order === 'newest_first' ? '<' : '>';
+  return query.andWhere(`(t.created_at, t.id) ${beyond} (:cursorAt::timestamptz, :cursorId)`, {
+    cursorAt,
+    cursorId,
+  });
+}
+
+function ordered<T extends Listed>(query: SelectQueryBuilder<T>, order: ListOrder): SelectQueryBuilder<T> {
+  const direction = order === 'newest_first' ? 'DESC' : 'ASC';
+  return query.orderBy('t.created_at', direction).addOrderBy('t.id', direction);
+}
+
+async function readPart<T extends Listed>(
+  query: SelectQueryBuilder<T>,
+  count: number,
+  order: ListOrder,
+): Promise<Placed<T>[]> {
+  // A Date would cut the microseconds, and rows would be skipped or repeated.
+  const { entities, raw } = await ordered(query.addSelect(AT, 'cursor_at'), order)
+    .limit(count)
+    .getRawAndEntities<{ cursor_at: string }>();
+  return entities.map((entity, i) => ({ entity, position: [raw[i]!.cursor_at, entity.id] }));
+}
+
+function merge<T>(parts: readonly (readonly Placed<T>[])[], order: ListOrder): readonly Placed<T>[] {
+  const sign = order === 'newest_first' ? -1 : 1;
+  return parts.flat().sort((a, b) => sign * compare(a.position, b.position));
+}
+
+function compare([atA, idA]: Position, [atB, idB]: Position): number {
+  if (atA !== atB) return atA < atB ? -1 : 1;
+  return idA < idB ? -1 : 1;
 }

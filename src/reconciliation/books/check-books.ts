@@ -33,7 +33,10 @@ const COUNTS = `
 /** Runs the invariants. Only reads. */
 @Injectable()
 export class BooksRepository {
-  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'statementTimeouts'>,
+  ) {}
 
   /** Up to `limit` rows that break the invariant. */
   async listBreaches(
@@ -42,16 +45,27 @@ export class BooksRepository {
     limit: number,
   ): Promise<readonly BookBreach[]> {
     const parameters = check.parameters?.(settings) ?? [];
-    const { rows } = await sql<BookBreach>(
-      this.manager,
-      `SELECT subject, expected, found FROM (${check.query}) AS breach LIMIT ${limit}`,
-      parameters,
+    return this.patiently((manager) =>
+      sql<BookBreach>(
+        manager,
+        `SELECT subject, expected, found FROM (${check.query}) AS breach LIMIT ${limit}`,
+        parameters,
+      ),
     );
-    return rows;
   }
 
   async count(): Promise<BookCounts> {
-    return (await sql<Record<string, number>>(this.manager, COUNTS)).rows[0]!;
+    const [counts] = await this.patiently((manager) => sql<Record<string, number>>(manager, COUNTS));
+    return counts!;
+  }
+
+  /** A check reads whole tables: it may take longer than the other statements of a worker (D43). */
+  private async patiently<Row>(read: (manager: EntityManager) => Promise<{ rows: Row[] }>): Promise<Row[]> {
+    const { reconcileMs } = this.config.statementTimeouts;
+    return this.manager.transaction(async (manager) => {
+      await sql(manager, `SELECT set_config('statement_timeout', $1, true)`, [String(reconcileMs)]);
+      return (await read(manager)).rows;
+    });
   }
 }
 

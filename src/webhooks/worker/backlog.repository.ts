@@ -2,20 +2,28 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql } from '../../infra/database/index.js';
-import { DELIVERY_STATUSES, type DeliveryKind, type DeliveryStatus } from '../delivery.js';
-import { STATUS_CONDITIONS } from '../webhook-delivery.entity.js';
+import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
 
-/** The counters of D33 and what stands beside them, at one time. */
-export interface DeliveryCounts {
-  readonly deliveries: readonly { kind: DeliveryKind; status: DeliveryStatus; count: number }[];
+export interface DeliveryCount {
+  readonly kind: DeliveryKind;
+  readonly status: DeliveryStatus;
+  readonly count: number;
+}
+
+/** What is due and who may take it, at one time. */
+export interface EndpointFacts {
   readonly endpoints: readonly { status: EndpointStatus; count: number }[];
+  /** Age of the oldest delivery that is due and could be sent; 0 when there is none. */
   readonly oldestDueSeconds: number;
 }
 
-const STATUS = `CASE ${DELIVERY_STATUSES.map((status) => `WHEN ${STATUS_CONDITIONS[status]} THEN '${status}'`).join(' ')} END`;
-
-const COUNT_LIMIT = '3s';
+/** Each read by an index: they take milliseconds, however much has been delivered. */
+const SHORT_LIMIT = '3s';
+/** Reads the whole table, so it is asked for seldom. */
+const ENDED_LIMIT = '60s';
+/** More than this is a backlog, and how much more does not matter. */
+export const MOST_OPEN_COUNTED = 100_000;
 
 /**
  * SQL over all that is owed: writes down, row by row, what one row of the endpoint has decided (D32, DELETE), and
@@ -66,43 +74,67 @@ export class BacklogRepository {
     );
   }
 
-  /** @throws Error when PostgreSQL takes longer than COUNT_LIMIT: a metric must not load it more than the work does */
-  async count(): Promise<DeliveryCounts> {
-    return this.manager.transaction('REPEATABLE READ', async (manager) => {
-      await sql(manager, `SET LOCAL statement_timeout = '${COUNT_LIMIT}'`);
-      return this.countIn(manager);
+  /** @throws Error when PostgreSQL takes longer than SHORT_LIMIT */
+  async readEndpoints(): Promise<EndpointFacts> {
+    return this.within(SHORT_LIMIT, async (manager) => {
+      const endpoints = await sql<EndpointFacts['endpoints'][number]>(
+        manager,
+        `SELECT CASE WHEN NOT enabled THEN 'disabled' WHEN blocked_until > statement_timestamp() THEN 'blocked'
+                     ELSE 'enabled' END AS status, count(*)::int AS count
+         FROM webhook_endpoints WHERE deleted_at IS NULL GROUP BY 1`,
+      );
+      const oldest = await sql<{ seconds: number }>(
+        manager,
+        `SELECT coalesce(greatest(0, max(extract(epoch FROM statement_timestamp() - due.next_attempt_at))), 0)::float8
+                AS seconds
+         FROM webhook_endpoints w
+         CROSS JOIN LATERAL (
+           SELECT d.next_attempt_at FROM webhook_deliveries d
+           WHERE d.endpoint_id = w.id AND d.status = 'pending'
+             AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)
+           ORDER BY d.next_attempt_at, d.id LIMIT 1
+         ) AS due
+         WHERE w.enabled AND w.deleted_at IS NULL
+           AND (w.blocked_until IS NULL OR w.blocked_until <= statement_timestamp())`,
+      );
+      return { endpoints: endpoints.rows, oldestDueSeconds: oldest.rows[0]!.seconds };
     });
   }
 
-  private async countIn(manager: EntityManager): Promise<DeliveryCounts> {
-    const deliveries = await sql<DeliveryCounts['deliveries'][number]>(
-      manager,
-      `SELECT t.kind, ${STATUS} AS status, count(*)::int AS count FROM webhook_deliveries t GROUP BY 1, 2`,
-    );
-    const endpoints = await sql<DeliveryCounts['endpoints'][number]>(
-      manager,
-      `SELECT CASE WHEN NOT enabled THEN 'disabled' WHEN blocked_until > statement_timestamp() THEN 'blocked'
-                   ELSE 'enabled' END AS status, count(*)::int AS count
-       FROM webhook_endpoints WHERE deleted_at IS NULL GROUP BY 1`,
-    );
-    const oldest = await sql<{ seconds: number }>(
-      manager,
-      `SELECT coalesce(greatest(0, max(extract(epoch FROM statement_timestamp() - due.next_attempt_at))), 0)::float8
-              AS seconds
-       FROM webhook_endpoints w
-       CROSS JOIN LATERAL (
-         SELECT d.next_attempt_at FROM webhook_deliveries d
-         WHERE d.endpoint_id = w.id AND d.status = 'pending'
-           AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)
-         ORDER BY d.next_attempt_at, d.id LIMIT 1
-       ) AS due
-       WHERE w.enabled AND w.deleted_at IS NULL
-         AND (w.blocked_until IS NULL OR w.blocked_until <= statement_timestamp())`,
-    );
-    return {
-      deliveries: deliveries.rows,
-      endpoints: endpoints.rows,
-      oldestDueSeconds: oldest.rows[0]!.seconds,
-    };
+  /** Deliveries that have not ended, the first MOST_OPEN_COUNTED of them. @throws Error after SHORT_LIMIT */
+  async countOpen(): Promise<readonly DeliveryCount[]> {
+    return this.within(SHORT_LIMIT, async (manager) => {
+      const { rows } = await sql<DeliveryCount>(
+        manager,
+        // In the order of the index of what is pending: the table may hold millions that have ended.
+        `WITH open AS MATERIALIZED (
+           SELECT d.kind, d.endpoint_id, d.created_at FROM webhook_deliveries d WHERE d.status = 'pending'
+           ORDER BY d.endpoint_id, d.next_attempt_at, d.id LIMIT $1
+         )
+         SELECT o.kind, CASE WHEN o.created_at < w.discard_before THEN 'discarded' WHEN w.enabled THEN 'pending'
+                             ELSE 'held' END AS status, count(*)::int AS count
+         FROM open o JOIN webhook_endpoints w ON w.id = o.endpoint_id GROUP BY 1, 2`,
+        [MOST_OPEN_COUNTED],
+      );
+      return rows;
+    });
+  }
+
+  /** Deliveries that have ended. Reads all of them. @throws Error after ENDED_LIMIT */
+  async countEnded(): Promise<readonly DeliveryCount[]> {
+    return this.within(ENDED_LIMIT, async (manager) => {
+      const { rows } = await sql<DeliveryCount>(
+        manager,
+        `SELECT kind, status, count(*)::int AS count FROM webhook_deliveries WHERE status <> 'pending' GROUP BY 1, 2`,
+      );
+      return rows;
+    });
+  }
+
+  private async within<T>(limit: string, read: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return this.manager.transaction(async (manager) => {
+      await sql(manager, `SELECT set_config('statement_timeout', $1, true)`, [limit]);
+      return read(manager);
+    });
   }
 }

@@ -2,11 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { METRICS } from '../../infra/metrics.js';
 import type { FinishedAttempt } from './attempt-result.js';
-import { type DeliveryCounts, BacklogRepository } from './backlog.repository.js';
+import { BacklogRepository, type DeliveryCount, MOST_OPEN_COUNTED } from './backlog.repository.js';
 import type { BlockedEndpoint } from './endpoint-transitions.repository.js';
-
-/** Counting reads every delivery: a scraper that asks more often gets the last answer. */
-const COUNTS_KEPT_MS = 10_000;
+import { KeptReading } from './kept-reading.js';
 
 /**
  * What operators watch. `webhook_deliveries` are the counters of D33: for the kind `event`, its statuses add up to events x endpoints.
@@ -17,13 +15,10 @@ export class WebhookMetrics {
   private readonly attempts: Counter<'outcome' | 'error_class'>;
   private readonly blocks: Counter;
   private readonly disables: Counter;
-  private counts: DeliveryCounts | null = null;
-  private counting: Promise<DeliveryCounts | null> | null = null;
-  private countedAt = 0;
 
   constructor(
     @Inject(METRICS) registry: Registry,
-    private readonly repository: BacklogRepository,
+    private readonly backlog: BacklogRepository,
   ) {
     const registers = [registry];
     this.attempts = new Counter({
@@ -57,19 +52,39 @@ export class WebhookMetrics {
     this.disables.inc(blocked.filter(({ disabled }) => disabled).length);
   }
 
+  /** Each of its own reading: what takes long or fails leaves the others as they are. */
   private registerGauges(registers: Registry[]): void {
-    const current = (): Promise<DeliveryCounts | null> => this.currentCounts();
+    this.registerEndpointGauges(registers);
+    const open = new KeptReading(() => this.backlog.countOpen());
+    const ended = new KeptReading(() => this.backlog.countEnded(), { shownWhileStale: true });
     new Gauge({
       name: 'webhook_deliveries',
-      help: 'Deliveries by kind and status; the kind `event` adds up to events x endpoints (D33).',
+      help:
+        'Deliveries by kind and status; the kind `event` adds up to events x endpoints (D33). Of those that have not ' +
+        `ended ${MOST_OPEN_COUNTED} are counted; webhook_deliveries_counted_seconds says how old the others' count is.`,
       labelNames: ['kind', 'status'],
       registers,
       async collect() {
         this.reset();
-        for (const { kind, status, count } of (await current())?.deliveries ?? [])
-          this.set({ kind, status }, count);
+        const counts = [await open.current(), await ended.current()];
+        for (const { kind, status, count } of counts.flatMap((each): readonly DeliveryCount[] => each ?? []))
+          this.inc({ kind, status }, count);
       },
     });
+    new Gauge({
+      name: 'webhook_deliveries_counted_seconds',
+      help: 'Since when the count of deliveries that have ended is known; absent before the first.',
+      registers,
+      collect() {
+        const ageMs = ended.ageMs();
+        if (ageMs === null) this.remove();
+        else this.set(ageMs / 1_000);
+      },
+    });
+  }
+
+  private registerEndpointGauges(registers: Registry[]): void {
+    const facts = new KeptReading(() => this.backlog.readEndpoints());
     new Gauge({
       name: 'webhook_endpoints',
       help: 'Endpoints by status.',
@@ -77,7 +92,7 @@ export class WebhookMetrics {
       registers,
       async collect() {
         this.reset();
-        for (const { status, count } of (await current())?.endpoints ?? []) this.set({ status }, count);
+        for (const { status, count } of (await facts.current())?.endpoints ?? []) this.set({ status }, count);
       },
     });
     new Gauge({
@@ -85,28 +100,11 @@ export class WebhookMetrics {
       help: 'Age of the oldest delivery that is due and could be sent; 0 when there is none.',
       registers,
       async collect() {
-        const counts = await current();
+        const known = await facts.current();
         // `reset` would leave a zero: this gauge has no labels.
-        if (counts) this.set(counts.oldestDueSeconds);
+        if (known) this.set(known.oldestDueSeconds);
         else this.remove();
       },
     });
-  }
-
-  /** Null when PostgreSQL does not answer in time: these gauges are missing then, and no other. */
-  private currentCounts(): Promise<DeliveryCounts | null> {
-    const isFresh = Date.now() - this.countedAt < COUNTS_KEPT_MS;
-    if (this.counting === null && !isFresh) {
-      this.counting = this.repository
-        .count()
-        .catch(() => null)
-        .then((counts) => {
-          this.counts = counts;
-          this.countedAt = Date.now();
-          this.counting = null;
-          return counts;
-        });
-    }
-    return this.counting ?? Promise.resolve(this.counts);
   }
 }

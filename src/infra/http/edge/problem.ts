@@ -81,6 +81,8 @@ const DATABASE_DOWN_MESSAGES = [
 export function toFailure(exception: unknown): Failure | null {
   if (exception instanceof AppError) return { error: exception, unexpected: false };
   if (isClientAbort(exception)) return null;
+  // Somebody has to know which statement takes so long: the log has the stack, and not what was submitted.
+  if (isStatementCancelled(exception)) return { error: unavailable(exception), unexpected: true };
   if (isDatabaseDown(exception)) return { error: unavailable(exception), unexpected: false };
   const status = exception instanceof HttpException ? exception.getStatus() : fastifyStatus(exception);
   return fromStatus(status, exception);
@@ -115,6 +117,11 @@ function isDatabaseDown(exception: unknown): boolean {
   const code = codeOf(exception);
   if (code !== null && (DATABASE_DOWN.has(code) || (code.length === 5 && code.startsWith('08')))) return true;
   return DATABASE_DOWN_MESSAGES.some((message) => exception.message.includes(message));
+}
+
+/** `statement_timeout` (D43); its transaction is rolled back. */
+function isStatementCancelled(exception: unknown): boolean {
+  return exception instanceof Error && codeOf(exception) === '57014';
 }
 
 function codeOf(exception: Error): string | null {

@@ -9,6 +9,7 @@ import {
   type SchemaObject,
 } from '@nestjs/swagger';
 import type { ErrorCode } from '../../../common/errors/index.js';
+import { ReadsList } from '../bounded-lists.interceptor.js';
 /** Operation extensions that carry what the decorators say to the document; none of them stays in it. */
 export const REFUSALS = 'x-refusals';
 export const RESPONSE_TRAITS = 'x-response-traits';
@@ -41,9 +42,13 @@ export function Responds(model: Type<unknown>, options: RespondsOptions): Method
   return responds(model, options, { status: options.status ?? 200, schema: envelopeOf(model) });
 }
 
-/** The operation responds with a list of `model` in the envelope (D5, D11). */
+/** The operation responds with a list of `model` in the envelope (D5, D11); so many of them are read at a time (D43). */
 export function RespondsPage(model: Type<unknown>, options: PageOptions): MethodDecorator {
-  return responds(model, options, { status: 200, schema: pageOf(model, options.endless ?? false) });
+  const documented = responds(model, options, {
+    status: 200,
+    schema: pageOf(model, options.endless ?? false),
+  });
+  return options.cached ? documented : applyDecorators(documented, ReadsList());
 }
 
 /** The codes that this operation adds to those that every operation has. */

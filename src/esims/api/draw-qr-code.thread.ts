@@ -1,0 +1,37 @@
+import { parentPort } from 'node:worker_threads';
+import bwipjs from 'bwip-js/node';
+
+/** What the thread is asked for: the text of one QR code. */
+export interface QrCodeRequest {
+  readonly id: number;
+  readonly text: string;
+}
+
+/** Null when it cannot be drawn. Not why: the words of an error might repeat the text, which is a secret (D25). */
+export interface QrCodeResult {
+  readonly id: number;
+  readonly drawn: QrCode | null;
+}
+
+export interface QrCode {
+  readonly svg: string;
+  readonly pngBase64: string;
+}
+
+/** Quiet zone of four modules on each side (ISO/IEC 18004); scanners miss codes without it. */
+const OPTIONS = { bcid: 'qrcode', scale: 6, padding: 24, backgroundcolor: 'FFFFFF', eclevel: 'M' } as const;
+
+// Runs in a thread of its own, and from its source as well: it may import packages, and none of our modules.
+parentPort?.on('message', ({ id, text }: QrCodeRequest) => {
+  void draw(text).then((drawn) => parentPort?.postMessage({ id, drawn } satisfies QrCodeResult));
+});
+
+async function draw(text: string): Promise<QrCode | null> {
+  try {
+    const options = { ...OPTIONS, text };
+    const png = await bwipjs.toBuffer(options);
+    return { svg: bwipjs.toSVG(options), pngBase64: png.toString('base64') };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,96 @@
+import { AppError } from '../../common/errors/index.js';
+
+export interface CallerSlotSettings {
+  /** What is bounded, as a partner is told of it, e.g. `lists`. */
+  readonly what: string;
+  /** Of one caller under way. */
+  readonly perCaller: number;
+  /** Of all callers together. */
+  readonly most: number;
+  /** How long a call waits for its turn. */
+  readonly waitMs: number;
+}
+
+interface Waiting {
+  readonly begin: () => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+interface Caller {
+  running: number;
+  readonly waiting: Waiting[];
+}
+
+/** More than a key's burst wait only for somebody who does not mean to read what comes. */
+const MOST_WAITING = 256;
+
+/**
+ * Bounds how much of one kind of work a process does at a time, for each caller and for all together, so that something
+ * is always left for the others and for other work (D43). Callers that wait take turns, each first come, first served.
+ */
+export class CallerSlots {
+  /** Callers with work under way or waiting; whose turn was last stands last. */
+  private readonly callers = new Map<string, Caller>();
+  private running = 0;
+
+  constructor(private readonly settings: CallerSlotSettings) {}
+
+  /**
+   * Waits for a slot and answers what gives it back, to be called once.
+   * @throws AppError `rate_limited` when the caller's own calls take all that it may have for the whole wait, and
+   * `service_unavailable` when those of others do
+   */
+  async take(name: string): Promise<() => void> {
+    const caller = this.callers.get(name) ?? { running: 0, waiting: [] };
+    this.callers.set(name, caller);
+    if (this.isFree(caller) && caller.waiting.length === 0) this.start(name, caller);
+    else await this.waitFor(caller);
+    return () => this.end(name, caller);
+  }
+
+  private isFree(caller: Caller): boolean {
+    return this.running < this.settings.most && caller.running < this.settings.perCaller;
+  }
+
+  private start(name: string, caller: Caller): void {
+    this.running++;
+    caller.running++;
+    this.callers.delete(name);
+    this.callers.set(name, caller);
+  }
+
+  private waitFor(caller: Caller): Promise<void> {
+    if (caller.waiting.length >= MOST_WAITING) return Promise.reject(this.refusal(caller));
+    return new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        caller.waiting.splice(caller.waiting.indexOf(entry), 1);
+        reject(this.refusal(caller));
+      }, this.settings.waitMs);
+      const entry: Waiting = { begin: resolve, timer };
+      caller.waiting.push(entry);
+    });
+  }
+
+  private end(name: string, caller: Caller): void {
+    this.running--;
+    caller.running--;
+    for (const [each, { waiting }] of [...this.callers]) {
+      if (this.running >= this.settings.most) break;
+      const candidate = this.callers.get(each)!;
+      const next = this.isFree(candidate) ? waiting.shift() : undefined;
+      if (!next) continue;
+      clearTimeout(next.timer);
+      this.start(each, candidate);
+      next.begin();
+    }
+    if (caller.running === 0 && caller.waiting.length === 0) this.callers.delete(name);
+  }
+
+  private refusal({ running }: Caller): AppError {
+    const headers = { 'retry-after': '1' };
+    if (running < this.settings.perCaller) return new AppError('service_unavailable', { headers });
+    const { perCaller, what } = this.settings;
+    const detail = `At most ${perCaller} at a time of the ${what} of a partner.`;
+    return new AppError('rate_limited', { detail, headers });
+  }
+}

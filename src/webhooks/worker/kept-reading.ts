@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A scraper that asks more often gets the last answer. */
+const KEPT_MS = 10_000;
+/** What may be shown while it is stale takes at most this share of the time: what takes longer is read less often. */
+const LARGEST_SHARE = 0.05;
+/** A scraper does not wait longer for a reading that may be shown while it is stale. */
+const WAIT_MS = 1_000;
+
+/** Something about the whole database that `/metrics` shows: read when it is asked for, and not too often. */
+export class KeptReading<T> {
+  private value: T | null = null;
+  private readAtMs: number | null = null;
+  private nextAtMs = -Infinity;
+  private reading: Promise<void> | null = null;
+
+  /** @param shownWhileStale the last value is shown while a new one is read, or cannot be; else there is none then */
+  constructor(
+    private readonly read: () => Promise<T>,
+    private readonly options: { readonly shownWhileStale?: true } = {},
+  ) {}
+
+  /** Null when nothing is known. */
+  async current(): Promise<T | null> {
+    if (performance.now() >= this.nextAtMs) this.reading ??= this.refresh();
+    if (this.reading) await (this.options.shownWhileStale ? this.waitShortly(this.reading) : this.reading);
+    return this.value;
+  }
+
+  /** Milliseconds since the value was read; null when none was. */
+  ageMs(): number | null {
+    return this.readAtMs === null ? null : performance.now() - this.readAtMs;
+  }
+
+  private async waitShortly(reading: Promise<void>): Promise<void> {
+    const ended = new AbortController();
+    const limit = sleep(WAIT_MS, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
+    await Promise.race([reading, limit]);
+    ended.abort();
+  }
+
+  private async refresh(): Promise<void> {
+    const startedAtMs = performance.now();
+    try {
+      this.value = await this.read();
+      this.readAtMs = performance.now();
+    } catch {
+      if (!this.options.shownWhileStale) this.value = null;
+    } finally {
+      const tookMs = performance.now() - startedAtMs;
+      const pauseMs = this.options.shownWhileStale ? Math.max(KEPT_MS, tookMs / LARGEST_SHARE) : KEPT_MS;
+      this.nextAtMs = performance.now() + pauseMs;
+      this.reading = null;
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { expectProblem } from '../harness/expect-problem.js';
+
+const PACKAGE = 'pkg_fr_1gb_7d';
+
+let service: TestService;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  service = await startTestService({
+    env: {
+      DATABASE_STATEMENT_TIMEOUT_MS: '700',
+      DATABASE_STATEMENT_TIMEOUT_ADMIN_MS: '31000',
+      DATABASE_STATEMENT_TIMEOUT_WORKER_MS: '61000',
+    },
+  });
+  partner = await service.createPartner();
+});
+afterAll(() => service.stop());
+
+it('a statement that takes too long is cancelled: 503, nothing changed, and the key stays free (D43)', async () => {
+  const { pool } = service.database;
+  await pool.query(`
+    CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END';
+    CREATE TRIGGER take_long BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION take_long()`);
+  const order = { package_id: PACKAGE, quantity: 1 };
+  const options = { idempotencyKey: 'slow-order-0001' };
+  const startedAt = performance.now();
+  const answer = await partner.sandbox.post('/v1/orders', order, options);
+  expectProblem(answer, 503, 'service_unavailable');
+  expect(answer.body.retryable).toBe(true);
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
+  const left = await pool.query<{ rows: number }>(
+    `SELECT (SELECT count(*) FROM orders)::int
+       + (SELECT count(*) FROM idempotency_keys WHERE key = 'slow-order-0001')::int AS rows`,
+  );
+  expect(left.rows[0]!.rows).toBe(0);
+  await pool.query('DROP FUNCTION take_long() CASCADE');
+  const again = await partner.sandbox.post('/v1/orders', order, options);
+  expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, null]);
+});
+
+it('each role has its own time-out, also where one process has all', async () => {
+  const timeouts = await Promise.all(
+    (['api', 'admin', 'worker'] as const).map(async (role) => {
+      const { dataSource } = service.process.resources.of(role);
+      const [row] = await dataSource.query<{ statement_timeout: string }[]>('SHOW statement_timeout');
+      return row!.statement_timeout;
+    }),
+  );
+  expect(timeouts).toEqual(['700ms', '31s', '61s']);
+});

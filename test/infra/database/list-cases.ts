@@ -1,0 +1,167 @@
+import type { DataSource } from 'typeorm';
+import { AlertsRepository, type AlertFilters } from '../../../src/alerts/alerts.repository.js';
+import { ApiKeysRepository } from '../../../src/api-keys/api-keys.repository.js';
+import { AuditRepository, type AuditFilters } from '../../../src/audit/audit.repository.js';
+import {
+  CallLogRepository,
+  type CallFilters,
+  SEARCHED_AT_ONCE,
+} from '../../../src/call-log/call-log.repository.js';
+import type { Page } from '../../../src/common/page.js';
+import { EsimsRepository, type EsimFilters } from '../../../src/esims/esims.repository.js';
+import { EventsRepository } from '../../../src/events/events.repository.js';
+import type { CursorCodec } from '../../../src/infra/crypto/index.js';
+import { KeysetPages, type ListOptions } from '../../../src/infra/database/index.js';
+import type { OrderFilters } from '../../../src/orders/order.js';
+import { OrdersRepository } from '../../../src/orders/orders.repository.js';
+import { PartnersRepository } from '../../../src/partners/partners.repository.js';
+import { OrdersNeedingReview, TopupsNeedingReview } from '../../../src/support/needs-review.js';
+import type { TopupFilters } from '../../../src/topups/topup.js';
+import { TopupsRepository } from '../../../src/topups/topups.repository.js';
+import { WalletsRepository } from '../../../src/wallet/wallets.repository.js';
+import {
+  type DeliveryFilters,
+  WebhookDeliveriesRepository,
+} from '../../../src/webhooks/webhook-deliveries.repository.js';
+import { WebhookEndpointsRepository } from '../../../src/webhooks/webhook-endpoints.repository.js';
+import { BUSY_ENDPOINT, LONG_AGO, PARTNER, RARE } from './list-rows.js';
+
+/** One list with its filters; what it reads is to be in proportion to the page. */
+export interface ListCase {
+  readonly name: string;
+  /** When it may look at more than about a page, in index and table. */
+  readonly mostRows?: number;
+  run(options: ListOptions): Promise<Page<unknown>>;
+}
+
+/** Every value to try for every filter: a filter that is added without one does not compile. */
+type Samples<Filters> = { readonly [Name in keyof Required<Filters>]: readonly Required<Filters>[Name][] };
+
+const CREATED = { createdAfter: [LONG_AGO], createdBefore: [LONG_AGO] };
+const ORDERS: Samples<OrderFilters> = {
+  status: ['issued', 'failed', 'canceled'],
+  reference: [RARE, 'unknown'],
+  ...CREATED,
+};
+const ESIMS: Samples<EsimFilters> = {
+  status: ['issued', 'expired', 'suspended'],
+  orderId: [RARE, 'unknown'],
+  iccid: [RARE, 'unknown'],
+};
+const TOPUPS: Samples<TopupFilters> = {
+  status: ['completed', 'failed', 'processing'],
+  reference: [RARE, 'unknown'],
+  esimId: [RARE, 'unknown'],
+};
+const DELIVERIES: Samples<DeliveryFilters> = {
+  status: ['pending', 'delivered', 'failed', 'held', 'discarded'],
+  eventType: ['order.issued', 'esim.expired', 'webhook.test'],
+  eventId: [RARE, 'unknown'],
+  createdAfter: [LONG_AGO.toISOString()],
+  createdBefore: [LONG_AGO.toISOString()],
+};
+const AUDIT: Samples<AuditFilters> = {
+  partnerId: [PARTNER, RARE, 'unknown'],
+  subjectId: [RARE, 'unknown'],
+  actor: ['portal', RARE, 'unknown'],
+  action: ['key.created', RARE, 'unknown'],
+  ...CREATED,
+};
+const ALERTS: Samples<AlertFilters> = {
+  type: ['endpoint.blocked', 'balance.low', 'key.expiring'],
+  partnerId: [PARTNER, RARE, 'unknown'],
+  subjectId: [RARE, 'unknown'],
+  ...CREATED,
+};
+const CALLS: Samples<CallFilters> = {
+  requestId: ['unknown'],
+  keyId: ['busy', RARE, 'unknown'],
+  method: ['GET', 'POST', 'unknown'],
+  route: ['/v1/orders', RARE, 'unknown'],
+  status: [200, 201, 404, 500],
+  mode: ['sandbox', 'live'],
+  replayOf: [RARE, 'unknown'],
+  ...CREATED,
+};
+
+/** Each filter of each list with each of its values, and the list without any. */
+function casesOf<Filters>(
+  list: string,
+  samples: Samples<Filters>,
+  run: (filters: Filters, options: ListOptions) => Promise<Page<unknown>>,
+): ListCase[] {
+  const names = Object.keys(samples) as (keyof Filters)[];
+  const none = Object.fromEntries(names.map((name) => [name, undefined]));
+  const filtered = names.flatMap((name) => samples[name].map((value) => ({ [name]: value })));
+  return [{}, ...filtered].map((chosen) => ({
+    name: `${list} ${JSON.stringify(chosen)}`,
+    run: (options) => run({ ...none, ...chosen } as Filters, options),
+  }));
+}
+
+/** The lists of every repository, by the files that make them. */
+export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCase[] {
+  const { manager } = dataSource;
+  const pages = new KeysetPages(cursors);
+  const live = { partnerId: PARTNER, mode: 'live' } as const;
+  const sandbox = { partnerId: PARTNER, mode: 'sandbox' } as const;
+  const both = { partnerId: PARTNER };
+  const config = { provisioning: { needsReviewAfterMs: 900_000 } } as never;
+  const orders = new OrdersRepository(manager, pages);
+  const esims = new EsimsRepository(manager, pages);
+  const topups = new TopupsRepository(manager, pages);
+  const events = new EventsRepository(manager, pages);
+  const keys = new ApiKeysRepository(manager, pages);
+  const partners = new PartnersRepository(manager, pages);
+  const endpoints = new WebhookEndpointsRepository(manager, pages);
+  const deliveries = new WebhookDeliveriesRepository(manager, pages);
+  const types = { type: [undefined, 'order.issued', 'esim.expired', 'esim.activated'] } as const;
+  const modes = { mode: [undefined, 'sandbox', 'live'] } as const;
+  const perMode = [live, sandbox, both].flatMap((scope) => {
+    const whose = 'mode' in scope ? scope.mode : 'both modes';
+    return [
+      ...casesOf(`orders (${whose})`, ORDERS, (filters, options) => orders.list(scope, filters, options)),
+      ...casesOf(`esims (${whose})`, ESIMS, (filters, options) => esims.list(scope, filters, options)),
+      ...casesOf(`topups (${whose})`, TOPUPS, (filters, options) => topups.list(scope, filters, options)),
+    ];
+  });
+  return [
+    ...perMode,
+    ...[live, sandbox].flatMap((scope) =>
+      casesOf(`feed (${scope.mode})`, types, async ({ type }, { limit }) => {
+        await events.listAfter(scope, 0, type, limit + 1);
+        return { items: [], hasMore: false, nextCursor: null };
+      }),
+    ),
+    ...casesOf('events', types, ({ type }, options) => events.listOfPartner(PARTNER, type, options)),
+    ...casesOf('keys', modes, ({ mode }, options) => keys.list(PARTNER, mode, options)),
+    ...casesOf('partners', { status: ['active', 'suspended'] } as const, ({ status }, options) =>
+      partners.list({ status }, options),
+    ),
+    ...casesOf('endpoints', { status: ['enabled', 'blocked', 'disabled'] } as const, ({ status }, options) =>
+      endpoints.listAll(status, options),
+    ),
+    ...casesOf('endpoints of a partner', {}, (_none, options) => endpoints.listOfPartner(PARTNER, options)),
+    ...casesOf('deliveries', DELIVERIES, (filters, options) =>
+      deliveries.list(BUSY_ENDPOINT, filters, options),
+    ),
+    ...casesOf('transactions', {}, (_none, options) =>
+      new WalletsRepository(manager, pages).listTransactions(PARTNER, options),
+    ),
+    ...casesOf('audit log', AUDIT, (filters, options) =>
+      new AuditRepository(manager, pages).list(filters, options),
+    ),
+    ...casesOf('alerts', ALERTS, (filters, options) =>
+      new AlertsRepository(manager, pages).list(filters, options),
+    ),
+    ...casesOf('calls', CALLS, (filters, options) =>
+      new CallLogRepository(manager, pages).list(PARTNER, filters, options),
+    ).map((call) => ({ ...call, mostRows: 2 * SEARCHED_AT_ONCE })),
+    ...casesOf('orders that need review', {}, (_none, options) =>
+      new OrdersNeedingReview(manager, cursors, config).list(options),
+    ),
+    ...casesOf('top-ups that need review', {}, (_none, options) =>
+      new TopupsNeedingReview(manager, pages, config).list(options),
+    ),
+  ];
+}

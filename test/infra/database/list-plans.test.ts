@@ -1,0 +1,66 @@
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ENTITIES } from '../../../src/apps/process-resources.js';
+import { CursorCodec } from '../../../src/infra/crypto/index.js';
+import { createDataSource, openDataSource } from '../../../src/infra/database/index.js';
+import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
+import { explainQueriesOf } from './explained-queries.js';
+import { type ListCase, listCases } from './list-cases.js';
+import { fillListedTables, GROWING } from './list-rows.js';
+
+const LIMIT = 25;
+/** A page and what tells that another follows, in index and table, with what is looked up for each row. */
+const MOST_ROWS = 6 * (LIMIT + 1);
+
+/** Also a partition of a table that grows. */
+const isGrowing = (name: string): boolean =>
+  GROWING.some((table) => name === table || name.startsWith(`${table}_`));
+
+type TestDataSource = ReturnType<typeof createDataSource>;
+
+let database: TestDatabase;
+let dataSource: TestDataSource;
+let cases: readonly ListCase[];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await fillListedTables(database.pool);
+  const settings = { url: database.url, poolMax: 2, entities: ENTITIES, applicationName: 'test' };
+  dataSource = await openDataSource(createDataSource(settings));
+  const secretKeys = [{ id: 'test', key: Buffer.alloc(32, 7) }];
+  cases = listCases(dataSource, new CursorCodec({ secretKeys }));
+}, 240_000);
+
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+it('every list reads about a page, whatever its filter and however much there is (D43)', async () => {
+  const costly: string[] = [];
+  for (const list of cases) {
+    const { name, mostRows } = list;
+    let next: string | undefined;
+    const work = async (): Promise<void> => {
+      next = (await list.run({ limit: LIMIT, cursor: undefined })).nextCursor ?? undefined;
+      if (next !== undefined) await list.run({ limit: LIMIT, cursor: next });
+    };
+    const queries = await explainQueriesOf(dataSource, work);
+    expect(queries.length, name).toBeGreaterThan(0);
+    for (const { scanned, rows } of queries) {
+      const growing = scanned.filter(isGrowing);
+      if (growing.length > 0) costly.push(`${name}: reads all of ${growing.join(', ')}`);
+      else if (rows > (mostRows ?? MOST_ROWS)) costly.push(`${name}: reads ${rows} rows`);
+    }
+  }
+  expect([...new Set(costly)]).toEqual([]);
+}, 240_000);
+
+it('no repository has a list that is not explained here', () => {
+  const listing = globSync('src/**/*.ts').filter((file) =>
+    /this\.pages\.(list|search)|\.orderBy\('since'/.test(readFileSync(file, 'utf8')),
+  );
+  const explained = readFileSync('test/infra/database/list-cases.ts', 'utf8');
+  const missing = listing.filter((file) => !explained.includes(file.replace(/\.ts$/, '.js')));
+  expect(missing).toEqual([]);
+});

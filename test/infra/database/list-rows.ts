@@ -1,0 +1,171 @@
+import type { Pool } from 'pg';
+import { type Columns, fillTable } from './filled-tables.js';
+
+export const PARTNER = 'ptn_busy';
+export const BUSY_ENDPOINT = 'whe_busy';
+/** The value of a filter that only the oldest rows have: what reads newest first would find it last. */
+export const RARE = 'rare';
+/** Before all but the oldest rows. */
+export const LONG_AGO = new Date(Date.now() - 60 * 86_400_000);
+
+const ROWS = 20_000;
+const OF_OTHERS = 4_000;
+/** The oldest rows, which alone have the rare values. */
+const IS_OLD = `i > ${ROWS - 30}`;
+/** Each row a second older than the one before it; the oldest are two months old. */
+const CREATED_AT = `now() - i * interval '1 second' - CASE WHEN ${IS_OLD} THEN interval '61 days' ELSE interval '0' END`;
+const rarely = (rare: string, usual: string): string => `CASE WHEN ${IS_OLD} THEN ${rare} ELSE ${usual} END`;
+const MODE = rarely(`'live'`, `'sandbox'`);
+
+interface Filled {
+  readonly table: string;
+  readonly columns: Columns;
+  /** The column that says whose a row is, and its value for the busy one. */
+  readonly owner?: readonly [column: string, id: string];
+}
+
+const OWNED = ['partner_id', PARTNER] as const;
+const COMMON = { created_at: CREATED_AT };
+const REFERENCE = { reference: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' END`, 'NULL') };
+
+const TABLES: readonly Filled[] = [
+  { table: 'partners', columns: { ...COMMON, status: rarely(`'suspended'`, `'active'`) } },
+  {
+    table: 'orders',
+    owner: OWNED,
+    columns: { ...COMMON, ...REFERENCE, mode: MODE, status: rarely(`'failed'`, `'issued'`) },
+  },
+  {
+    table: 'esims',
+    owner: OWNED,
+    columns: {
+      ...COMMON,
+      mode: MODE,
+      status: rarely(`'expired'`, `'issued'`),
+      order_id: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' ELSE 'ord' || i END`, `'ord' || i`),
+      iccid: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' ELSE '8900' || i END`, `'8900' || i`),
+    },
+  },
+  {
+    table: 'topups',
+    owner: OWNED,
+    columns: {
+      ...COMMON,
+      ...REFERENCE,
+      mode: MODE,
+      status: rarely(`'failed'`, `'completed'`),
+      esim_id: rarely(`'${RARE}'`, `'esim' || i`),
+    },
+  },
+  {
+    table: 'events',
+    owner: OWNED,
+    columns: {
+      ...COMMON,
+      mode: MODE,
+      type: rarely(`'esim.expired'`, `'order.issued'`),
+      position: `${ROWS + 1} - i`,
+    },
+  },
+  {
+    table: 'api_keys',
+    owner: OWNED,
+    columns: { ...COMMON, mode: MODE, revoked_at: 'now()', hash: `decode(md5($$owner$$ || i), 'hex')` },
+  },
+  {
+    table: 'webhook_endpoints',
+    owner: OWNED,
+    columns: {
+      ...COMMON,
+      mode: MODE,
+      enabled: rarely('false', 'true'),
+      // Most were blocked once; a few are.
+      blocked_until: `CASE WHEN i % 1000 = 0 THEN now() + interval '1 hour' WHEN i % 2 = 0 THEN now() - interval '1 hour' END`,
+      deleted_at: `CASE WHEN i <= ${ROWS / 2} THEN now() END`,
+    },
+  },
+  {
+    table: 'webhook_deliveries',
+    owner: ['endpoint_id', BUSY_ENDPOINT],
+    columns: {
+      ...COMMON,
+      kind: `'event'`,
+      status: rarely(
+        `CASE i % 3 WHEN 0 THEN 'failed' WHEN 1 THEN 'pending' ELSE 'discarded' END`,
+        `'delivered'`,
+      ),
+      event_type: rarely(`'esim.expired'`, `'order.issued'`),
+      event_id: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' ELSE 'evt' || i END`, `'evt' || i`),
+    },
+  },
+  { table: 'ledger_transactions', owner: OWNED, columns: { ...COMMON, type: `'hold'` } },
+  {
+    table: 'audit_log',
+    columns: {
+      ...COMMON,
+      partner_id: rarely(`'${RARE}'`, `'${PARTNER}'`),
+      subject_id: rarely(`'${RARE}'`, `'key' || i`),
+      actor: rarely(`'${RARE}'`, `'portal'`),
+      action: rarely(`'${RARE}'`, `'key.created'`),
+    },
+  },
+  {
+    table: 'alerts',
+    columns: {
+      // Listed oldest first: here the rare ones are the newest.
+      created_at: `now() - interval '90 days' + i * interval '1 second'`,
+      type: rarely(`'balance.low'`, `'endpoint.blocked'`),
+      partner_id: rarely(`'${RARE}'`, `'${PARTNER}'`),
+      subject_id: rarely(`'${RARE}'`, `'whe' || i`),
+    },
+  },
+  {
+    table: 'api_calls',
+    owner: OWNED,
+    columns: {
+      ...COMMON,
+      mode: MODE,
+      key_id: rarely(`'${RARE}'`, `'busy'`),
+      method: rarely(`'POST'`, `'GET'`),
+      route: rarely(`'${RARE}'`, `'/v1/orders'`),
+      status: rarely('500', '200'),
+      replay_of: rarely(`CASE WHEN i = ${ROWS} THEN '${RARE}' END`, 'NULL'),
+    },
+  },
+];
+
+/** Tables that grow with the service's use: none of them may be read from end to end for a page. */
+export const GROWING: readonly string[] = TABLES.map(({ table }) => table);
+
+/** Fills every table that is listed: much of one partner, less of another, and analyzes. */
+export async function fillListedTables(pool: Pool): Promise<void> {
+  for (const { table, columns, owner } of TABLES) {
+    const mine = owner ? { [owner[0]]: `'${owner[1]}'` } : {};
+    const theirs = owner ? { [owner[0]]: `'other'` } : {};
+    await fillTable(pool, table, ROWS, named(columns, { id: `'a' || i`, ...mine }, table));
+    await fillTable(pool, table, OF_OTHERS, named(columns, { id: `'b' || i`, ...theirs }, table));
+  }
+  // The endpoint of the deliveries: it has given up what is older than two months.
+  await fillTable(pool, 'webhook_endpoints', 1, {
+    id: `'${BUSY_ENDPOINT}'`,
+    partner_id: `'${PARTNER}'`,
+    enabled: 'true',
+    discard_before: `now() - interval '62 days'`,
+  });
+  await pool.query('ANALYZE');
+}
+
+/** With ids that no other row has; a table whose key has another name, or several columns, says so itself. */
+function named(columns: Columns, own: Columns & { readonly id: string }, table: string): Columns {
+  const { id, ...owner } = own;
+  const unique: Columns = table === 'api_calls' ? { request_id: id } : { id, ...uniqueColumns(table, id) };
+  const filled = { ...columns, ...unique, ...owner };
+  return Object.fromEntries(
+    Object.entries(filled).map(([name, value]) => [name, value.replaceAll('$$owner$$', id)]),
+  );
+}
+
+function uniqueColumns(table: string, id: string): Columns {
+  if (table === 'orders' || table === 'topups') return { provider_reference: id };
+  return table === 'esims' ? { provider_esim_id: id } : {};
+}

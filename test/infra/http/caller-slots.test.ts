@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/common/errors/index.js';
+import { CallerSlots } from '../../../src/infra/http/caller-slots.js';
+
+const PATIENT = { what: 'lists', perCaller: 2, most: 3, waitMs: 60_000 };
+
+/** Asks for `count` slots; what is granted is in the order of the grants. */
+function ask(slots: CallerSlots, name: string, count: number, granted: [string, () => void][]): void {
+  for (let i = 0; i < count; i++) void slots.take(name).then((release) => granted.push([name, release]));
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('slots of callers', () => {
+  it('give a caller no more than its own, however many it asks for', async () => {
+    const slots = new CallerSlots(PATIENT);
+    const granted: [string, () => void][] = [];
+    ask(slots, 'busy', 100, granted);
+    ask(slots, 'quiet', 1, granted);
+    await settle();
+    expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet']);
+  });
+
+  it('pass from caller to caller, so that who asks for many waits for its own', async () => {
+    const slots = new CallerSlots(PATIENT);
+    const granted: [string, () => void][] = [];
+    ask(slots, 'busy', 50, granted);
+    ask(slots, 'quiet', 2, granted);
+    ask(slots, 'calm', 1, granted);
+    await settle();
+    expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet']);
+    granted[0]![1]();
+    await settle();
+    granted[1]![1]();
+    await settle();
+    granted[2]![1]();
+    await settle();
+    expect(granted.map(([name]) => name)).toEqual(['busy', 'busy', 'quiet', 'busy', 'quiet', 'calm']);
+  });
+
+  it('are all given back: after any number of lists a new one begins at once', async () => {
+    const slots = new CallerSlots(PATIENT);
+    let ended = 0;
+    const lists = Array.from({ length: 200 }, async (_, i) => {
+      const release = await slots.take(`partner ${i % 7}`);
+      await settle();
+      release();
+      ended++;
+    });
+    await Promise.all(lists);
+    expect(ended).toBe(200);
+    const granted: [string, () => void][] = [];
+    ask(slots, 'late', 2, granted);
+    ask(slots, 'later', 1, granted);
+    await settle();
+    expect(granted).toHaveLength(3);
+  });
+
+  it('are refused after the wait: 429 to who fills its own, 503 where others fill all', async () => {
+    const slots = new CallerSlots({ ...PATIENT, waitMs: 20 });
+    const held = [await slots.take('busy'), await slots.take('busy'), await slots.take('quiet')];
+    const refusals = await Promise.all(
+      ['busy', 'calm'].map((name) => slots.take(name).catch((error: unknown) => error)),
+    );
+    const told = refusals.map((error) => error instanceof AppError && [error.status, error.headers]);
+    expect(told).toEqual([
+      [429, { 'retry-after': '1' }],
+      [503, { 'retry-after': '1' }],
+    ]);
+    // Who gave up waiting takes nobody's slot.
+    held[0]!();
+    const release = await slots.take('calm');
+    release();
+  });
+});
