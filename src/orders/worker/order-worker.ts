@@ -2,7 +2,7 @@ import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
 import { type ClaimedOrder, ORDER_JOBS, OrderJobsRepository } from '../order-jobs.repository.js';
@@ -11,6 +11,8 @@ import { SettleCancellation } from './settle-cancellation.js';
 
 /** Orders under way at once in one worker process, over all partners. */
 const CONCURRENCY = 128;
+/** Of them, kept for partners that have none under way: however many are busy, the next one finds a slot (D41). */
+const KEPT_FOR_OTHERS = 1 / 4;
 /**
  * The part of a stop's time that orders under way may still take. What a provider has not answered by then is left:
  * its lease lapses and it is asked for by its reference.
@@ -33,6 +35,7 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       name: 'orders',
       concurrencyPerGroup: config.provisioning.concurrencyPerPartner,
       concurrency: CONCURRENCY,
+      keptForOthers: KEPT_FOR_OTHERS,
       sweepIntervalMs: config.sweepIntervalMs,
       leaseMs: config.leaseMs,
       drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
@@ -42,7 +45,7 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
     });
   }
 
-  protected override async run(claimed: ClaimedOrder): Promise<boolean> {
+  protected override async run(claimed: ClaimedOrder): Promise<JobEnd> {
     const order = await this.jobs.getById(claimed.orderId);
     try {
       if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
@@ -56,6 +59,6 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       );
       await this.jobs.postpone(claimed, retryDelayMs(order.upstreamAttempts, error), (error as Error).name);
     }
-    return true;
+    return { refetch: true };
   }
 }

@@ -2,7 +2,7 @@ import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable, retryDelayMs } from '../../providers/index.js';
 import { TOPUP_JOBS, type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
@@ -10,6 +10,8 @@ import { FulfilTopup } from './fulfil-topup.js';
 
 /** Top-ups under way at once in one worker process, over all partners. */
 const CONCURRENCY = 64;
+/** Of them, kept for partners that have none under way: however many are busy, the next one finds a slot (D41). */
+const KEPT_FOR_OTHERS = 1 / 4;
 /**
  * The part of a stop's time that top-ups under way may still take. What a provider has not answered by then is left:
  * its lease lapses and it is asked for by its reference.
@@ -31,6 +33,7 @@ export class TopupWorker extends JobWorker<TopupLease> {
       name: 'topups',
       concurrencyPerGroup: config.provisioning.concurrencyPerPartner,
       concurrency: CONCURRENCY,
+      keptForOthers: KEPT_FOR_OTHERS,
       sweepIntervalMs: config.sweepIntervalMs,
       leaseMs: config.leaseMs,
       drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
@@ -40,7 +43,7 @@ export class TopupWorker extends JobWorker<TopupLease> {
     });
   }
 
-  protected override async run(lease: TopupLease): Promise<boolean> {
+  protected override async run(lease: TopupLease): Promise<JobEnd> {
     const topup = await this.jobs.getById(lease.topupId);
     try {
       await this.fulfil.execute(lease, topup);
@@ -53,6 +56,6 @@ export class TopupWorker extends JobWorker<TopupLease> {
       );
       await this.jobs.postpone(lease, retryDelayMs(topup.attempts, error), (error as Error).name);
     }
-    return true;
+    return { refetch: true };
   }
 }
