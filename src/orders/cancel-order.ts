@@ -3,7 +3,7 @@ import { AppError, NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
-import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { type OrderEntity, statusesBefore, uncanceled } from './order.js';
 import { ORDER_JOBS } from './order-jobs.repository.js';
 import { OrdersRepository } from './orders.repository.js';
@@ -38,7 +38,7 @@ export class CancelOrder {
       updatedAt: now,
     } as const;
     await this.orders.update(tx, order.id, changes);
-    tx.afterCommit(() => this.notifier.notify(scope.partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return Object.assign(order, changes);
   }
 }

@@ -11,5 +11,6 @@ export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
 export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.repository.js';
 export type { GroupOwner } from './slot-shares.js';
+export { partnerGroup, scopeOfGroup } from './partner-group.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';
 export { type NotifyJob, WorkerNotifier } from './worker-notifier.js';
