@@ -142,7 +142,8 @@ export class BacklogRequestsRepository {
       tx.manager,
       `WITH page AS (
          SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
-         WHERE d.endpoint_id = $1 AND d.created_at <= $5::timestamptz
+         -- begins at the cursor: beside it, a later bound would be where the index begins to be read
+         WHERE d.endpoint_id = $1 AND d.created_at <= least($5, $2::timestamptz)
            AND (d.created_at, d.id) < ($2::timestamptz, $3::text)
          ORDER BY d.created_at DESC, d.id DESC LIMIT $4
        )

@@ -39,17 +39,16 @@ export class WebhookReplaysRepository {
    * after it began is passed over. The replay is locked.
    */
   async choose(tx: Tx, id: string, selection: ReplaySelection, limit: number): Promise<void> {
+    const { at, last } = await this.cursorOf(tx, id);
     await sql(
       tx.manager,
-      `WITH replay AS (
-         SELECT r.total, r.created_at, coalesce(r.chosen_to_at, '-infinity') AS at, coalesce(r.chosen_to_id, '') AS id
-         FROM webhook_replays r WHERE r.id = $5
-       ), page AS (
+      `WITH replay AS (SELECT r.total, r.created_at FROM webhook_replays r WHERE r.id = $5), page AS (
          SELECT t.id, t.created_at, ${matching(selection)}
                 AND coalesce(t.delivered_at, t.failed_at, '-infinity') <= (SELECT created_at FROM replay) AS matches
          FROM webhook_deliveries t
-         WHERE t.endpoint_id = $1 AND t.created_at >= $2 AND t.created_at < $3
-           AND (t.created_at, t.id) > (SELECT at, id FROM replay)
+         -- values, not what a subquery says: the plan must know how little it reads, and begin there
+         WHERE t.endpoint_id = $1 AND t.created_at >= greatest($2, $7::timestamptz) AND t.created_at < $3
+           AND (t.created_at, t.id) > ($7::timestamptz, $8::text)
          ORDER BY t.created_at, t.id LIMIT $6
        ), items AS (
          INSERT INTO webhook_replay_items (replay_id, place, delivery_id)
@@ -62,8 +61,19 @@ export class WebhookReplaysRepository {
        FROM (SELECT) AS one
        LEFT JOIN (SELECT created_at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true
        WHERE r.id = $5`,
-      [...parametersOf(selection), id, limit],
+      [...parametersOf(selection), id, limit, at, last],
     );
+  }
+
+  /** The last delivery that was looked at. A text: a Date would cut microseconds. */
+  private async cursorOf(tx: Tx, id: string): Promise<{ readonly at: string; readonly last: string }> {
+    const { rows } = await sql<{ at: string; last: string }>(
+      tx.manager,
+      `SELECT coalesce(chosen_to_at::text, '-infinity') AS at, coalesce(chosen_to_id, '') AS last
+       FROM webhook_replays WHERE id = $1`,
+      [id],
+    );
+    return rows[0]!;
   }
 
   async find(id: string, tx?: Tx): Promise<WebhookReplayEntity | null> {
