@@ -66,6 +66,8 @@ export interface WebhookConfig {
   readonly blockMs: number;
   readonly blocksBeforeDisable: number;
   readonly concurrencyPerEndpoint: number;
+  /** Attempts under way at once in one worker process; each is little more than a socket. */
+  readonly concurrency: number;
   readonly allowPrivateTargets: boolean;
   /** New deliveries a second that one replay makes. */
   readonly replayPerSecond: number;
@@ -232,6 +234,7 @@ function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig 
     blockMs: read.integer('WEBHOOK_BLOCK_MS', 60_000, MILLISECONDS),
     blocksBeforeDisable: read.integer('WEBHOOK_BLOCKS_BEFORE_DISABLE', 5, { min: 1, max: 1_000 }),
     concurrencyPerEndpoint: read.integer('WEBHOOK_CONCURRENCY_PER_ENDPOINT', 16, COUNTS),
+    concurrency: read.integer('WEBHOOK_CONCURRENCY', 2_048, { min: 16, max: 20_000 }),
     allowPrivateTargets,
     replayPerSecond: read.integer('WEBHOOK_REPLAY_PER_SECOND', 100, COUNTS),
     attemptRetentionDays: read.integer('WEBHOOK_ATTEMPT_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),

@@ -3,7 +3,7 @@ import { AppError, NotFound } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
-import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import { ORDER_JOBS, type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
@@ -40,7 +40,7 @@ export class CancelOrder {
       updatedAt: now,
     } as const;
     await this.orders.update(tx, order.id, changes);
-    tx.afterCommit(() => this.notifier.notify(scope.partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return Object.assign(order, changes);
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { ProviderFailure } from '../providers/index.js';
 import { OrderEntity, type OrderStatus, statusesBefore } from './order.js';
 
-/** BullMQ queue of notifications for partners' orders; a group is a partner's id, so that partners take turns (D27). */
+/** BullMQ queue of notifications for partners' orders; a group is a partner and a mode, so that these take turns (D27, D41). */
 export const ORDER_JOBS = 'order-jobs';
 
 export const OrderNotifierModule = notifierModule(ORDER_JOBS);
@@ -60,24 +60,26 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
     super(manager, { table: 'orders', leaseMs, notifier, idOf: (lease) => lease.orderId });
   }
 
-  /** Leases up to `limit` due orders of a partner, oldest due first; pending ones become processing. */
-  async claim(partnerId: string, limit: number): Promise<Claim<ClaimedOrder>> {
+  /** Leases up to `limit` due orders of a partner and mode, oldest due first; pending ones become processing. */
+  async claim(group: string, limit: number): Promise<Claim<ClaimedOrder>> {
     const sendWindowStart = performance.now();
     const { items, ...rest } = await this.claimRows<{ id: string; fence: string; never_placed: boolean }>(
       `UPDATE orders o
        SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
-           lease_until = now() + $3 * interval '1 millisecond',
+           lease_until = now() + $4 * interval '1 millisecond',
            fence = o.fence + 1,
            upstream_attempts = o.upstream_attempts + 1,
            -- before the call leaves: whoever finds the order later knows that one may have
            upstream_placed_at = coalesce(o.upstream_placed_at, now()),
            updated_at = now()
        FROM (SELECT id, upstream_placed_at FROM orders
-             WHERE partner_id = $1 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
+             WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
        WHERE o.id = due.id
        RETURNING o.id, o.fence, due.upstream_placed_at IS NULL AS never_placed`,
-      [partnerId, limit, this.leaseMs],
+      group,
+      limit,
+      [this.leaseMs],
     );
     const claimed = items.map((row) => ({
       orderId: row.id,

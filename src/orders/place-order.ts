@@ -4,7 +4,7 @@ import { newId, ulid } from '../common/ids.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.js';
@@ -67,7 +67,7 @@ export class PlaceOrder {
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
     const money = multiplyMoney(price, quantity);
     await this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: order.id }, reference });
-    tx.afterCommit(() => this.notifier.notify(partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return order;
   }
 }

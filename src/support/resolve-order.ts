@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import {
   type CancelOutcome,
   CompleteCancellation,
@@ -99,7 +99,7 @@ export class ResolveOrder {
 
   private async requery(tx: Tx, order: OrderEntity): Promise<void> {
     if (!(await this.jobs.makeOneDue(tx, order.id))) throw orderNotWaiting();
-    tx.afterCommit(() => this.notifier.notify(order.partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerGroup(order)));
   }
 
   /** Issued with what there is of it, or failed. Nothing that is missing is given up before the provider must show it. */

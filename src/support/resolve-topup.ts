@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import {
   type AppliedTopup,
@@ -86,7 +86,7 @@ export class ResolveTopup {
 
   private async requery(tx: Tx, topup: TopupEntity): Promise<void> {
     if (!(await this.jobs.makeOneDue(tx, topup.id))) throw topupNotWaiting();
-    tx.afterCommit(() => this.notifier.notify(topup.partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerGroup(topup)));
   }
 }
 

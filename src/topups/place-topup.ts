@@ -6,7 +6,7 @@ import type { Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
 import type { Tx } from '../infra/database/index.js';
-import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.js';
@@ -86,7 +86,7 @@ export class PlaceTopup {
       subject: { topupId: topup.id },
       reference: command.reference,
     });
-    tx.afterCommit(() => this.notifier.notify(scope.partnerId));
+    tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return topup;
   }
 

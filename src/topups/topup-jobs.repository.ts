@@ -13,7 +13,7 @@ import {
 import type { ProviderFailure } from '../providers/index.js';
 import { statusesBefore, TopupEntity, type TopupStatus } from './topup.js';
 
-/** BullMQ queue of notifications for partners' top-ups; a group is a partner's id, so that partners take turns (D27). */
+/** BullMQ queue of notifications for partners' top-ups; a group is a partner and a mode, so that these take turns (D27, D41). */
 export const TOPUP_JOBS = 'topup-jobs';
 
 export const TopupNotifierModule = notifierModule(TOPUP_JOBS);
@@ -43,21 +43,23 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
     super(manager, { table: 'topups', leaseMs, notifier, idOf: (lease) => lease.topupId });
   }
 
-  /** Leases up to `limit` due top-ups of a partner, oldest due first; pending ones become processing. */
-  async claim(partnerId: string, limit: number): Promise<Claim<TopupLease>> {
+  /** Leases up to `limit` due top-ups of a partner and mode, oldest due first; pending ones become processing. */
+  async claim(group: string, limit: number): Promise<Claim<TopupLease>> {
     const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(
       `UPDATE topups t
        SET status = 'processing',
-           lease_until = now() + $3 * interval '1 millisecond',
+           lease_until = now() + $4 * interval '1 millisecond',
            fence = t.fence + 1,
            attempts = t.attempts + 1,
            updated_at = now()
        FROM (SELECT id FROM topups
-             WHERE partner_id = $1 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY next_attempt_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS due
+             WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
        WHERE t.id = due.id AND t.status IN ('pending', 'processing')
        RETURNING t.id, t.fence`,
-      [partnerId, limit, this.leaseMs],
+      group,
+      limit,
+      [this.leaseMs],
     );
     return { ...rest, items: items.map((row) => ({ topupId: row.id, fence: Number(row.fence) })) };
   }

@@ -132,17 +132,25 @@ export function afterDelivered(endpoint: EndpointState): EndpointState {
 export interface SlowStartStep {
   readonly delivered: boolean;
   readonly failed: boolean;
+  /** One of the failures was a time-out. */
+  readonly timedOut: boolean;
   /** The window has widened less than SLOW_START_STEP_MS ago. */
   readonly widenedLately: boolean;
 }
 
-/** The window after some attempts: a failure halves it, a 2xx doubles it until it is as wide as the setting (D31, D32). */
+/**
+ * The window after some attempts: a failure halves one that starts slowly, a 2xx doubles it until it is as wide as the
+ * setting (D31, D32). A time-out narrows any to one; when a 2xx came with it, the endpoint does not hang: half (D42).
+ */
 export function slowStart(
   rules: Pick<DeliveryRules, 'concurrencyPerEndpoint'>,
   { window, blocked }: EndpointState,
-  { delivered, failed, widenedLately }: SlowStartStep,
+  { delivered, failed, timedOut, widenedLately }: SlowStartStep,
 ): number | null {
-  if (window === null || blocked) return window;
+  if (blocked) return window;
+  if (timedOut && !delivered) return 1;
+  if (timedOut) return Math.max(1, Math.floor((window ?? rules.concurrencyPerEndpoint) / 2));
+  if (window === null) return null;
   if (failed) return Math.max(1, Math.floor(window / 2));
   if (!delivered || widenedLately) return window;
   return window * 2 < rules.concurrencyPerEndpoint ? window * 2 : null;

@@ -31,6 +31,9 @@ export interface ReplayPreview extends ReplaySelection {
   readonly total: number;
 }
 
+/** Deliveries among which one step chooses: a few tens of milliseconds. */
+export const REPLAY_STEP = 2_000;
+
 /** Starts, shows and cancels replays (D33). The worker makes their deliveries, at its pace. */
 @Injectable()
 export class ReplayEvents {
@@ -52,9 +55,13 @@ export class ReplayEvents {
     await this.endpoints.getById(key, tx);
     const id = newId('rpl');
     const { partnerId } = key;
-    await this.replays.insert(tx, { ...(await this.select(tx, key.id, command)), id, partnerId });
+    const selection = await this.select(tx, key.id, command);
+    await this.replays.insert(tx, { ...selection, id, partnerId });
+    // A small one is known at once; the worker goes on with a large one.
+    await this.replays.choose(tx, id, selection, REPLAY_STEP);
     const started = await this.get(id, tx);
-    const details = { endpoint_id: key.id, total: started.replay.total };
+    const { total, choosing } = started.replay;
+    const details = { endpoint_id: key.id, ...(choosing ? {} : { total }) };
     await this.audit.record(tx, {
       ...by,
       action: 'webhook_replay.started',

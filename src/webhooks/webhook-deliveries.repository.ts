@@ -61,6 +61,8 @@ const LISTED: Readonly<Record<DeliveryStatus, readonly string[]>> = {
   delivered: [`t.status = 'delivered'`],
   failed: [`t.status = 'failed'`],
 };
+/** A count that is this is "at least". */
+const COUNTED = 10_000;
 
 /** SQL of `webhook_deliveries` that makes, reads and gives up deliveries; sending is in `worker/`. */
 @Injectable()
@@ -130,35 +132,17 @@ export class WebhookDeliveriesRepository {
     return rows[0]?.partner_id ?? null;
   }
 
-  /** D32: what failed since the endpoint's last 2xx is owed again, once per event; answers how many. */
-  async resendFailed(tx: Tx, endpointId: string): Promise<number> {
-    const { affected } = await sql(
+  /** What the endpoint has just given up, at most COUNTED: the endpoint is locked meanwhile. */
+  async countGivenUp(tx: Tx, endpointId: string): Promise<number> {
+    const { rows } = await sql<{ count: number }>(
       tx.manager,
-      `INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at, created_at)
-       SELECT ${deliveryIdSql('$2')}, endpoint_id, event_id, event_type, 'resend', 'pending', event_created_at, now()
-       FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.event_id, d.event_type, e.created_at AS event_created_at
-             FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
-             WHERE d.endpoint_id = $1 AND d.status = 'failed'
-               AND d.failed_at > coalesce((SELECT max(delivered_at) FROM webhook_deliveries
-                                           WHERE endpoint_id = $1 AND status = 'delivered' AND kind <> 'test'),
-                                          '-infinity')
-             ORDER BY d.event_id) AS failed`,
-      [endpointId, deliveryIdStem()],
-    );
-    return affected;
-  }
-
-  /** Makes what waits due, in the order of its creation, with the attempts that remain (D32). */
-  async makeDue(tx: Tx, endpointId: string): Promise<void> {
-    await sql(
-      tx.manager,
-      `UPDATE webhook_deliveries SET next_attempt_at = created_at
-       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
-                             WHERE endpoint_id = $1 AND status = 'pending' AND next_attempt_at > created_at
-                               AND (lease_until IS NULL OR lease_until <= statement_timestamp())
-                             ORDER BY id FOR UPDATE))`,
+      `SELECT count(*)::int AS count FROM (
+         SELECT 1 FROM webhook_deliveries
+         WHERE endpoint_id = $1 AND status = 'pending' AND created_at < now() LIMIT ${COUNTED}
+       ) AS given_up`,
       [endpointId],
     );
+    return rows[0]!.count;
   }
 
   async find(id: string, tx?: Tx): Promise<WebhookDeliveryEntity | null> {

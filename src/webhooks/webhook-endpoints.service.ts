@@ -7,6 +7,7 @@ import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { PartnersService } from '../partners/index.js';
 import { DELIVERY_JOBS } from './delivery-fan-out.js';
+import { type BacklogChoice, SettleBacklog } from './settle-backlog.js';
 import { newSigningSecret } from './signature.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import type { WebhookEndpointEntity } from './webhook-endpoint.entity.js';
@@ -28,12 +29,6 @@ export interface EndpointWithSecret {
   readonly secret: string;
 }
 
-/** What becomes of the backlog when an endpoint is enabled (D32). */
-export interface BacklogChoice {
-  readonly held: 'release' | 'discard';
-  readonly failed: 'resend' | 'leave';
-}
-
 /**
  * Registers, finds, changes, switches and deletes webhook endpoints, and rotates their secrets. Deleted endpoints and
  * other partners' are the same 404 (D14). No change resets status, count or attempts (decisions, Changes). Every
@@ -45,6 +40,7 @@ export class WebhookEndpointsService {
     private readonly partners: PartnersService,
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly backlog: SettleBacklog,
     private readonly secrets: SecretBox,
     private readonly audit: AuditLog,
     @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
@@ -112,9 +108,12 @@ export class WebhookEndpointsService {
   ): Promise<WebhookEndpointEntity> {
     const before = await this.getForChange(tx, key);
     if (before.enabled) return before;
-    const settled = await this.settleBacklog(tx, key.id, choice);
+    // By one row; the worker writes it down (D32).
+    if (choice.held === 'discard') await this.endpoints.giveUpBacklog(tx, key.id);
+    const discarded = choice.held === 'discard' ? await this.deliveries.countGivenUp(tx, key.id) : 0;
+    const resent = await this.backlog.begin(tx, key.id, choice);
     await this.endpoints.enable(tx, key.id);
-    await this.record(tx, by, key, 'enabled', { ...choice, ...settled });
+    await this.record(tx, by, key, 'enabled', { ...choice, discarded, resent });
     tx.afterCommit(() => this.notifier.notify(key.id));
     return this.getById(key, tx);
   }
@@ -152,13 +151,6 @@ export class WebhookEndpointsService {
     await this.endpoints.finishRotation(tx, key.id);
     await this.record(tx, by, key, 'secret_rotation_finished');
     return this.getById(key, tx);
-  }
-
-  private async settleBacklog(tx: Tx, id: string, choice: BacklogChoice): Promise<Record<string, number>> {
-    const discarded = choice.held === 'discard' ? await this.endpoints.giveUpBacklog(tx, id) : 0;
-    if (choice.held === 'release') await this.deliveries.makeDue(tx, id);
-    const resent = choice.failed === 'resend' ? await this.deliveries.resendFailed(tx, id) : 0;
-    return { discarded, resent };
   }
 
   private async record(

@@ -36,9 +36,13 @@ export class WebhookReplayEntity {
   @Column({ type: 'text', array: true })
   statuses!: ReplayableStatus[];
 
-  /** Deliveries that matched when the job began. */
+  /** Deliveries that matched when the job began; it grows while they are chosen. */
   @Column({ type: 'int' })
   total!: number;
+
+  /** What it repeats is still being chosen. */
+  @Column({ type: 'boolean' })
+  choosing!: boolean;
 
   /** Deliveries made so far. */
   @Column({ type: 'int' })

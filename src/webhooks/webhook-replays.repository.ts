@@ -24,26 +24,56 @@ export interface ReplayProgress {
 export class WebhookReplaysRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Begins a replay of what matches at this moment; whatever happens later changes nothing of it. */
+  /** Begins a replay; what it repeats is chosen in steps. */
   async insert(
     tx: Tx,
     replay: Pick<WebhookReplayEntity, 'id' | 'partnerId'> & ReplaySelection,
   ): Promise<void> {
     const { id, partnerId, endpointId, since, until, eventTypes, statuses } = replay;
     const fixed = { id, partnerId, endpointId, since, until, eventTypes, statuses };
-    await tx.manager.insert(WebhookReplayEntity, { ...fixed, status: 'running', total: 0 });
-    const parameters = parametersOf(replay);
+    await tx.manager.insert(WebhookReplayEntity, { ...fixed, status: 'running', total: 0, choosing: true });
+  }
+
+  /**
+   * Chooses what the replay repeats from up to `limit` further deliveries of its endpoint, oldest first. What ended
+   * after it began is passed over. The replay is locked.
+   */
+  async choose(tx: Tx, id: string, selection: ReplaySelection, limit: number): Promise<void> {
+    const { at, last } = await this.cursorOf(tx, id);
     await sql(
       tx.manager,
-      `WITH items AS (
+      `WITH replay AS (SELECT r.total, r.created_at FROM webhook_replays r WHERE r.id = $5), page AS (
+         SELECT t.id, t.created_at, ${matching(selection)}
+                AND coalesce(t.delivered_at, t.failed_at, '-infinity') <= (SELECT created_at FROM replay) AS matches
+         FROM webhook_deliveries t
+         -- values, not what a subquery says: the plan must know how little it reads, and begin there
+         WHERE t.endpoint_id = $1 AND t.created_at >= greatest($2, $7::timestamptz) AND t.created_at < $3
+           AND (t.created_at, t.id) > ($7::timestamptz, $8::text)
+         ORDER BY t.created_at, t.id LIMIT $6
+       ), items AS (
          INSERT INTO webhook_replay_items (replay_id, place, delivery_id)
-         SELECT $${parameters.length + 1}, row_number() OVER (ORDER BY t.created_at, t.id), t.id
-         FROM webhook_deliveries t WHERE ${matching(replay)}
+         SELECT $5, (SELECT total FROM replay) + row_number() OVER (ORDER BY created_at, id), id FROM page WHERE matches
          RETURNING 1
        )
-       UPDATE webhook_replays SET total = (SELECT count(*) FROM items) WHERE id = $${parameters.length + 1}`,
-      [...parameters, id],
+       UPDATE webhook_replays r
+       SET total = r.total + (SELECT count(*) FROM items), choosing = (SELECT count(*) FROM page) = $6,
+           chosen_to_at = coalesce(last.created_at, r.chosen_to_at), chosen_to_id = coalesce(last.id, r.chosen_to_id)
+       FROM (SELECT) AS one
+       LEFT JOIN (SELECT created_at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true
+       WHERE r.id = $5`,
+      [...parametersOf(selection), id, limit, at, last],
     );
+  }
+
+  /** The last delivery that was looked at. A text: a Date would cut microseconds. */
+  private async cursorOf(tx: Tx, id: string): Promise<{ readonly at: string; readonly last: string }> {
+    const { rows } = await sql<{ at: string; last: string }>(
+      tx.manager,
+      `SELECT coalesce(chosen_to_at::text, '-infinity') AS at, coalesce(chosen_to_id, '') AS last
+       FROM webhook_replays WHERE id = $1`,
+      [id],
+    );
+    return rows[0]!;
   }
 
   async find(id: string, tx?: Tx): Promise<WebhookReplayEntity | null> {
@@ -137,13 +167,33 @@ export class WebhookReplaysRepository {
   async end(tx: Tx, id: string, status: 'completed' | 'canceled'): Promise<void> {
     await sql(
       tx.manager,
-      `WITH ended AS (
-         UPDATE webhook_replays SET status = $2, ended_at = statement_timestamp()
-         WHERE id = $1 AND status = 'running' RETURNING id
-       )
-       DELETE FROM webhook_replay_items WHERE replay_id IN (SELECT id FROM ended)`,
+      `UPDATE webhook_replays SET status = $2, choosing = false, ended_at = statement_timestamp()
+       WHERE id = $1 AND status = 'running'`,
       [id, status],
     );
+  }
+
+  /** Replays that have ended and left something of what they were to repeat. */
+  async listEndedWithItems(limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      `SELECT r.id FROM webhook_replays r
+       WHERE r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM webhook_replay_items i WHERE i.replay_id = r.id)
+       LIMIT $1`,
+      [limit],
+    );
+    return rows.map((row) => row.id);
+  }
+
+  /** Removes up to `limit` of what a replay that has ended was to repeat; answers how many. */
+  async removeItems(id: string, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM webhook_replay_items WHERE replay_id = $1 AND place IN (
+         SELECT place FROM webhook_replay_items WHERE replay_id = $1 ORDER BY place LIMIT $2)`,
+      [id, limit],
+    );
+    return affected;
   }
 
   /** Gives up what the replay has made and is not sent yet. */

@@ -9,9 +9,11 @@ import { PartnersModule } from '../partners/index.js';
 import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
 import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
 import { WebhookReplaysController } from './admin/webhook-replays.controller.js';
+import { BacklogRequestsRepository } from './backlog-requests.repository.js';
 import { DeliveryFanOut, DeliveryNotifierModule } from './delivery-fan-out.js';
 import { ReplayEvents } from './replay-events.js';
 import { SendOnRequest } from './send-on-request.js';
+import { SettleBacklog } from './settle-backlog.js';
 import { TargetPolicy } from './target-policy.js';
 import { WebhookDeliveriesRepository } from './webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from './webhook-endpoints.repository.js';
@@ -19,6 +21,7 @@ import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 import { WebhookReplaysRepository } from './webhook-replays.repository.js';
 import { AttemptRecorder } from './worker/attempt-recorder.js';
 import { BacklogRepository } from './worker/backlog.repository.js';
+import { BacklogRunner } from './worker/backlog-runner.js';
 import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
 import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
@@ -31,9 +34,11 @@ import { WebhookSender } from './worker/webhook-sender.js';
 
 /** What every role needs: whoever records an event also owes its deliveries. */
 @Module({
-  imports: [EventsModule, DeliveryNotifierModule],
+  imports: [EventsModule, DeliveryNotifierModule, AuditModule],
   providers: [
     DeliveryFanOut,
+    BacklogRequestsRepository,
+    SettleBacklog,
     TargetPolicy,
     WebhookDeliveriesRepository,
     WebhookEndpointsRepository,
@@ -42,6 +47,8 @@ import { WebhookSender } from './worker/webhook-sender.js';
   ],
   exports: [
     DeliveryNotifierModule,
+    BacklogRequestsRepository,
+    SettleBacklog,
     TargetPolicy,
     WebhookDeliveriesRepository,
     WebhookEndpointsRepository,
@@ -79,6 +86,7 @@ export class WebhooksAdminModule {}
     },
     DeliveryWorker,
     ReplayRunner,
+    BacklogRunner,
     BacklogRepository,
     WebhookMetrics,
     DailyPartitions,

@@ -244,7 +244,12 @@ describe('the statements that change endpoints', () => {
   it('widen and narrow the window of a slow start as `slowStart` says (D32)', async () => {
     const cases = endpointStates([null, 1, 2, 3, 4, 5, CAP], [0]).flatMap((state) =>
       BOTH.flatMap((widenedLately) =>
-        BOTH.flatMap((delivered) => BOTH.map((failed) => ({ ...state, widenedLately, delivered, failed }))),
+        BOTH.flatMap((delivered) =>
+          (['no', 'yes', 'by time-out'] as const).map((failure) => ({
+            ...{ ...state, widenedLately, delivered },
+            ...{ failed: failure !== 'no', timedOut: failure === 'by time-out' },
+          })),
+        ),
       ),
     );
     const endpoints = withIds('whe_slow', cases);
@@ -258,11 +263,11 @@ describe('the statements that change endpoints', () => {
     const idsOf = (some: readonly { id: string }[]): string[] => some.map(({ id }) => id);
     const repository = new EndpointTransitionsRepository(config);
     await transactions.run((tx) =>
-      repository.adjustSlowStart(
-        tx,
-        idsOf(endpoints.filter(({ delivered }) => delivered)),
-        idsOf(endpoints.filter(({ failed }) => failed)),
-      ),
+      repository.adjustSlowStart(tx, {
+        succeeding: idsOf(endpoints.filter(({ delivered }) => delivered)),
+        failing: idsOf(endpoints.filter(({ failed }) => failed)),
+        timedOut: idsOf(endpoints.filter(({ timedOut }) => timedOut)),
+      }),
     );
     const after = await endpointsNow('whe_slow');
     for (const { id, ...state } of endpoints) {

@@ -12,6 +12,8 @@ export class HoldingReceiver {
   private constructor(private readonly receiver: TestReceiver) {
     receiver.answer = (_nth, _webhook, response) => {
       this.open.push(response);
+      // Also when the sender gives up.
+      response.on('close', () => this.remove(response));
       this.most = Math.max(this.most, this.open.length);
       this.onRequest();
       if (this.answering) this.answerLater(response);
@@ -43,9 +45,14 @@ export class HoldingReceiver {
   private answerLater(response: ServerResponse): void {
     setTimeout(() => {
       // No longer open before the answer leaves: the sender cannot know it earlier.
-      this.open.splice(this.open.indexOf(response), 1);
+      this.remove(response);
       response.writeHead(this.answering!.status).end();
     }, this.answering!.afterMs);
+  }
+
+  private remove(response: ServerResponse): void {
+    const place = this.open.indexOf(response);
+    if (place >= 0) this.open.splice(place, 1);
   }
 
   close(): Promise<void> {

@@ -14,6 +14,7 @@ const ENV = {
   // The second attempt is the last.
   WEBHOOK_RETRY_DELAYS_MS: '1',
   SWEEP_INTERVAL_MS: '100',
+  WEBHOOK_TIMEOUT_MS: '3000',
 };
 
 let office: TestService;
@@ -93,6 +94,16 @@ describe('slow start, over two worker processes', () => {
     await clock.advanceTo(blocked.blocked_until);
     await eventually('the whole concurrency', () => receiver.most === CAP);
     expectSlowStart(arrivals);
+  });
+
+  it('begins at the first time-out already, before any block (D42)', async () => {
+    await record(30);
+    await eventually('the whole concurrency', () => receiver.open.length === CAP);
+    await eventually('an attempt after the time-outs', () => receiver.received.length > CAP);
+    receiver.most = 0;
+    await eventually('two more', () => receiver.received.length > CAP + 2);
+    expect(receiver.most).toBe(1);
+    expect(await endpointState(office, endpoint)).toMatchObject({ status: 'enabled', consecutive_blocks: 0 });
   });
 
   it('stays at one while the endpoint fails', async () => {

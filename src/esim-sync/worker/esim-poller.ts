@@ -7,7 +7,7 @@ import {
 import type { Logger } from 'pino';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { JobRunner } from '../../infra/jobs/index.js';
+import { type JobEnd, JobRunner } from '../../infra/jobs/index.js';
 import { ProviderOutcomeUnknown, ProviderRegistry, ProviderUnavailable } from '../../providers/index.js';
 import { EsimPollsRepository, type PollBatch } from '../esim-polls.repository.js';
 import { PollNotifier } from '../take-callback.js';
@@ -104,14 +104,14 @@ export class EsimPoller implements OnApplicationBootstrap, BeforeApplicationShut
     return batch ? [batch] : [];
   }
 
-  private async run(batch: PollBatch): Promise<boolean> {
+  private async run(batch: PollBatch): Promise<JobEnd> {
     try {
       await this.batches.execute(batch, this.stopping.signal);
       this.batchSizes.set(batch.provider, this.sizeOf('poll', batch.provider) * 2);
     } catch (error) {
       await this.giveBack(batch, error);
     }
-    return true;
+    return { refetch: true };
   }
 
   private async giveBack(batch: PollBatch, error: unknown): Promise<void> {

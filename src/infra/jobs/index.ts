@@ -5,10 +5,12 @@
  * Flow: notify -> queue -> JobWorker.process -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */
 export { ClaimScheduler } from './claim-scheduler.js';
-export { JobInterrupted, JobRunner, type JobRunnerOptions, type RunJob } from './job-runner.js';
+export { type JobEnd, JobInterrupted, JobRunner, type JobRunnerOptions, type RunJob } from './job-runner.js';
 export type { Claim, JobSource } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
 export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.repository.js';
+export type { GroupOwner } from './slot-shares.js';
+export { partnerGroup, scopeOfGroup } from './partner-group.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';
 export { type NotifyJob, WorkerNotifier } from './worker-notifier.js';

@@ -1,9 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { endsWithin } from '../../common/ends-within.js';
 import { Sweeper } from '../sweeps.js';
 import { ClaimScheduler } from './claim-scheduler.js';
 import type { Claim, JobSource } from './job-source.js';
-import { Semaphore } from './semaphore.js';
+import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
+import { WaitingGroups } from './waiting-groups.js';
 
 /** The reason with which a stop aborts the jobs that outlast its time. */
 export class JobInterrupted extends Error {
@@ -17,6 +19,12 @@ export interface JobRunnerOptions {
   readonly concurrencyPerGroup: number;
   /** Jobs under way at once in this process, over all groups. */
   readonly concurrency: number;
+  /** Of the slots, how much one owner may hold in all: a part of 1, which is the default (D41, D42). */
+  readonly ownerShare?: number;
+  /** Of the slots, how much is kept for owners that hold none: a part of 1; by default nothing. */
+  readonly keptForOthers?: number;
+  /** A job that runs longer makes its group slow, which keeps it out of half of the slots (D42); by default none does. */
+  readonly slowAfterMs?: number;
   readonly sweepIntervalMs: number;
   /** The heartbeat renews every third of it, so that two beats may be lost. */
   readonly leaseMs: number;
@@ -29,14 +37,25 @@ export interface JobRunnerOptions {
   notifyAt(group: string, at: Date): void;
 }
 
-/**
- * Does one job and records its outcome; true (refetch) when that may have made something due in its group, now or
- * later. A stop aborts `control` with `JobInterrupted`. What it throws is logged; the lease then lapses.
- */
-export type RunJob<Job> = (job: Job, control: AbortController) => Promise<boolean>;
+/** How a job ended. */
+export interface JobEnd {
+  /** It may have made something due in its group, now or later: the group claims again. */
+  readonly refetch: boolean;
+  /** Its time tells how long the group's jobs take; not when it was given back, or found interrupted. */
+  readonly wasTimed?: boolean;
+}
 
-interface Group {
+/**
+ * Does one job and records its outcome. A stop aborts `control` with `JobInterrupted`. What it throws is logged; the
+ * lease then lapses.
+ */
+export type RunJob<Job> = (job: Job, control: AbortController) => Promise<JobEnd>;
+
+interface Group extends GroupSlots {
+  readonly name: string;
   running: number;
+  /** Of those, the ones that run longer than `slowAfterMs`. */
+  overdue: number;
   claiming: boolean;
   /** A notification came during the claim. */
   again: boolean;
@@ -47,24 +66,26 @@ interface Group {
 const GROUPS_PER_SWEEP = 1_000;
 /** More claims at once would take all connections of the pool, also from the heartbeat and the outcomes. */
 const CLAIMS_AT_ONCE = 6;
+/** Groups whose pace is remembered while they have nothing to do. */
+const PACES_KEPT = 50_000;
 
 /**
  * Works off the jobs of groups (an endpoint's deliveries, a partner's orders). A notification claims from the group;
- * jobs run concurrently, and more are claimed as they end. The sweep finds groups whose notification was lost, the
- * heartbeat keeps the leases of what is under way, and the scheduler claims again when the group has something due.
+ * jobs run concurrently, and more are claimed as they end. `SlotShares` says how many a group may have, and
+ * `WaitingGroups` who is next. The sweep finds groups whose notification was lost, the heartbeat keeps the leases of
+ * what is under way, and the scheduler claims again when the group has something due.
  */
 export class JobRunner<Job> {
   private readonly groups = new Map<string, Group>();
-  /** Groups that found no room in the process. */
-  private readonly waiting = new Set<string>();
+  private readonly waiting = new WaitingGroups<Group>();
+  private readonly paces = new LRUCache<string, Pace>({ max: PACES_KEPT });
+  private readonly shares: SlotShares;
   private readonly tasks = new Set<Promise<void>>();
   private readonly held = new Map<Job, AbortController>();
-  private readonly claims = new Semaphore(CLAIMS_AT_ONCE);
   private readonly scheduler: ClaimScheduler;
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
-  /** Jobs under way and those that a claim under way may bring. */
-  private reserved = 0;
+  private claimsUnderWay = 0;
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
 
@@ -73,7 +94,17 @@ export class JobRunner<Job> {
     private readonly run: RunJob<Job>,
     private readonly options: JobRunnerOptions,
   ) {
-    const { name, sweepIntervalMs, leaseMs, logger } = options;
+    const {
+      name,
+      sweepIntervalMs,
+      leaseMs,
+      logger,
+      slowAfterMs,
+      ownerShare = 1,
+      keptForOthers = 0,
+    } = options;
+    const separatesSlow = slowAfterMs !== undefined;
+    this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
     this.scheduler = new ClaimScheduler({
       claim: (group) => this.notify(group),
       notifyAt: (group, at) => options.notifyAt(group, at),
@@ -107,13 +138,13 @@ export class JobRunner<Job> {
     this.heartbeat.start();
   }
 
-  /** Claims from the group; returns at once, so that a slow group never holds a worker of the queue. */
+  /** Claims from the group when it has room; returns at once, so that a slow group never holds a worker of the queue. */
   notify(name: string): void {
     if (this.isStopping) return;
-    const group = this.groups.get(name) ?? { running: 0, claiming: false, again: false, more: false };
-    this.groups.set(name, group);
+    const group = this.groups.get(name) ?? this.newGroup(name);
     if (group.claiming) group.again = true;
-    else this.track(this.fill(name, group));
+    else this.waiting.add(group);
+    this.claimNext();
   }
 
   /**
@@ -151,42 +182,51 @@ export class JobRunner<Job> {
     for (const group of found) this.notify(group);
   }
 
-  /** Claims from the group until it has nothing due, or no room is left for more. */
-  private async fill(name: string, group: Group): Promise<void> {
-    group.claiming = true;
-    let nextDueInMs: number | null = null;
-    try {
-      do {
-        group.again = false;
-        const limit = this.reserve(name, group);
-        if (limit === 0) break;
-        const claim = await this.claim(name, limit);
-        this.giveBack(limit - claim.items.length);
-        group.more = claim.more;
-        for (const job of claim.items) this.begin(name, group, job);
-        nextDueInMs = claim.nextDueInMs;
-        if (claim.items.length === limit) group.again = true;
-      } while (group.again && !this.isStopping);
-      if (nextDueInMs !== null && !this.isStopping) this.scheduler.schedule(name, nextDueInMs);
-    } finally {
-      group.claiming = false;
-      if (group.again && !this.isStopping) this.notify(name);
-      else this.forgetIfIdle(name, group);
+  private newGroup(name: string): Group {
+    const pace = this.paces.get(name) ?? (this.options.slowAfterMs === undefined ? 'fast' : 'new');
+    const slots = { taken: 0, pace, owner: this.ownerOf(name) };
+    const group = { ...slots, name, running: 0, overdue: 0, claiming: false, again: false, more: false };
+    this.groups.set(name, group);
+    return group;
+  }
+
+  private ownerOf(name: string): GroupOwner | null {
+    return this.source.ownerOf ? this.source.ownerOf(name) : { id: name, mode: 'live' };
+  }
+
+  /** Claims for those that wait, as long as somebody has room; every end of a claim and of a job comes here again. */
+  private claimNext(): void {
+    while (!this.isStopping && this.claimsUnderWay < CLAIMS_AT_ONCE) {
+      const group = this.waiting.takeNext((one) => this.shares.roomFor(one) > 0);
+      if (!group) return;
+      this.track(this.claimFor(group));
     }
   }
 
-  /** How many jobs of the group have room. They are reserved at once: other groups claim at the same time. */
-  private reserve(name: string, group: Group): number {
-    const ofGroup = this.options.concurrencyPerGroup - group.running;
-    const limit = Math.max(0, Math.min(ofGroup, this.options.concurrency - this.reserved));
-    if (limit === 0 && ofGroup > 0) this.waiting.add(name);
-    this.reserved += limit;
-    return limit;
+  /** Never rejects. */
+  private async claimFor(group: Group): Promise<void> {
+    const limit = this.shares.roomFor(group);
+    // Taken at once: other groups claim at the same time.
+    this.shares.take(group, limit);
+    this.claimsUnderWay++;
+    group.claiming = true;
+    group.again = false;
+    const { items, more, nextDueInMs } = await this.claim(group.name, limit);
+    group.claiming = false;
+    this.claimsUnderWay--;
+    this.shares.giveBack(group, limit - items.length);
+    group.more = more;
+    if (group.owner === null) this.shares.describe(group, { owner: this.ownerOf(group.name) });
+    for (const job of items) this.begin(group, job);
+    if (group.again || items.length === limit) this.waiting.add(group);
+    if (nextDueInMs !== null && !this.isStopping) this.scheduler.schedule(group.name, nextDueInMs);
+    this.forgetIfIdle(group);
+    this.claimNext();
   }
 
   private async claim(name: string, limit: number): Promise<Claim<Job>> {
     try {
-      return await this.claims.run(() => this.source.claim(name, limit));
+      return await this.source.claim(name, limit);
     } catch (error) {
       this.options.logger.warn(
         { event: 'jobs.claim_failed', jobs: this.options.name, group: name, err: error },
@@ -196,25 +236,51 @@ export class JobRunner<Job> {
     }
   }
 
-  private begin(name: string, group: Group, job: Job): void {
+  private begin(group: Group, job: Job): void {
     const control = new AbortController();
     this.held.set(job, control);
     group.running++;
+    const isOverdue = this.watchTime(group);
     this.track(
-      this.runToEnd(name, job, control).then((refetch) => {
+      this.runToEnd(group.name, job, control).then(({ refetch, wasTimed }) => {
         this.held.delete(job);
         group.running--;
-        this.reserved--;
+        if (isOverdue()) group.overdue--;
+        else if (wasTimed && group.overdue === 0) this.setPace(group, 'fast');
+        this.shares.giveBack(group, 1);
         // A claim that is under way may have read the table before this end.
-        if (refetch || group.more || group.claiming) this.notify(name);
-        else this.forgetIfIdle(name, group);
-        this.notifyWaiting(1);
+        if (refetch || group.more || group.claiming) this.notify(group.name);
+        else this.forgetIfIdle(group);
+        this.claimNext();
       }),
     );
   }
 
+  /** Makes the group slow when the job that begins now takes too long; to be asked at its end whether it did. */
+  private watchTime(group: Group): () => boolean {
+    if (this.options.slowAfterMs === undefined) return () => false;
+    let isOverdue = false;
+    const timer = setTimeout(() => {
+      isOverdue = true;
+      group.overdue++;
+      this.setPace(group, 'slow');
+      // It has left the part of the fast ones.
+      this.claimNext();
+    }, this.options.slowAfterMs);
+    return () => {
+      clearTimeout(timer);
+      return isOverdue;
+    };
+  }
+
+  private setPace(group: Group, pace: Pace): void {
+    if (group.pace === pace) return;
+    this.shares.describe(group, { pace });
+    this.paces.set(group.name, pace);
+  }
+
   /** Never rejects. */
-  private async runToEnd(name: string, job: Job, control: AbortController): Promise<boolean> {
+  private async runToEnd(name: string, job: Job, control: AbortController): Promise<JobEnd> {
     try {
       return await this.run(job, control);
     } catch (error) {
@@ -222,27 +288,12 @@ export class JobRunner<Job> {
         { event: 'jobs.run_failed', jobs: this.options.name, group: name, err: error },
         'job failed; its lease will lapse',
       );
-      return true;
+      return { refetch: true };
     }
   }
 
-  /** Room that a claim did not need goes to groups that found none: they wait for nothing else. */
-  private giveBack(room: number): void {
-    this.reserved -= room;
-    this.notifyWaiting(room);
-  }
-
-  private notifyWaiting(count: number): void {
-    for (let left = count; left > 0; left--) {
-      const [name] = this.waiting;
-      if (name === undefined) return;
-      this.waiting.delete(name);
-      this.notify(name);
-    }
-  }
-
-  private forgetIfIdle(name: string, group: Group): void {
-    if (group.running === 0 && !group.claiming && !this.waiting.has(name)) this.groups.delete(name);
+  private forgetIfIdle(group: Group): void {
+    if (group.running === 0 && !group.claiming && !this.waiting.has(group)) this.groups.delete(group.name);
   }
 
   private track(task: Promise<void>): void {

@@ -1,9 +1,13 @@
+import type { GroupOwner } from './slot-shares.js';
+
 /** The table behind a `JobRunner`: it alone says what is due, whose it is, and who holds a lease on it (D1, D40). */
 export interface JobSource<Job> {
   /** Leases up to `limit` due jobs of the group, oldest due first. Must not lease one twice. */
   claim(group: string, limit: number): Promise<Claim<Job>>;
   /** Groups after `after`, in their order, with something due that nobody holds: their notification was lost (D1). */
   listGroupsDue(after: string, limit: number): Promise<readonly string[]>;
+  /** Whose the group's jobs are (D41); null as long as no claim has said so. Without it each group is its own owner. */
+  ownerOf?(group: string): GroupOwner | null;
   /** Extends those of the leases that are still held by this process. */
   renew(jobs: readonly Job[]): Promise<void>;
 }

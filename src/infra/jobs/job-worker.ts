@@ -1,7 +1,7 @@
 import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { Job as QueueJob } from 'bullmq';
-import { JobRunner, type JobRunnerOptions } from './job-runner.js';
+import { type JobEnd, JobRunner, type JobRunnerOptions } from './job-runner.js';
 import type { JobSource } from './job-source.js';
 import type { NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
@@ -31,7 +31,7 @@ export abstract class JobWorker<Job>
   }
 
   /** Does one job and records its outcome, as `RunJob` says. */
-  protected abstract run(job: Job, control: AbortController): Promise<boolean>;
+  protected abstract run(job: Job, control: AbortController): Promise<JobEnd>;
 
   override process({ data }: QueueJob<NotifyJob>): Promise<void> {
     for (const group of data.groups) this.runner.notify(group);

@@ -1,6 +1,9 @@
 import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
 import { sql, type SqlParameter, type Tx } from '../database/index.js';
 import type { Claim, JobSource } from './job-source.js';
+import { partnerGroup, scopeOfGroup } from './partner-group.js';
+import type { GroupOwner } from './slot-shares.js';
 import type { WorkerNotifier } from './worker-notifier.js';
 
 export interface LeasedJobsOptions<Lease> {
@@ -27,8 +30,8 @@ export interface PlacementSlot {
 }
 
 /**
- * SQL that is the same for every table of leased jobs whose groups are partners: `partner_id`, `next_attempt_at`,
- * `lease_until`, `fence`, and `status` and `upstream_placed_at` of what a provider is asked to do. What a claim does
+ * SQL that is the same for every table of leased jobs whose groups are partners and modes (D41): `partner_id`, `mode`,
+ * `next_attempt_at`, `lease_until`, `fence`, and `status` and `upstream_placed_at` of what a provider is asked to do. What a claim does
  * besides is each table's own. Due times and leases are the database's (D40).
  */
 export abstract class LeasedJobsRepository<
@@ -44,44 +47,53 @@ export abstract class LeasedJobsRepository<
     this.leaseMs = jobs.leaseMs;
   }
 
-  abstract claim(partnerId: string, limit: number): Promise<Claim<Claimed>>;
+  abstract claim(group: string, limit: number): Promise<Claim<Claimed>>;
 
   /**
-   * Sends `claim`, an UPDATE whose `$1` is the partner and `$2` the limit, and reads in the same statement when the
-   * partner's next row is due. Rows that are leased do not count: the worker that holds the lease claims again at its
+   * Sends `claim`, an UPDATE whose `$1` is the partner, `$2` the mode and `$3` the limit, and reads in the same statement
+   * when the group's next row is due. Rows that are leased do not count: the worker that holds the lease claims again at its
    * end, and the sweep finds the lease of a dead worker.
    */
   protected async claimRows<Row extends { readonly id: string }>(
     claim: string,
-    parameters: readonly [partnerId: string, limit: number, ...rest: SqlParameter[]],
+    group: string,
+    limit: number,
+    more: readonly SqlParameter[],
   ): Promise<Claim<Row>> {
+    const { partnerId, mode } = scopeOfGroup(group);
     const { rows } = await sql<{ next_due_in_ms: number | null } & (Row | { readonly id: null })>(
       this.manager,
       `WITH claimed AS (${claim}), next AS (
          SELECT (extract(epoch FROM min(next_attempt_at) - now()) * 1000)::float8 AS next_due_in_ms
          FROM ${this.jobs.table}
-         WHERE partner_id = $1 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())
+         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())
            AND id NOT IN (SELECT id FROM claimed)
        )
        SELECT claimed.*, next.next_due_in_ms FROM next LEFT JOIN claimed ON true`,
-      [...parameters],
+      [partnerId, mode, limit, ...more],
     );
     const items = rows.filter((row): row is typeof row & Row => row.id !== null);
-    const more = items.length === parameters[1];
+    const isMore = items.length === limit;
     // The end of a job claims the rest.
-    return { items, more, nextDueInMs: more ? null : (rows[0]?.next_due_in_ms ?? null) };
+    return { items, more: isMore, nextDueInMs: isMore ? null : (rows[0]?.next_due_in_ms ?? null) };
   }
 
-  /** Partners, in id order, that have something due which nobody holds: their notification was lost (D1). */
+  ownerOf(group: string): GroupOwner {
+    return { id: group, mode: scopeOfGroup(group).mode };
+  }
+
+  /** Groups, in the order of partners and modes, that have something due which nobody holds: their notification was lost (D1). */
   async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
-    const { rows } = await sql<{ partner_id: string }>(
+    const { partnerId, mode } = scopeOfGroup(after);
+    const { rows } = await sql<{ partner_id: string; mode: Mode }>(
       this.manager,
-      `SELECT DISTINCT partner_id FROM ${this.jobs.table}
-       WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND partner_id > $1
-       ORDER BY partner_id LIMIT $2`,
-      [after, limit],
+      `SELECT DISTINCT partner_id, mode FROM ${this.jobs.table}
+       WHERE next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+         AND (partner_id, mode) > ($1, $2)
+       ORDER BY partner_id, mode LIMIT $3`,
+      [partnerId, mode, limit],
     );
-    return rows.map((row) => row.partner_id);
+    return rows.map((row) => partnerGroup({ partnerId: row.partner_id, mode: row.mode }));
   }
 
   /** Extends leases that are still ours. A lapsed one stays lapsed: another worker may have acted on it. */
@@ -164,16 +176,18 @@ export abstract class LeasedJobsRepository<
    */
   async makeDue(tx: Tx, { provider, references, cooldownMs }: ProviderReferences): Promise<void> {
     const { table, notifier } = this.jobs;
-    const { rows } = await sql<{ partner_id: string; next_attempt_at: Date }>(
+    const { rows } = await sql<{ partner_id: string; mode: Mode; next_attempt_at: Date }>(
       tx.manager,
       `UPDATE ${table} t SET next_attempt_at = due.at
        FROM (SELECT id, greatest(now(), updated_at + $3 * interval '1 millisecond') AS at FROM ${table}
              WHERE provider = $1 AND provider_reference = ANY($2::text[])
              ORDER BY id FOR UPDATE) AS due
        WHERE t.id = due.id AND t.next_attempt_at > due.at
-       RETURNING t.partner_id, t.next_attempt_at`,
+       RETURNING t.partner_id, t.mode, t.next_attempt_at`,
       [provider, references, cooldownMs],
     );
-    tx.afterCommit(() => rows.forEach((row) => notifier.notifyAt(row.partner_id, row.next_attempt_at)));
+    const groupOf = (row: (typeof rows)[number]): string =>
+      partnerGroup({ partnerId: row.partner_id, mode: row.mode });
+    tx.afterCommit(() => rows.forEach((row) => notifier.notifyAt(groupOf(row), row.next_attempt_at)));
   }
 }

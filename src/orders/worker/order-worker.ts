@@ -2,7 +2,7 @@ import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG } from '../../config/index.js';
-import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import {
   ProviderOutcomeUnknown,
@@ -17,6 +17,8 @@ import { SettleCancellation } from './settle-cancellation.js';
 
 /** Orders under way at once in one worker process, over all partners. */
 const CONCURRENCY = 128;
+/** Of them, kept for partners that have none under way: however many are busy, the next one finds a slot (D41). */
+const KEPT_FOR_OTHERS = 1 / 4;
 
 /** Works off the orders that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
 @Processor(ORDER_JOBS, { concurrency: 20 })
@@ -33,12 +35,13 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       ...providerWorkerOptions(config),
       name: 'orders',
       concurrency: CONCURRENCY,
+      keptForOthers: KEPT_FOR_OTHERS,
       notifier,
       logger,
     });
   }
 
-  protected override async run(claimed: ClaimedOrder): Promise<boolean> {
+  protected override async run(claimed: ClaimedOrder): Promise<JobEnd> {
     const order = await this.jobs.getById(claimed.orderId);
     try {
       if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
@@ -52,6 +55,6 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
       );
       await this.jobs.postpone(claimed, retryDelayMs(order.upstreamAttempts, error), (error as Error).name);
     }
-    return true;
+    return { refetch: true };
   }
 }

@@ -2,7 +2,7 @@ import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { APP_CONFIG } from '../../config/index.js';
-import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import {
   ProviderOutcomeUnknown,
@@ -16,6 +16,8 @@ import { FulfilTopup } from './fulfil-topup.js';
 
 /** Top-ups under way at once in one worker process, over all partners. */
 const CONCURRENCY = 64;
+/** Of them, kept for partners that have none under way: however many are busy, the next one finds a slot (D41). */
+const KEPT_FOR_OTHERS = 1 / 4;
 
 /** Works off the top-ups that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
 @Processor(TOPUP_JOBS, { concurrency: 20 })
@@ -31,12 +33,13 @@ export class TopupWorker extends JobWorker<TopupLease> {
       ...providerWorkerOptions(config),
       name: 'topups',
       concurrency: CONCURRENCY,
+      keptForOthers: KEPT_FOR_OTHERS,
       notifier,
       logger,
     });
   }
 
-  protected override async run(lease: TopupLease): Promise<boolean> {
+  protected override async run(lease: TopupLease): Promise<JobEnd> {
     const topup = await this.jobs.getById(lease.topupId);
     try {
       await this.fulfil.execute(lease, topup);
@@ -49,6 +52,6 @@ export class TopupWorker extends JobWorker<TopupLease> {
       );
       await this.jobs.postpone(lease, retryDelayMs(topup.attempts, error), (error as Error).name);
     }
-    return true;
+    return { refetch: true };
   }
 }

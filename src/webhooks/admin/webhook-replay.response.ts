@@ -39,7 +39,10 @@ export class WebhookReplayResponse {
   @ApiProperty({ enum: REPLAYABLE_STATUSES, isArray: true })
   statuses!: readonly ReplayableStatus[];
 
-  @ApiProperty({ type: 'integer', description: 'Deliveries that matched.' })
+  @ApiProperty({
+    type: 'integer',
+    description: 'Deliveries that matched. It grows while a worker chooses among many.',
+  })
   total!: number;
 
   @ApiProperty({ type: 'integer', description: 'New deliveries made so far.' })

@@ -5,7 +5,6 @@ import { AuditLog } from '../../audit/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import type { AttemptOutcome } from '../delivery.js';
 import { maxAttempts, transitionsOf } from '../delivery-rules.js';
 import type { FinishedAttempt } from './attempt-result.js';
 import {
@@ -44,7 +43,8 @@ export class AttemptRecorder {
   ): Promise<{ recorded: readonly RecordedAttempt[]; blocked: readonly BlockedEndpoint[] }> {
     const changesEndpoints = await this.endpoints.lock(tx, this.affectedBy(attempts));
     const recorded = await this.outcomes.record(tx, owner, attempts);
-    const blocked = changesEndpoints ? await this.applyTransitions(tx, recorded) : [];
+    const timedOut = new Set(attempts.filter(isTimeout).map((attempt) => attempt.deliveryId));
+    const blocked = changesEndpoints ? await this.applyTransitions(tx, recorded, timedOut) : [];
     return { recorded, blocked };
   }
 
@@ -58,23 +58,27 @@ export class AttemptRecorder {
       exhausting: endpointsOf(attempts.filter(mayExhaust)),
       succeeding: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'delivered')),
       failing: endpointsOf(attempts.filter((attempt) => attempt.outcome === 'failed')),
+      timedOut: endpointsOf(attempts.filter(isTimeout)),
     };
   }
 
   private async applyTransitions(
     tx: Tx,
     recorded: readonly RecordedAttempt[],
+    timedOut: ReadonlySet<string>,
   ): Promise<readonly BlockedEndpoint[]> {
     const { resetFirst, exhausted, resetLast } = transitionsOf(recorded);
     await this.endpoints.resetBlocks(tx, resetFirst);
     const blocked = await this.endpoints.block(tx, exhausted);
     await this.endpoints.resetBlocks(tx, resetLast);
     // A test has no effect on the endpoint (decisions, `webhook.test`).
-    const endpointsThat = (outcome: AttemptOutcome): string[] =>
-      recorded
-        .filter((each) => each.kind !== 'test' && each.outcome === outcome)
-        .map((each) => each.endpointId);
-    await this.endpoints.adjustSlowStart(tx, endpointsThat('delivered'), endpointsThat('failed'));
+    const endpointsThat = (isSo: (each: RecordedAttempt) => boolean): string[] =>
+      recorded.filter((each) => each.kind !== 'test' && isSo(each)).map((each) => each.endpointId);
+    await this.endpoints.adjustSlowStart(tx, {
+      succeeding: endpointsThat((each) => each.outcome === 'delivered'),
+      failing: endpointsThat((each) => each.outcome === 'failed'),
+      timedOut: endpointsThat((each) => timedOut.has(each.deliveryId)),
+    });
     for (const endpoint of blocked) await this.report(tx, endpoint);
     return blocked;
   }
@@ -120,6 +124,10 @@ export class AttemptRecorder {
       this.logger.warn({ event, endpointId: id, partnerId, consecutiveBlocks });
     }
   }
+}
+
+function isTimeout({ outcome, error }: FinishedAttempt): boolean {
+  return outcome === 'failed' && error === 'timeout';
 }
 
 /** Those that still held their lease. */

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
+import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { sql } from '../../infra/database/index.js';
-import type { Claim, JobSource } from '../../infra/jobs/index.js';
+import type { Claim, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
 
 /** A delivery under this process's lease, with all that one attempt needs. */
@@ -34,14 +36,20 @@ export interface LapsedLease {
 /** Names one lease. */
 type LeaseKey = Pick<ClaimedDelivery, 'id' | 'fence'>;
 
+/** Of every row of a claim: the endpoint's partner and mode. */
+interface OwnerRow {
+  partner_id: string;
+  mode: Mode;
+}
+
 /** The last row of a claim: it is no delivery, and says when to claim again. */
-interface NextRow {
+interface NextRow extends OwnerRow {
   id: null;
   next_look_ms: number | null;
   room: number | null;
 }
 
-interface ClaimRow {
+interface ClaimRow extends OwnerRow {
   id: string;
   event_type: DeliveryEventType;
   fence: string;
@@ -55,6 +63,11 @@ interface ClaimRow {
   due_text: string;
 }
 
+const ENDPOINTS_KEPT = 50_000;
+/** So soon a claim that found the window full of others' attempts asks to be repeated (migration 1763700000006) ... */
+const FULL_LOOK_MS = 500;
+/** ... for so long: by then the endpoint hangs, and a thousand such would keep PostgreSQL busy with claims. */
+const LOOKING_FOR_MS = 10_000;
 const NOW = 'statement_timestamp()';
 const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
 
@@ -65,6 +78,10 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   readonly owner = `worker-${process.pid}-${randomUUID()}`;
   private readonly leaseMs: number;
   private readonly mostInFlight: number;
+  /** An endpoint never changes hands. */
+  private readonly owners = new LRUCache<string, GroupOwner>({ max: ENDPOINTS_KEPT });
+  /** Since when other workers' attempts have filled an endpoint's window, by `performance.now()`. */
+  private readonly fullSince = new LRUCache<string, number>({ max: ENDPOINTS_KEPT });
 
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
@@ -82,16 +99,33 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   async claim(endpointId: string, limit: number): Promise<Claim<ClaimedDelivery>> {
     const { rows } = await sql<ClaimRow | NextRow>(
       this.manager,
-      'SELECT *, due_at::text AS due_text FROM claim_webhook_deliveries($1, $2, $3, $4, $5)',
+      `SELECT c.*, c.due_at::text AS due_text, w.partner_id, w.mode
+       FROM claim_webhook_deliveries($1, $2, $3, $4, $5) c JOIN webhook_endpoints w ON w.id = $1`,
       [endpointId, limit, this.mostInFlight, this.owner, this.leaseMs],
     );
+    if (rows[0]) this.owners.set(endpointId, toOwner(rows[0]));
     const next = rows.find((row): row is NextRow => row.id === null);
     const claimed = rows.filter((row): row is ClaimRow => row.id !== null).sort(byDueTime);
+    const waitMs = next?.next_look_ms ?? null;
+    const isFull = claimed.length === 0 && waitMs === FULL_LOOK_MS;
     return {
       items: claimed.map((row) => toClaimedDelivery(endpointId, row)),
-      nextDueInMs: next?.next_look_ms ?? null,
+      nextDueInMs: this.isFullForLong(endpointId, isFull) ? null : waitMs,
       more: claimed.length === limit || (next?.room ?? 0) === 0,
     };
+  }
+
+  /** Then the sweep, which reads for all of them at once, finds out when there is room again (D42). */
+  private isFullForLong(endpointId: string, isFull: boolean): boolean {
+    const since = this.fullSince.get(endpointId);
+    if (!isFull) this.fullSince.delete(endpointId);
+    else if (since === undefined) this.fullSince.set(endpointId, performance.now());
+    return isFull && since !== undefined && performance.now() - since > LOOKING_FOR_MS;
+  }
+
+  /** As its first claim in this process has said. */
+  ownerOf(endpointId: string): GroupOwner | null {
+    return this.owners.get(endpointId) ?? null;
   }
 
   /**
@@ -127,7 +161,7 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   }
 
   /**
-   * Endpoints after `after`, in id order, that have something to claim. Jumps from endpoint to endpoint through the
+   * Endpoints after `after`, in id order, that have something to claim and room in their window. Jumps from endpoint to endpoint through the
    * index, so that a disabled endpoint's backlog of a million costs one step.
    */
   async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
@@ -146,11 +180,17 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
          AND EXISTS (SELECT 1 FROM webhook_deliveries d
                      WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
                        AND ${NOT_LEASED} AND (w.discard_before IS NULL OR d.created_at >= w.discard_before))
+         AND (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.lease_until > ${NOW})
+             < least(w.ramp_window, $3::int)
        LIMIT $2`,
-      [after, limit],
+      [after, limit, this.mostInFlight],
     );
     return rows.map((row) => row.id);
   }
+}
+
+function toOwner({ partner_id: partnerId, mode }: OwnerRow): GroupOwner {
+  return { id: `${partnerId}:${mode}`, mode };
 }
 
 function byDueTime(a: ClaimRow, b: ClaimRow): number {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { Clock } from '../../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
-import { InjectNotifier, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
@@ -13,8 +13,12 @@ import { type ClaimedDelivery, DeliveryJobsRepository } from './delivery-jobs.re
 import { OutcomeBatcher } from './outcome-batcher.js';
 import { WebhookSender } from './webhook-sender.js';
 
-/** Attempts under way at once in this process; each is little more than a socket. */
-const CONCURRENCY = 2_048;
+/** Of the slots, for the endpoints of one partner and mode together (D42). */
+const OWNER_SHARE = 1 / 16;
+/** Of the slots, for partners that have no attempt under way: each finds one beside those that hang (D42). */
+const KEPT_FOR_OTHERS = 1 / 2;
+/** Of the time that an attempt has: 5 s of the document's 60 s make its endpoint slow (D42). */
+const SLOW_SHARE = 1 / 12;
 /** The part of a stop's time in which attempts may still end; the rest is for their outcomes and the other apps. */
 const DRAIN_SHARE = 0.6;
 /** For the records of attempts that a stop has interrupted (D30). */
@@ -38,7 +42,10 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
     super(jobs, {
       name: 'webhooks',
       concurrencyPerGroup: config.webhooks.concurrencyPerEndpoint,
-      concurrency: CONCURRENCY,
+      concurrency: config.webhooks.concurrency,
+      ownerShare: OWNER_SHARE,
+      keptForOthers: KEPT_FOR_OTHERS,
+      slowAfterMs: config.webhooks.timeoutMs * SLOW_SHARE,
       sweepIntervalMs: config.sweepIntervalMs,
       leaseMs: config.leaseMs,
       drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
@@ -60,8 +67,11 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
    * A 2xx makes nothing due. A failure makes its delivery due later; a lease given back may be due now. Another
    * worker's attempt that fills the window is no matter of this one: the claim has said when to come back.
    */
-  protected override async run(delivery: ClaimedDelivery, control: AbortController): Promise<boolean> {
-    return (await this.performer.perform(delivery, control)) !== 'delivered';
+  protected override async run(delivery: ClaimedDelivery, control: AbortController): Promise<JobEnd> {
+    const outcome = await this.performer.perform(delivery, control);
+    // What was given back, or is known from a lapsed lease, says nothing of the receiver.
+    const wasTimed = outcome === 'delivered' || outcome === 'failed';
+    return { refetch: outcome !== 'delivered', wasTimed };
   }
 
   override async beforeApplicationShutdown(): Promise<void> {

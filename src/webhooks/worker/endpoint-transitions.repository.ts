@@ -17,7 +17,12 @@ export interface AffectedEndpoints {
   readonly exhausting: readonly string[];
   readonly succeeding: readonly string[];
   readonly failing: readonly string[];
+  /** Of the failing, those that did not answer in time. */
+  readonly timedOut: readonly string[];
 }
+
+/** By the attempts that one batch has recorded; tests have no part in it. */
+export type SlowStartEndpoints = Omit<AffectedEndpoints, 'exhausting'>;
 
 const NOW = 'statement_timestamp()';
 
@@ -40,9 +45,9 @@ export class EndpointTransitionsRepository {
       tx.manager,
       `SELECT 1 FROM webhook_endpoints
        WHERE id = ANY ($1) OR (id = ANY ($2) AND (consecutive_blocks > 0 OR ramp_window IS NOT NULL))
-         OR (id = ANY ($3) AND ramp_window > 1)
+         OR (id = ANY ($3) AND ramp_window > 1) OR (id = ANY ($4) AND ramp_window IS DISTINCT FROM 1)
        ORDER BY id FOR NO KEY UPDATE`,
-      [affected.exhausting, affected.succeeding, affected.failing],
+      [affected.exhausting, affected.succeeding, affected.failing, affected.timedOut],
     );
     return rows.length > 0;
   }
@@ -61,20 +66,26 @@ export class EndpointTransitionsRepository {
 
   /**
    * `slowStart` (D31, D32: paced): the window of an endpoint that came back doubles while it answers 2xx, at most once
-   * in SLOW_START_STEP_MS, until it is as wide as the setting; a failure halves it.
+   * in SLOW_START_STEP_MS, until it is as wide as the setting; a failure halves it. A time-out narrows an endpoint of
+   * any window, and to one unless it has answered others (D42).
    */
-  async adjustSlowStart(tx: Tx, succeeding: readonly string[], failing: readonly string[]): Promise<void> {
+  async adjustSlowStart(tx: Tx, { succeeding, failing, timedOut }: SlowStartEndpoints): Promise<void> {
     await sql(
       tx.manager,
       `UPDATE webhook_endpoints
-       SET ramp_window = CASE WHEN id = ANY ($2) THEN greatest(1, ramp_window / 2) WHEN ramp_window * 2 < $3::int THEN ramp_window * 2 END,
+       SET ramp_window = CASE
+             WHEN id = ANY ($4) AND NOT id = ANY ($1) THEN 1
+             WHEN id = ANY ($4) THEN greatest(1, coalesce(ramp_window, $3::int) / 2)
+             WHEN id = ANY ($2) THEN greatest(1, ramp_window / 2)
+             WHEN ramp_window * 2 < $3::int THEN ramp_window * 2 END,
            ramp_widened_at = ${NOW}
-       WHERE ramp_window IS NOT NULL AND (blocked_until IS NULL OR blocked_until <= ${NOW})
-         AND (id = ANY ($2) AND ramp_window > 1
-              OR id = ANY ($1) AND NOT id = ANY ($2)
+       WHERE (blocked_until IS NULL OR blocked_until <= ${NOW})
+         AND (id = ANY ($4) AND ramp_window IS DISTINCT FROM 1
+              OR id = ANY ($2) AND ramp_window > 1
+              OR id = ANY ($1) AND NOT id = ANY ($2) AND ramp_window IS NOT NULL
                  AND (ramp_widened_at IS NULL
                       OR ramp_widened_at <= ${NOW} - ${SLOW_START_STEP_MS} * interval '1 millisecond'))`,
-      [succeeding, failing, this.rules.concurrencyPerEndpoint],
+      [succeeding, failing, this.rules.concurrencyPerEndpoint, timedOut],
     );
   }
 

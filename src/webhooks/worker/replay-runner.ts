@@ -6,12 +6,15 @@ import { LOGGER } from '../../infra/logging.js';
 import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
+import { REPLAY_STEP } from '../replay-events.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import type { WebhookReplayEntity } from '../webhook-replay.entity.js';
 import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
 
 const TICK_MS = 500;
 const REPLAYS_PER_TICK = 100;
+const STEPS_PER_TURN = 5;
+const PURGE_MS = 5_000;
 /** What was not made while nobody could is not made up for at once. */
 const LONGEST_STEP_MS = 1_000;
 
@@ -38,12 +41,13 @@ export class ReplayRunner {
       intervalMs: TICK_MS,
       run: () => this.advanceAll(),
     });
+    sweeps.register({ name: 'webhooks.replay_items', intervalMs: PURGE_MS, run: () => this.purgeItems() });
   }
 
   private async advanceAll(): Promise<void> {
     for (const id of await this.replays.listRunning(REPLAYS_PER_TICK)) {
       try {
-        await this.transactions.run((tx) => this.advance(tx, id));
+        await this.takeTurn(id);
       } catch (error) {
         // One that cannot go on now must not hold up those behind it.
         this.logger.warn({ event: 'webhook.replay_failed', replayId: id, err: error }, 'trying again');
@@ -51,15 +55,35 @@ export class ReplayRunner {
     }
   }
 
-  private async advance(tx: Tx, id: string): Promise<void> {
+  /** Choosing goes ahead of sending, also where few deliveries of many match. */
+  private async takeTurn(id: string): Promise<void> {
+    let isChoosing = true;
+    for (let step = 0; isChoosing && step < STEPS_PER_TURN; step++) {
+      isChoosing = await this.transactions.run((tx) => this.advance(tx, id));
+    }
+  }
+
+  private async purgeItems(): Promise<void> {
+    for (const id of await this.replays.listEndedWithItems(REPLAYS_PER_TICK)) {
+      while ((await this.replays.removeItems(id, REPLAY_STEP)) === REPLAY_STEP);
+    }
+  }
+
+  /** True while there may be more to choose from. */
+  private async advance(tx: Tx, id: string): Promise<boolean> {
     const replay = await this.replays.lockRunning(tx, id);
-    if (!replay) return;
+    if (!replay) return false;
     const { endpointId, partnerId } = replay;
     const endpoint = await this.endpoints.find({ partnerId, id: endpointId }, tx);
-    if (!endpoint) return this.replays.end(tx, id, 'canceled');
+    if (!endpoint) {
+      await this.replays.end(tx, id, 'canceled');
+      return false;
+    }
     const pending = await this.replays.countPending(tx, id);
+    if (replay.choosing) await this.replays.choose(tx, id, replay, REPLAY_STEP);
     if (replay.created < replay.total) await this.makeSome(tx, replay, pending);
-    else if (pending === 0) await this.replays.end(tx, id, 'completed');
+    else if (pending === 0 && !replay.choosing) await this.replays.end(tx, id, 'completed');
+    return replay.choosing;
   }
 
   private async makeSome(tx: Tx, replay: WebhookReplayEntity, pending: number): Promise<void> {

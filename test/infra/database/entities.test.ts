@@ -33,6 +33,7 @@ const NOT_MAPPED: Readonly<Record<string, readonly string[]>> = {
     ...['failed_at', 'replay_id'],
   ],
   webhook_endpoints: ['last_success_at'],
+  webhook_replays: ['chosen_to_at', 'chosen_to_id'],
 };
 
 let database: TestDatabase;

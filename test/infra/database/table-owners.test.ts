@@ -30,6 +30,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'webhook_attempts',
     'webhook_replays',
     'webhook_replay_items',
+    'webhook_backlog_requests',
   ],
   'catalog-sync': ['catalog_syncs', 'package_price_history', 'package_sources', 'topup_fits'],
 };

@@ -1,0 +1,220 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { sql, type Tx } from '../infra/database/index.js';
+import { deliveryIdSql, deliveryIdStem } from './webhook-delivery.entity.js';
+
+/** What is done with the deliveries of an endpoint that was enabled, in this order (D32). */
+export type BacklogStep = 'release' | 'find_last_success' | 'resend';
+
+/** How far an endpoint's backlog is settled. Times are texts: a Date would cut microseconds. */
+export interface BacklogRequest {
+  readonly endpointId: string;
+  readonly partnerId: string;
+  /** Null when all is done. */
+  readonly step: BacklogStep | null;
+  readonly resend: boolean;
+  readonly requestedAt: string;
+  readonly lastSuccessAt: string | null;
+  /** The last delivery that the step has read; null at its beginning. */
+  readonly cursor: DeliveryCursor | null;
+  readonly resent: number;
+}
+
+export interface DeliveryCursor {
+  readonly at: string;
+  readonly id: string;
+}
+
+/** What one step came to. */
+export interface BacklogPage {
+  /** Deliveries read: fewer than the limit when there are no more. */
+  readonly read: number;
+  readonly cursor: DeliveryCursor | null;
+}
+
+interface RequestRow {
+  endpoint_id: string;
+  partner_id: string;
+  step: BacklogStep;
+  resend: boolean;
+  requested_at: string;
+  last_success_at: string | null;
+  cursor_at: string | null;
+  cursor_id: string | null;
+  resent: number;
+}
+
+interface PageRow {
+  read: number;
+  at: string | null;
+  id: string | null;
+}
+
+/** SQL of `webhook_backlog_requests`, and of their steps over deliveries. No step reads more than its limit. */
+@Injectable()
+export class BacklogRequestsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** The endpoint's only request; what an earlier one had left is not done any more. */
+  async replace(tx: Tx, endpointId: string, step: BacklogStep, resend: boolean): Promise<void> {
+    await this.remove(tx, endpointId);
+    await sql(
+      tx.manager,
+      'INSERT INTO webhook_backlog_requests (endpoint_id, step, resend) VALUES ($1, $2, $3)',
+      [endpointId, step, resend],
+    );
+  }
+
+  async remove(tx: Tx, endpointId: string): Promise<void> {
+    await sql(tx.manager, 'DELETE FROM webhook_backlog_requests WHERE endpoint_id = $1', [endpointId]);
+  }
+
+  /** Endpoints with a request, the oldest request first. That of a deleted endpoint goes with its row. */
+  async list(limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ endpoint_id: string }>(
+      this.manager,
+      `SELECT q.endpoint_id FROM webhook_backlog_requests q JOIN webhook_endpoints w ON w.id = q.endpoint_id
+       WHERE w.deleted_at IS NULL ORDER BY q.requested_at, q.endpoint_id LIMIT $1`,
+      [limit],
+    );
+    return rows.map((row) => row.endpoint_id);
+  }
+
+  /** Locks the endpoint's request; null when it has none, or another worker is at it. */
+  async lock(tx: Tx, endpointId: string): Promise<BacklogRequest | null> {
+    const { rows } = await sql<RequestRow>(
+      tx.manager,
+      `SELECT q.endpoint_id, w.partner_id, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
+              q.cursor_at::text, q.cursor_id, q.resent
+       FROM webhook_backlog_requests q JOIN webhook_endpoints w ON w.id = q.endpoint_id
+       WHERE q.endpoint_id = $1 AND w.deleted_at IS NULL FOR UPDATE OF q SKIP LOCKED`,
+      [endpointId],
+    );
+    return rows[0] ? toRequest(rows[0]) : null;
+  }
+
+  async save(tx: Tx, request: BacklogRequest): Promise<void> {
+    const { endpointId, step, lastSuccessAt, cursor, resent } = request;
+    await sql(
+      tx.manager,
+      `UPDATE webhook_backlog_requests
+       SET step = $2, last_success_at = $3, cursor_at = $4, cursor_id = $5, resent = $6
+       WHERE endpoint_id = $1`,
+      [endpointId, step, lastSuccessAt, cursor?.at ?? null, cursor?.id ?? null, resent],
+    );
+  }
+
+  /**
+   * Makes what waits due in the order of its creation, with the attempts that remain (D32). Reads what is due last
+   * first: what is due only later is released by the first step.
+   */
+  async release(tx: Tx, { endpointId, cursor }: BacklogRequest, limit: number): Promise<BacklogPage> {
+    const { rows } = await sql<PageRow>(
+      tx.manager,
+      `WITH page AS (
+         SELECT d.id, d.next_attempt_at AS at FROM webhook_deliveries d
+         WHERE d.endpoint_id = $1 AND d.status = 'pending'
+           AND (d.next_attempt_at, d.id) < ($2::timestamptz, $3::text)
+         ORDER BY d.next_attempt_at DESC, d.id DESC LIMIT $4
+       ), released AS (
+         UPDATE webhook_deliveries SET next_attempt_at = created_at
+         WHERE status = 'pending' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_deliveries d
+           WHERE d.id = ANY (ARRAY(SELECT id FROM page)) AND d.status = 'pending' AND d.next_attempt_at > d.created_at
+             AND (d.lease_until IS NULL OR d.lease_until <= statement_timestamp())
+           ORDER BY d.id FOR UPDATE))
+       )
+       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id
+       FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
+      [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit],
+    );
+    return toPage(rows[0]!);
+  }
+
+  /** Reads the newest deliveries first, for the last 2xx before the request; tests do not count (D32). */
+  async findLastSuccess(
+    tx: Tx,
+    { endpointId, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+    limit: number,
+  ): Promise<BacklogPage & { readonly lastSuccessAt: string | null }> {
+    const { rows } = await sql<PageRow & { last_success_at: string | null }>(
+      tx.manager,
+      `WITH page AS (
+         SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
+         -- begins at the cursor: beside it, a later bound would be where the index begins to be read
+         WHERE d.endpoint_id = $1 AND d.created_at <= least($5, $2::timestamptz)
+           AND (d.created_at, d.id) < ($2::timestamptz, $3::text)
+         ORDER BY d.created_at DESC, d.id DESC LIMIT $4
+       )
+       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
+              greatest($6::timestamptz, (SELECT max(delivered_at) FROM page
+                                         WHERE kind <> 'test' AND delivered_at <= $5::timestamptz))::text AS last_success_at
+       FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
+      [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt],
+    );
+    return { ...toPage(rows[0]!), lastSuccessAt: rows[0]!.last_success_at };
+  }
+
+  /**
+   * Owes again what failed between the last 2xx and the request, once per event (D32), oldest first; answers how many
+   * besides. An event that was sent again since the request is passed over, whoever asked for it.
+   */
+  async resend(
+    tx: Tx,
+    { endpointId, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+    limit: number,
+  ): Promise<BacklogPage & { readonly resent: number }> {
+    const { rows } = await sql<PageRow & { resent: number }>(
+      tx.manager,
+      `WITH page AS (
+         SELECT d.* FROM webhook_deliveries d
+         WHERE d.endpoint_id = $1 AND d.created_at <= $5::timestamptz
+           AND (d.created_at, d.id) > ($2::timestamptz, $3::text)
+         ORDER BY d.created_at, d.id LIMIT $4
+       ), resent AS (
+         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at, created_at)
+         SELECT ${deliveryIdSql('$7')}, endpoint_id, event_id, event_type, 'resend', 'pending', event_created_at, now()
+         FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.event_id, d.event_type, e.created_at AS event_created_at
+               FROM page d JOIN events e ON e.id = d.event_id
+               WHERE d.status = 'failed' AND d.failed_at > coalesce($6::timestamptz, '-infinity')
+                 AND d.failed_at <= $5::timestamptz
+                 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
+                                 WHERE r.event_id = d.event_id AND r.endpoint_id = d.endpoint_id AND r.kind = 'resend'
+                                   AND r.created_at >= $5::timestamptz)
+               ORDER BY d.event_id) AS failed
+         RETURNING 1
+       )
+       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
+              (SELECT count(*)::int FROM resent) AS resent
+       FROM (SELECT) AS one
+       LEFT JOIN (SELECT created_at AS at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true`,
+      [
+        ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit],
+        ...[requestedAt, lastSuccessAt, deliveryIdStem()],
+      ],
+    );
+    return { ...toPage(rows[0]!), resent: rows[0]!.resent };
+  }
+}
+
+function toRequest(row: RequestRow): BacklogRequest {
+  return {
+    endpointId: row.endpoint_id,
+    partnerId: row.partner_id,
+    step: row.step,
+    resend: row.resend,
+    requestedAt: row.requested_at,
+    lastSuccessAt: row.last_success_at,
+    cursor: toCursor(row.cursor_at, row.cursor_id),
+    resent: row.resent,
+  };
+}
+
+function toPage({ read, at, id }: PageRow): BacklogPage {
+  return { read, cursor: toCursor(at, id) };
+}
+
+function toCursor(at: string | null, id: string | null): DeliveryCursor | null {
+  return at === null || id === null ? null : { at, id };
+}

@@ -1,0 +1,48 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { Transactions } from '../../infra/database/index.js';
+import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
+import { LOGGER } from '../../infra/logging.js';
+import { Sweeps } from '../../infra/sweeps.js';
+import { BacklogRequestsRepository } from '../backlog-requests.repository.js';
+import { DELIVERY_JOBS } from '../delivery-fan-out.js';
+import { SettleBacklog } from '../settle-backlog.js';
+
+const TICK_MS = 250;
+const REQUESTS_PER_TICK = 20;
+/** A large backlog takes its turn with the others. */
+const STEPS_PER_TURN = 10;
+
+/** Goes on with the backlogs of endpoints that were enabled (D32), a small transaction at a time. */
+@Injectable()
+export class BacklogRunner {
+  constructor(
+    private readonly requests: BacklogRequestsRepository,
+    private readonly backlog: SettleBacklog,
+    private readonly transactions: Transactions,
+    @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
+    @Inject(LOGGER) private readonly logger: Logger,
+    sweeps: Sweeps,
+  ) {
+    sweeps.register({ name: 'webhooks.backlogs', intervalMs: TICK_MS, run: () => this.advanceAll() });
+  }
+
+  private async advanceAll(): Promise<void> {
+    for (const endpointId of await this.requests.list(REQUESTS_PER_TICK)) {
+      try {
+        await this.takeTurn(endpointId);
+      } catch (error) {
+        // One that cannot go on now must not hold up those behind it.
+        this.logger.warn({ event: 'webhook.backlog_failed', endpointId, err: error }, 'trying again');
+      }
+    }
+  }
+
+  private async takeTurn(endpointId: string): Promise<void> {
+    let isMore = true;
+    for (let step = 0; isMore && step < STEPS_PER_TURN; step++) {
+      isMore = await this.transactions.run((tx) => this.backlog.advance(tx, endpointId));
+      this.notifier.notify(endpointId);
+    }
+  }
+}

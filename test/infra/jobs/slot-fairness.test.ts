@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { JobRunner } from '../../../src/infra/jobs/index.js';
+import { eventually } from '../../harness/eventually.js';
+import { MemoryJobs, runnerOf } from './memory-jobs.js';
+
+const names = (prefix: string, count: number, suffix = ''): string[] =>
+  Array.from({ length: count }, (_, i) => `${prefix}${i}${suffix}`);
+
+const underWayOf = (jobs: MemoryJobs, group: string): number =>
+  [...jobs.underWay.keys()].filter((job) => job.startsWith(`${group}-`)).length;
+
+/** Whatever is to be claimed after the last change is claimed then: claims are promises that are settled at once. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function addAll(jobs: MemoryJobs, runner: JobRunner<string>, groups: readonly string[], count: number): void {
+  for (const group of groups) jobs.add(group, count);
+  for (const group of groups) runner.notify(group);
+}
+
+async function stop(jobs: MemoryJobs, runner: JobRunner<string>): Promise<void> {
+  jobs.due.clear();
+  jobs.finishAll();
+  await runner.stop();
+}
+
+describe('the slots of a process that is full', () => {
+  it('pass to the group with the fewest jobs under way, not to the one with the most work', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 4, 4);
+    addAll(jobs, runner, ['busy'], 1_000);
+    await settle();
+    addAll(jobs, runner, ['quiet'], 1);
+    let ended = 0;
+    await eventually('the quiet group', async () => {
+      jobs.underWay.values().next().value!();
+      ended++;
+      await settle();
+      return jobs.underWay.has('quiet-0') || jobs.done.includes('quiet-0');
+    });
+    expect(ended).toBeLessThanOrEqual(4);
+    await stop(jobs, runner);
+  });
+
+  it('pass to the group that has waited longest, of those with as many under way', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 1, 2);
+    const groups = names('group', 6);
+    const begun: string[] = [];
+    addAll(jobs, runner, groups, 1);
+    while (begun.length < groups.length) {
+      await settle();
+      for (const [job, finish] of jobs.underWay) {
+        begun.push(job);
+        finish();
+      }
+    }
+    expect(begun).toEqual(groups.map((group) => `${group}-0`));
+    await runner.stop();
+  });
+
+  it('pass to Live before Sandbox (D41)', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 1, 2);
+    addAll(jobs, runner, ['live-busy0', 'live-busy1'], 1);
+    await settle();
+    addAll(jobs, runner, names('sandbox', 5), 1);
+    addAll(jobs, runner, ['live-paid'], 1);
+    jobs.underWay.get('live-busy0-0')!();
+    await eventually('the paid one', () => jobs.underWay.has('live-paid-0'));
+    await stop(jobs, runner);
+  });
+
+  it('are never all of Sandbox, however many partners load it: Live finds one at once (D41)', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 8, 128);
+    addAll(jobs, runner, names('sandbox', 330), 8);
+    await settle();
+    expect(jobs.underWay.size).toBeLessThanOrEqual(64);
+    addAll(jobs, runner, ['live'], 1);
+    await settle();
+    expect(jobs.underWay.has('live-0')).toBe(true);
+    await stop(jobs, runner);
+  });
+});
+
+describe('groups that hang, from their first jobs on (D42)', () => {
+  const SLOTS = 2_048;
+  const options = { ownerShare: 1 / 16, keptForOthers: 1 / 2, slowAfterMs: 60_000 };
+
+  it.each([128, 500])('%i new ones leave slots to a new one of another owner', async (count) => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, SLOTS, options);
+    addAll(jobs, runner, names('hanging', count), 40);
+    await settle();
+    expect(jobs.underWay.size).toBeLessThanOrEqual(SLOTS / 2);
+    addAll(jobs, runner, ['healthy'], 1);
+    await settle();
+    expect(jobs.underWay.has('healthy-0')).toBe(true);
+    await stop(jobs, runner);
+  });
+
+  it('never take slots from a group that has answered in time, however many they are', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, SLOTS, options);
+    addAll(jobs, runner, ['healthy'], 1);
+    await settle();
+    jobs.finishAll();
+    await settle();
+    addAll(jobs, runner, names('hanging', 5_000), 40);
+    await settle();
+    addAll(jobs, runner, ['healthy'], 16);
+    await settle();
+    expect(underWayOf(jobs, 'healthy')).toBe(16);
+    await stop(jobs, runner);
+  });
+
+  it('have their whole concurrency while there is room, also when their work comes little by little', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, SLOTS, options);
+    for (let i = 0; i < 16; i++) {
+      jobs.due.set('group', [`group-${i}`]);
+      runner.notify('group');
+      await settle();
+    }
+    expect(runner.inFlight).toBe(16);
+    await stop(jobs, runner);
+  });
+
+  it('share a bound when they are of one owner, and leave slots to its other groups', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, SLOTS, options);
+    addAll(jobs, runner, names('hanging', 19, '@partner'), 40);
+    await settle();
+    const held = jobs.underWay.size;
+    expect(held).toBeLessThanOrEqual(SLOTS / 16);
+    addAll(jobs, runner, ['sibling@partner'], 1);
+    await settle();
+    expect(jobs.underWay.has('sibling@partner-0')).toBe(true);
+    await stop(jobs, runner);
+  });
+
+  it('have at most half of the slots once they are slow, and of them known ones at most a quarter', async () => {
+    const jobs = new MemoryJobs();
+    const runner = runnerOf(jobs, 16, SLOTS, { ...options, slowAfterMs: 50 });
+    const hanging = names('hanging', 40);
+    addAll(jobs, runner, hanging, 40);
+    await settle();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await settle();
+    const most = jobs.underWay.size;
+    expect(most).toBeLessThanOrEqual(SLOTS / 2);
+    // Their time is over, and nothing has been fast: what comes now is of groups that are known to be slow.
+    jobs.finishAll();
+    await settle();
+    expect(jobs.underWay.size).toBeGreaterThan(0);
+    expect(jobs.underWay.size).toBeLessThanOrEqual(SLOTS / 4);
+    await stop(jobs, runner);
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { RoleChild } from '../harness/role-child.js';
+import { HoldingReceiver } from './holding-receiver.js';
+import { recordEvents, registerEndpoint } from './support.js';
+
+/** The document's proportions, smaller: 60 s become 12 s, and 2,048 slots of a worker become 64. */
+const TIMEOUT_MS = 12_000;
+const SLOTS = 64;
+const PER_ENDPOINT = 8;
+const ENV = {
+  WEBHOOK_CONCURRENCY: String(SLOTS),
+  WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(PER_ENDPOINT),
+  WEBHOOK_TIMEOUT_MS: String(TIMEOUT_MS),
+  WEBHOOK_RETRY_DELAYS_MS: '200,200,200,200,200',
+};
+const WORKERS = 2;
+/** They could fill the slots of all workers more than twice. */
+const HANGING_PARTNERS = 4;
+const ENDPOINTS_OF_EACH = 10;
+const EVENTS_OF_EACH = 3 * PER_ENDPOINT;
+const MEASURED = 60;
+/** Below this the wait is the machine's, whose cores are busy. */
+const NOISE_MS = 100;
+
+let office: TestService;
+let healthy: TestPartner;
+let receiver: TestReceiver;
+let holding: HoldingReceiver;
+const workers: RoleChild[] = [];
+
+beforeAll(async () => {
+  office = await startTestService({ role: 'admin' });
+});
+beforeEach(async () => {
+  healthy = await office.createPartner();
+  [receiver, holding] = await Promise.all([startReceiver(), HoldingReceiver.start()]);
+  await registerEndpoint(office, healthy.id, { url: receiver.url });
+  const start = () => RoleChild.start({ role: 'worker', database: office.database, env: ENV });
+  workers.push(...(await Promise.all(Array.from({ length: WORKERS }, start))));
+});
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.kill()));
+  await Promise.all([receiver.close(), holding.close()]);
+});
+afterAll(() => office.stop());
+
+it(`a healthy endpoint keeps its latency beside ${HANGING_PARTNERS * ENDPOINTS_OF_EACH} that hang, from their first attempts on (D42)`, async () => {
+  const hanging = await Promise.all(Array.from({ length: HANGING_PARTNERS }, () => office.createPartner()));
+  for (const { id } of hanging) {
+    for (let i = 0; i < ENDPOINTS_OF_EACH; i++) await registerEndpoint(office, id, { url: holding.url });
+  }
+  await latencies(20);
+  const alone = await latencies(MEASURED);
+  for (const { id } of hanging) await record(id, EVENTS_OF_EACH);
+  const firstWave = await latencies(MEASURED);
+  const { most } = holding;
+  await eventually('the first time-outs', () => holding.received.length > most, TIMEOUT_MS * 3);
+  const later = await latencies(MEASURED);
+  const figures = [alone, firstWave, later].map((each) => p95(each).toFixed(0)).join(', ');
+  console.log(`p95 alone, in the first wave, after time-outs: ${figures} ms; ${holding.most} attempts hung`);
+  const bound = 2 * Math.max(p95(alone), NOISE_MS);
+  expect(p95(firstWave)).toBeLessThan(bound);
+  expect(p95(later)).toBeLessThan(bound);
+  // The attack took place, and slow attempts have filled no more than half of the slots.
+  expect(most).toBeGreaterThan(HANGING_PARTNERS * 2);
+  expect(holding.most).toBeLessThanOrEqual((WORKERS * SLOTS) / 2);
+}, 180_000);
+
+async function record(partnerId: string, count: number): Promise<void> {
+  await recordEvents(
+    office,
+    Array.from({ length: count }, () => ({ partnerId })),
+  );
+}
+
+/** Milliseconds from before the recording of an event to its arrival, one event after the other. */
+async function latencies(count: number): Promise<number[]> {
+  const found: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const [nth, startedAt] = [receiver.received.length, performance.now()];
+    await record(healthy.id, 1);
+    await eventually('it arrives', () => receiver.received.length > nth);
+    found.push(receiver.received[nth]!.receivedAtMs - startedAt);
+  }
+  return found;
+}
+
+function p95(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.95)]!;
+}

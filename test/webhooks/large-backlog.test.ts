@@ -1,0 +1,121 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { RoleChild } from '../harness/role-child.js';
+import { registerEndpoint, type RegisteredEndpoint } from './support.js';
+
+/** Many steps' worth. */
+const DELIVERIES = 20_000;
+/** What one call may do at once: it holds the endpoint's row meanwhile. */
+const AT_ONCE = 2_000;
+const ENV = { SWEEP_INTERVAL_MS: '60000', WEBHOOK_REPLAY_PER_SECOND: '1' };
+
+let office: TestService;
+let partner: TestPartner;
+let endpoint: RegisteredEndpoint;
+let worker: RoleChild | null = null;
+
+beforeAll(async () => {
+  office = await startTestService({ role: 'admin' });
+});
+beforeEach(async () => {
+  partner = await office.createPartner();
+  // Nobody listens there: what is sent fails, and is not what this is about.
+  endpoint = await registerEndpoint(office, partner.id, { url: 'http://127.0.0.1:9/hook' });
+  await insertFailed(DELIVERIES);
+});
+afterEach(async () => {
+  await worker?.kill();
+  worker = null;
+});
+afterAll(() => office.stop());
+
+/** Deliveries that were given up, each of an event of its own, one every millisecond until a minute ago. */
+async function insertFailed(count: number): Promise<void> {
+  await office.database.pool.query(
+    `WITH made AS (
+       INSERT INTO events (id, partner_id, mode, type, body, created_at)
+       SELECT 'evt_' || substr($2, 5, 16) || lpad(n::text, 10, '0'), $2, 'sandbox', 'esim.activated', '{}',
+              now() - interval '1 minute' - ($1::int - n) * interval '1 millisecond'
+       FROM generate_series(1, $1::int) AS n
+       RETURNING id, type, created_at
+     )
+     INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, attempt_count, counted_attempts,
+                                     created_at, failed_at)
+     SELECT 'dlv' || substr(id, 4), $3, id, type, 'event', 'failed', 6, 6, created_at, now() - interval '30 seconds' FROM made`,
+    [count, partner.id, endpoint.id],
+  );
+  await office.database.pool.query('ANALYZE events, webhook_deliveries');
+}
+
+async function startWorker(): Promise<void> {
+  worker = await RoleChild.start({ role: 'worker', database: office.database, env: ENV });
+}
+
+async function numberOf(text: string): Promise<number> {
+  const { rows } = await office.database.pool.query<{ n: number }>(text, [endpoint.id]);
+  return rows[0]!.n;
+}
+
+/** Milliseconds that the call took, with its answer. */
+async function timed<T>(call: () => Promise<T>): Promise<{ readonly ms: number; readonly answer: T }> {
+  const startedAt = performance.now();
+  const answer = await call();
+  return { ms: performance.now() - startedAt, answer };
+}
+
+describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
+  const RESENT = `SELECT count(*)::int AS n FROM webhook_deliveries WHERE endpoint_id = $1 AND kind = 'resend'`;
+
+  it('is enabled at once, and all is resent once by steps, also when the worker is killed among them (D32)', async () => {
+    await office.admin.post(`${endpoint.path}/disable`);
+    const { ms, answer } = await timed(() =>
+      office.admin.post(`${endpoint.path}/enable`, { failed: 'resend' }),
+    );
+    expect(answer.body.data).toMatchObject({ status: 'enabled' });
+    console.log(`enabled after ${ms.toFixed(0)} ms`);
+    expect(await numberOf(RESENT)).toBeLessThanOrEqual(AT_ONCE);
+    // What is resent is held again, and nobody sends it while this is looked at.
+    await office.admin.post(`${endpoint.path}/disable`);
+    await startWorker();
+    await eventually('some are resent', async () => (await numberOf(RESENT)) > AT_ONCE);
+    await worker!.kill();
+    const before = await numberOf(RESENT);
+    expect(before).toBeLessThan(DELIVERIES);
+    await startWorker();
+    await eventually('all are resent', async () => (await numberOf(RESENT)) === DELIVERIES);
+    const settled = `SELECT count(*)::int AS n FROM webhook_backlog_requests WHERE endpoint_id = $1`;
+    await eventually('the request is done', async () => (await numberOf(settled)) === 0);
+    expect(
+      await numberOf(
+        `SELECT count(DISTINCT event_id)::int AS n FROM webhook_deliveries WHERE endpoint_id = $1 AND kind = 'resend'`,
+      ),
+    ).toBe(DELIVERIES);
+    const audit = await office.admin.get(
+      `/internal/v1/audit-log?subject_id=${endpoint.id}&action=webhook_endpoint.backlog_settled`,
+    );
+    expect(audit.body.data[0].details).toEqual({ resent: DELIVERIES });
+  });
+
+  it('starts a replay of them at once, and chooses all by steps, also when the worker is killed among them (D33)', async () => {
+    const started = await timed(() =>
+      office.admin.post(`${endpoint.path}/replay`, { since: '2026-01-01T00:00:00Z', statuses: ['failed'] }),
+    );
+    expect(started.answer.status).toBe(202);
+    const { id, total } = started.answer.body.data as { id: string; total: number };
+    console.log(`replay started after ${started.ms.toFixed(0)} ms`);
+    expect(total).toBeLessThanOrEqual(AT_ONCE);
+    const tracked = async () =>
+      (await office.admin.get(`/internal/v1/replays/${id}`)).body.data as { total: number; status: string };
+    await startWorker();
+    await eventually('more are chosen', async () => (await tracked()).total > AT_ONCE);
+    await worker!.kill();
+    await startWorker();
+    await eventually('all are chosen', async () => (await tracked()).total === DELIVERIES);
+    const items = `SELECT count(DISTINCT i.delivery_id)::int AS n FROM webhook_replay_items i
+                   JOIN webhook_replays r ON r.id = i.replay_id WHERE r.endpoint_id = $1`;
+    const canceled = await timed(() => office.admin.post(`/internal/v1/replays/${id}/cancel`));
+    expect(canceled.answer.body.data.status).toBe('canceled');
+    console.log(`canceled after ${canceled.ms.toFixed(0)} ms`);
+    await eventually('nothing is left of it', async () => (await numberOf(items)) === 0);
+  });
+});
