@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Batcher } from '../infra/batcher.js';
+import { isTransientConflict, mayBeOfOneRow } from '../infra/database/index.js';
 import { ApiKeyAuthRepository, type KnownKey, type PresentedKey } from './api-key-auth.repository.js';
 import {
   type BucketState,
@@ -39,6 +40,8 @@ export class ApiKeyAuthenticator {
     gather: 'turn',
     handle: (checks) => this.checkAll(checks),
     failed: (check, error) => check.reject(error),
+    // A deadlock, too: what is repeated in parts has other locks.
+    isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
   });
 
   constructor(

@@ -41,6 +41,8 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
       maxItems: FLUSH_AT_CALLS,
       gather: GATHER_MS,
       handle: (calls) => Promise.resolve(this.log(calls)),
+      // Nothing in it waits for a server: whatever it throws, one call is to blame.
+      isItemFault: () => true,
       failed: (call, error) =>
         logger.error(
           { event: 'call_log.failed', requestId: call.requestId, err: error },
@@ -67,11 +69,11 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
   }
 
   private log(calls: readonly FinishedCall[]): void {
-    if (this.lines.isLevelEnabled('info')) {
-      for (const call of calls) this.lines.info(toAccessLogLine(call));
-    }
+    // First what may throw: a batch that fails has had no effect, and is repeated in parts.
+    const lines = this.lines.isLevelEnabled('info') ? calls.map(toAccessLogLine) : [];
     const nowMs = performance.now();
     const owed = calls.filter((call) => call.keyId !== null || this.cap.admits(call.remoteAddress, nowMs));
+    for (const line of lines) this.lines.info(line);
     this.capped.add(calls.length - owed.length);
     for (const call of owed) this.rows.add(call);
     this.uses.touch(owed, nowMs);

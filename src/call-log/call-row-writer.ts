@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { endsWithin } from '../common/ends-within.js';
 import { Batcher } from '../infra/batcher.js';
-import { isDataFault, sqlState } from '../infra/database/index.js';
+import { mayBeOfOneRow, sqlState } from '../infra/database/index.js';
 import type { FinishedCall } from '../infra/http/edge/index.js';
 import type { CallRowsRepository } from './call-log.repository.js';
 
@@ -72,9 +72,12 @@ export class CallRowWriter {
   }
 }
 
-/** Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. */
+/**
+ * Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. Neither a
+ * lock nor a table that is another than this process knows: all rows share that.
+ */
 function isRowFault(error: unknown): boolean {
-  return isDataFault(error) && sqlState(error) !== '23514';
+  return mayBeOfOneRow(error) && !/^(23514|42|55)/.test(sqlState(error) ?? '');
 }
 
 const REPORT_AFTER_MS = 60_000;

@@ -93,6 +93,27 @@ describe('batches', () => {
 });
 
 describe('failures', () => {
+  it('of one call cost no other its line or its row (D43)', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    const [one, other] = many(2);
+    recordMany([one!, finishedCall({ finishedAt: new Date(NaN) }), other!]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.written).toEqual([one!.requestId, other!.requestId]);
+    expect(linesOf('http.call').map((line) => line['requestId'])).toEqual(pool.written);
+    expect(linesOf('call_log.failed')).toHaveLength(1);
+  });
+
+  it('of one key cost no other its last_used_at (D43)', async () => {
+    const { recordMany, keys, touched } = startAccessLog();
+    keys.touch = (ids) => {
+      const refused = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
+      return ids.includes('key_bad') ? Promise.reject(refused) : Promise.resolve(void touched.push([...ids]));
+    };
+    recordMany(['key_a', 'key_bad', 'key_b'].map((keyId) => finishedCall({ keyId })));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(touched.flat()).toEqual(['key_a', 'key_b']);
+  });
+
   it('keeps the rows of a failing statement and writes those that are missing, in order', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));

@@ -4,7 +4,13 @@
  * opens a transaction with `Transactions.run` and hands `Tx` on; `afterCommit` holds what must not precede the commit.
  */
 export { databaseNow } from './sql.js';
-export { isDataFault, isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
+export {
+  isLockTimeout,
+  isTransientConflict,
+  mayBeOfOneRow,
+  sqlState,
+  violatedUniqueConstraint,
+} from './database-errors.js';
 export { DatabaseModule, EDGE_POOL } from './database.module.js';
 export { createDataSource, openDataSource, surviveLostConnections } from './data-source.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
