@@ -15,6 +15,8 @@ interface Statement {
 class FakePool {
   readonly statements: Statement[] = [];
   readonly written: string[] = [];
+  /** The last column, where it is set. */
+  readonly suppressed: number[] = [];
   answer: () => Promise<void> = () => Promise.resolve();
 
   async query({ name, values }: { name: string; values: unknown[] }): Promise<void> {
@@ -23,6 +25,7 @@ class FakePool {
     this.statements.push({ name, requestIds });
     await this.answer();
     this.written.push(...requestIds);
+    this.suppressed.push(...[...String(values.at(-1)).matchAll(/\d+/g)].map(Number));
   }
 }
 
@@ -89,6 +92,31 @@ describe('batches', () => {
     finish();
     await vi.advanceTimersByTimeAsync(0);
     expect(pool.statements.map(({ requestIds }) => requestIds.length)).toEqual([500, 1_200]);
+  });
+});
+
+describe('refused calls of a known key (D45)', () => {
+  it('have 60 rows a status and minute, and one that counts the others; every call has its line', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    const refused = (status: number) => many(100, () => finishedCall({ status }));
+    recordMany([...refused(403), ...refused(429), ...many(100)]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.written).toHaveLength(60 + 60 + 100);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(pool.written).toHaveLength(60 + 60 + 100 + 2);
+    expect(pool.suppressed).toEqual([40, 40]);
+    expect(linesOf('http.call')).toHaveLength(300);
+    recordMany(refused(429));
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(pool.suppressed).toEqual([40, 40, 40]);
+  });
+
+  it('are counted apart for each key, and what was counted is written by a stop', async () => {
+    const { pool, accessLog, recordMany } = startAccessLog();
+    for (const keyId of ['key_a', 'key_b']) recordMany(many(70, () => finishedCall({ keyId, status: 429 })));
+    await accessLog.close();
+    expect(pool.suppressed).toEqual([10, 10]);
+    expect(pool.written).toHaveLength(122);
   });
 });
 

@@ -54,6 +54,7 @@ describe('rows of the call log', () => {
         latency_ms: 0.5,
         remote_address: '203.0.113.7',
         replay_of: 'req_1',
+        suppressed: null,
         created_at: full.finishedAt,
       },
     ]);
