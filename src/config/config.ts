@@ -87,6 +87,8 @@ export interface CallbackConfig extends ListenAddress {
   readonly allowedCidrs: readonly string[];
   /** Of one sender address. */
   readonly rateLimit: RateLimitConfig;
+  /** Proxies in front of this listener alone; those of the APIs say nothing about it. */
+  readonly trustProxyHops: number;
 }
 
 /** Credentials of the providers; null for one that is not connected. */
@@ -100,6 +102,7 @@ export interface LiveProvidersConfig {
 }
 
 const PORTS = { min: 0, max: 65_535 };
+const PROXY_HOPS = { min: 0, max: 10 };
 const MILLISECONDS = { min: 1, max: 86_400_000 };
 /** An hour at most: the next synchronisation is due then. */
 const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
@@ -125,7 +128,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     callbacks: readCallbackConfig(read),
     adminTokens: parseAdminTokens(read),
     secretKeys: parseSecretKeys(read),
-    trustProxyHops: read.integer('TRUST_PROXY', 0, { min: 0, max: 10 }),
+    trustProxyHops: read.integer('TRUST_PROXY', 0, PROXY_HOPS),
     rateLimit: {
       perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
       burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
@@ -213,6 +216,7 @@ function readCallbackConfig(read: EnvReader): CallbackConfig {
       perMinute: read.integer('CALLBACK_RATE_LIMIT_PER_MINUTE', 6_000, RATES),
       burst: read.integer('CALLBACK_RATE_LIMIT_BURST', 12_000, BURSTS),
     },
+    trustProxyHops: read.integer('CALLBACK_TRUST_PROXY', 0, PROXY_HOPS),
   };
 }
 
