@@ -5,6 +5,7 @@ import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import type { AppConfig } from '../config/index.js';
 import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
+import { logDestinationOf } from '../infra/log-destination.js';
 import { createLogger } from '../infra/logging.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { ENTITIES } from './entities.js';
@@ -63,6 +64,9 @@ export async function openProcess(
   edgePool.on('error', (error) =>
     log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'),
   );
+  const metrics = new Registry();
+  const destination = logDestinationOf(log);
+  destination?.reportTo(log, metrics);
   const queue = openQueueConnection({
     databaseUrl: config.databaseUrl,
     redisUrl: config.redisUrl,
@@ -75,12 +79,12 @@ export async function openProcess(
     dataSource,
     edgePool,
     queue,
-    metrics: new Registry(),
+    metrics,
     close: async () => {
       await queue.close();
       await edgePool.end();
       await dataSource.destroy();
-      log.flush();
+      await destination?.close();
     },
   };
 }
