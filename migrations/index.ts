@@ -15,6 +15,7 @@ import { IndexOpenTopups1763700000014 } from './1763700000014-index-open-topups.
 import { RememberSyncSettings1763700000015 } from './1763700000015-remember-sync-settings.js';
 import { CreateProviderPlacements1763700000016 } from './1763700000016-create-provider-placements.js';
 import { TellPackageTerms1763700000017 } from './1763700000017-tell-package-terms.js';
+import { CountSuppressedCalls1763700000020 } from './1763700000020-count-suppressed-calls.js';
 import { DivideWork1763700000021 } from './1763700000021-divide-work.js';
 import { IndexListFilters1763700000022 } from './1763700000022-index-list-filters.js';
 import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold.js';
@@ -38,6 +39,7 @@ export const MIGRATIONS = [
   RememberSyncSettings1763700000015,
   CreateProviderPlacements1763700000016,
   TellPackageTerms1763700000017,
+  CountSuppressedCalls1763700000020,
   DivideWork1763700000021,
   IndexListFilters1763700000022,
   KeepWhatWasSold1763700000024,

@@ -1,10 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { AppConfig } from '../config/index.js';
 import { clientAddress, pathOf } from '../infra/http/edge/index.js';
+import { createPlainServer } from '../infra/http/plain-server.js';
 import { NetworkList } from '../infra/network/ip-address.js';
 import type { TakeCallback } from '../esim-sync/index.js';
 import type { RunningApp } from './http-app.js';
@@ -17,7 +18,7 @@ const NO_MATCH = ['', '', ''] as const;
 export interface CallbackAuthenticatorSettings {
   readonly secret: string;
   readonly allowedCidrs: AppConfig['callbacks']['allowedCidrs'];
-  readonly trustProxyHops: AppConfig['trustProxyHops'];
+  readonly trustProxyHops: AppConfig['callbacks']['trustProxyHops'];
   /** Whether a provider of that name is connected. */
   knows(provider: string): boolean;
 }
@@ -90,16 +91,16 @@ export async function startCallbacks(
   limit: CallbackRateLimit,
   { requestTimeoutMs, checkConnectionsMs } = PATIENCE,
 ): Promise<RunningCallbacks | null> {
-  const { host, port, secret, allowedCidrs } = config.callbacks;
+  const { host, port, secret, allowedCidrs, trustProxyHops } = config.callbacks;
   if (secret === null) return null;
   const authenticator = new CallbackAuthenticator({
     secret,
     allowedCidrs,
-    trustProxyHops: config.trustProxyHops,
+    trustProxyHops,
     knows: (provider) => take.knows(provider),
   });
-  const listener = new CallbackListener(authenticator, take, limit, config.trustProxyHops, logger);
-  const server = createServer(
+  const listener = new CallbackListener(authenticator, take, limit, trustProxyHops, logger);
+  const server = createPlainServer(
     {
       requestTimeout: requestTimeoutMs,
       headersTimeout: requestTimeoutMs,

@@ -1,8 +1,9 @@
-import { createServer, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics } from 'prom-client';
+import { createPlainServer } from '../infra/http/plain-server.js';
 import type { ProcessResources } from './process-resources.js';
 import type { RunningApp } from './http-app.js';
 
@@ -73,7 +74,7 @@ export async function startOpsServer(
   process: ProcessResources,
   probe: OpsProbe,
 ): Promise<RunningApp & { url: string }> {
-  const server = createServer((request, response) => {
+  const server = createPlainServer({}, (request, response) => {
     void probe.answer((request.url ?? '').split('?', 1)[0]!).then((answer) => write(response, answer));
   });
   const { host, port } = process.config.ops;

@@ -13,6 +13,7 @@ import type { AppConfig } from '../config/index.js';
 import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
 import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
+import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { createLogger } from '../infra/logging.js';
 import { OrderEntity } from '../orders/index.js';
@@ -98,6 +99,9 @@ export async function openProcess(
   edgePool.on('error', (error) =>
     log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'),
   );
+  const metrics = new Registry();
+  const destination = logDestinationOf(log);
+  destination?.reportTo(log, metrics);
   const queue = openQueueConnection({
     databaseUrl: config.databaseUrl,
     redisUrl: config.redisUrl,
@@ -110,13 +114,13 @@ export async function openProcess(
     dataSource: dataSources.get(APP_ROLES[role][0])!,
     edgePool,
     queue,
-    metrics: new Registry(),
+    metrics,
     of: (app) => ({ ...resources, dataSource: dataSources.get(app)! }),
     close: async () => {
       await queue.close();
       await edgePool.end();
       await destroyAll(dataSources);
-      log.flush();
+      await destination?.close();
     },
   };
   return resources;

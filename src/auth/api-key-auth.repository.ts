@@ -4,10 +4,19 @@ import type { Mode } from '../common/mode.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
+const NOW = '(EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t)';
+/**
+ * No bucket is more than empty: one that a clock left in the future, before it was set back, would refuse its key until
+ * then. The clock is read once more, under the row's lock: this statement may be older than the charge it waited for.
+ */
+const TAT = `least(greatest(g.tat, ${NOW}),
+        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + EXCLUDED.burst * EXCLUDED.t)`;
+const GRANTED = `greatest(0, least(EXCLUDED.granted, (${NOW} + EXCLUDED.burst * EXCLUDED.t - ${TAT}) / EXCLUDED.t))`;
+
 /**
  * GCRA on `rate_buckets`, for distinct keys in one order (D21). `charged` has key and n (calls that want a token);
- * `tat` is the time in microseconds at which the bucket is full again. Everything is computed from EXCLUDED:
- * granted = least(n, burst), now = EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t.
+ * `tat` is the time in microseconds at which the bucket is full again. Everything is computed from EXCLUDED, whose tat
+ * is now + granted * t, with granted = least(n, burst).
  * ORDER BY key gives all processes one lock order; without it statements deadlock.
  */
 const CHARGE = `
@@ -19,13 +28,8 @@ const CHARGE = `
   ON CONFLICT (key) DO UPDATE SET
     t = EXCLUDED.t,
     burst = EXCLUDED.burst,
-    granted = greatest(0, least(EXCLUDED.granted,
-      (EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t + EXCLUDED.burst * EXCLUDED.t
-        - greatest(g.tat, EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t)) / EXCLUDED.t)),
-    tat = greatest(g.tat, EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t)
-      + EXCLUDED.t * greatest(0, least(EXCLUDED.granted,
-        (EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t + EXCLUDED.burst * EXCLUDED.t
-          - greatest(g.tat, EXCLUDED.tat - EXCLUDED.granted * EXCLUDED.t)) / EXCLUDED.t))
+    granted = ${GRANTED},
+    tat = ${TAT} + EXCLUDED.t * ${GRANTED}
   RETURNING key, granted, tat, (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS now_us`;
 
 const KNOWN = `
@@ -40,8 +44,8 @@ const KNOWN = `
 const CHECK_AND_CHARGE = `
   WITH known AS MATERIALIZED (${KNOWN}),
   charged AS (
-    SELECT key_id AS key, sum(CASE WHEN active AND address_allowed THEN n ELSE 0 END)::int AS n
-    FROM known GROUP BY key_id
+    -- who is refused with 403 pays as well (D45)
+    SELECT key_id AS key, sum(n)::int AS n FROM known GROUP BY key_id
   ),
   bucket AS (${CHARGE})
   SELECT known.*, bucket.granted, bucket.tat, bucket.now_us FROM known JOIN bucket ON bucket.key = known.key_id`;

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Batcher } from '../infra/batcher.js';
+import { isTransientConflict, mayBeOfOneRow } from '../infra/database/index.js';
 import { ApiKeyAuthRepository, type KnownKey, type PresentedKey } from './api-key-auth.repository.js';
 import {
   type BucketState,
@@ -39,6 +40,8 @@ export class ApiKeyAuthenticator {
     gather: 'turn',
     handle: (checks) => this.checkAll(checks),
     failed: (check, error) => check.reject(error),
+    // A deadlock, too: what is repeated in parts has other locks.
+    isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
   });
 
   constructor(
@@ -66,11 +69,10 @@ export class ApiKeyAuthenticator {
       if (!key) return group.forEach((check) => check.resolve(null));
       const bucket = buckets.get(key.keyId)!;
       const before = served.get(key.keyId) ?? 0;
-      group.forEach((check, nth) => {
-        const place = isCharged(key) ? before + nth : -1;
-        check.resolve({ key, rate: toRateLimitResult(bucket, place, this.shape) });
-      });
-      if (isCharged(key)) served.set(key.keyId, before + group.length);
+      group.forEach((check, nth) =>
+        check.resolve({ key, rate: toRateLimitResult(bucket, before + nth, this.shape) }),
+      );
+      served.set(key.keyId, before + group.length);
     });
   }
 
@@ -80,10 +82,7 @@ export class ApiKeyAuthenticator {
     if (!this.redis.available) return this.repository.checkAndCharge(keys, this.shape);
     const known = await this.repository.check(keys, this.shape);
     const calls = new Map<string, number>();
-    for (const key of known) {
-      const charged = isCharged(key) ? keys[key.index]!.calls : 0;
-      calls.set(key.keyId, (calls.get(key.keyId) ?? 0) + charged);
-    }
+    for (const { keyId, index } of known) calls.set(keyId, (calls.get(keyId) ?? 0) + keys[index]!.calls);
     if (calls.size === 0) return { known, buckets: new Map() };
     // D21: when Redis fails the limiter neither opens nor answers 500; PostgreSQL's buckets take over.
     const buckets =
@@ -104,9 +103,4 @@ function groupByKey(checks: readonly KeyCheck[]): KeyChecks[] {
     else groups.set(id, [check]);
   }
   return [...groups.values()];
-}
-
-/** A call that is refused for its partner or address takes no token. */
-function isCharged({ partnerActive, addressAllowed }: KnownKey): boolean {
-  return partnerActive && addressAllowed;
 }

@@ -18,10 +18,13 @@ local out = { string.format('%.0f', now) }
 for i, key in ipairs(KEYS) do
   local tat = tonumber(redis.call('GET', key) or 0)
   if tat < now then tat = now end
+  -- No bucket is more than empty: a clock that was set back left this one in the future.
+  local ahead = tat > now + burst * t
+  if ahead then tat = now + burst * t end
   local granted = math.min(tonumber(ARGV[i + 2]), math.floor((now + burst * t - tat) / t))
   if granted < 0 then granted = 0 end
   tat = tat + granted * t
-  if granted > 0 then redis.call('SET', key, string.format('%.0f', tat), 'PX', math.ceil((tat - now) / 1000) + 1000) end
+  if granted > 0 or ahead then redis.call('SET', key, string.format('%.0f', tat), 'PX', math.ceil((tat - now) / 1000) + 1000) end
   out[#out + 1] = granted
   out[#out + 1] = string.format('%.0f', tat)
 end

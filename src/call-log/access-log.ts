@@ -4,10 +4,10 @@ import { LastUsedRepository } from '../api-keys/index.js';
 import { Batcher } from '../infra/batcher.js';
 import type { CallRecorder, FinishedCall } from '../infra/http/edge/index.js';
 import { LOGGER } from '../infra/logging.js';
-import { callerNetwork } from '../infra/network/ip-address.js';
 import { toAccessLogLine } from './access-log-line.js';
 import { CallRowWriter, SuppressedCounter } from './call-row-writer.js';
 import { CallRowsRepository } from './call-log.repository.js';
+import { RefusedCallCap, UnknownCallerCap } from './row-caps.js';
 
 /** Well below the second within which a row must be visible (D38). */
 const GATHER_MS = 200;
@@ -23,7 +23,8 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
   private readonly fresh: Batcher<FinishedCall>;
   private readonly lines: Logger;
   private readonly rows: CallRowWriter;
-  private readonly cap = new UnknownCallerCap();
+  private readonly unknown = new UnknownCallerCap();
+  private readonly refused: RefusedCallCap;
   private readonly capped: SuppressedCounter;
   private readonly uses: LastUsedThrottle;
 
@@ -31,6 +32,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     // The fields are fixed and hold no secrets; redaction would double the cost of the line.
     this.lines = logger.child({}, { redact: { paths: [] } });
     this.rows = new CallRowWriter(rows, logger);
+    this.refused = new RefusedCallCap((row) => this.rows.add(row));
     this.uses = new LastUsedThrottle(keys, logger);
     this.capped = new SuppressedCounter(
       logger,
@@ -41,6 +43,8 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
       maxItems: FLUSH_AT_CALLS,
       gather: GATHER_MS,
       handle: (calls) => Promise.resolve(this.log(calls)),
+      // Nothing in it waits for a server: whatever it throws, one call is to blame.
+      isItemFault: () => true,
       failed: (call, error) =>
         logger.error(
           { event: 'call_log.failed', requestId: call.requestId, err: error },
@@ -61,62 +65,25 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
   /** Writes everything recorded so far. To be called once nothing records any more; again is harmless. */
   async close(): Promise<void> {
     await this.fresh.drain();
+    this.refused.close();
     await this.rows.close();
     await this.uses.close();
     this.capped.report();
   }
 
   private log(calls: readonly FinishedCall[]): void {
-    if (this.lines.isLevelEnabled('info')) {
-      for (const call of calls) this.lines.info(toAccessLogLine(call));
-    }
+    // First what may throw: a batch that fails has had no effect, and is repeated in parts.
+    const lines = this.lines.isLevelEnabled('info') ? calls.map(toAccessLogLine) : [];
     const nowMs = performance.now();
-    const owed = calls.filter((call) => call.keyId !== null || this.cap.admits(call.remoteAddress, nowMs));
-    this.capped.add(calls.length - owed.length);
-    for (const call of owed) this.rows.add(call);
-    this.uses.touch(owed, nowMs);
-  }
-}
-
-const ROWS_PER_MINUTE = 60;
-/** Beyond these, new addresses share one allowance: whoever rotates addresses must not fill our memory. */
-const MAX_ADDRESSES = 10_000;
-const EVERYBODY_ELSE = '';
-
-interface Allowance {
-  rows: number;
-  readonly endsAtMs: number;
-}
-
-/** D38: calls without a known key get at most 60 rows a minute and address, an IPv6 /64 being one address. */
-export class UnknownCallerCap {
-  private readonly allowances = new Map<string, Allowance>();
-  private sweepAtMs = 0;
-
-  /** Whether this call still gets a row. `nowMs` never runs backwards. */
-  admits(remoteAddress: string, nowMs: number): boolean {
-    this.sweep(nowMs);
-    const allowance = this.allowanceOf(callerNetwork(remoteAddress), nowMs);
-    allowance.rows++;
-    return allowance.rows <= ROWS_PER_MINUTE;
-  }
-
-  private allowanceOf(network: string, nowMs: number): Allowance {
-    const known = this.allowances.get(network);
-    if (known && known.endsAtMs > nowMs) return known;
-    if (!known && network !== EVERYBODY_ELSE && this.allowances.size >= MAX_ADDRESSES) {
-      return this.allowanceOf(EVERYBODY_ELSE, nowMs);
-    }
-    const allowance = { rows: 0, endsAtMs: nowMs + MINUTE_MS };
-    this.allowances.set(network, allowance);
-    return allowance;
-  }
-
-  private sweep(nowMs: number): void {
-    if (nowMs < this.sweepAtMs) return;
-    this.sweepAtMs = nowMs + MINUTE_MS;
-    for (const [network, { endsAtMs }] of this.allowances)
-      if (endsAtMs <= nowMs) this.allowances.delete(network);
+    const known = calls.filter((call) => call.keyId !== null);
+    const unknown = calls.filter(
+      (call) => call.keyId === null && this.unknown.admits(call.remoteAddress, nowMs),
+    );
+    for (const line of lines) this.lines.info(line);
+    this.capped.add(calls.length - known.length - unknown.length);
+    for (const call of unknown) this.rows.add(call);
+    for (const call of known) if (this.refused.admits(call, nowMs)) this.rows.add(call);
+    this.uses.touch(known, nowMs);
   }
 }
 

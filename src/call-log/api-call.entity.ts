@@ -47,6 +47,10 @@ export class ApiCallEntity {
   @Column({ name: 'replay_of', type: 'text', nullable: true })
   replayOf!: string | null;
 
+  /** Set on a row that stands for so many refused calls, of which it shows the last (D45). */
+  @Column({ type: 'integer', nullable: true })
+  suppressed!: number | null;
+
   /** When the answer ended. */
   @Column({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;

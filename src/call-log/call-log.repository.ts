@@ -84,16 +84,20 @@ export class CallLogRepository {
   }
 }
 
+/** A call as a row. `suppressed`: the calls for which this row stands, of which it shows the last (D45). */
+export type CallRow = FinishedCall & { readonly suppressed?: number };
+
 /** `X-Forwarded-For` may hold any text (D15). */
 const MAX_ADDRESS = 64;
 
 const COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
-  latency_ms, remote_address, replay_of, created_at`;
+  latency_ms, remote_address, replay_of, created_at, suppressed`;
 
 const INSERT = `
   INSERT INTO api_calls (${COLUMNS})
   SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-    $8::text[], $9::smallint[], $10::text[], $11::real[], $12::text[], $13::text[], $14::timestamptz[])
+    $8::text[], $9::smallint[], $10::text[], $11::real[], $12::text[], $13::text[], $14::timestamptz[],
+    $15::int[])
     AS c (${COLUMNS})`;
 
 /** After a failure nobody knows whether the rows were committed: only those that are missing are written. */
@@ -105,17 +109,17 @@ const INSERT_MISSING = `${INSERT}
 export class CallRowsRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
 
-  async insert(calls: readonly FinishedCall[]): Promise<void> {
+  async insert(calls: readonly CallRow[]): Promise<void> {
     await this.pool.query({ name: 'insert-calls', text: INSERT, values: toColumns(calls) });
   }
 
-  async insertMissing(calls: readonly FinishedCall[]): Promise<void> {
+  async insertMissing(calls: readonly CallRow[]): Promise<void> {
     await this.pool.query({ name: 'insert-missing-calls', text: INSERT_MISSING, values: toColumns(calls) });
   }
 }
 
-function toColumns(calls: readonly FinishedCall[]): string[] {
-  const column = (pick: (call: FinishedCall) => string | number | null) => toArrayLiteral(calls.map(pick));
+function toColumns(calls: readonly CallRow[]): string[] {
+  const column = (pick: (call: CallRow) => string | number | null) => toArrayLiteral(calls.map(pick));
   return [
     column((call) => call.requestId),
     column((call) => call.clientRequestId),
@@ -131,6 +135,7 @@ function toColumns(calls: readonly FinishedCall[]): string[] {
     column((call) => call.remoteAddress.slice(0, MAX_ADDRESS)),
     column((call) => call.replayOf),
     column((call) => call.finishedAt.toISOString()),
+    column((call) => call.suppressed ?? null),
   ];
 }
 

@@ -1,9 +1,8 @@
 import type { Logger } from 'pino';
 import { endsWithin } from '../common/ends-within.js';
 import { Batcher } from '../infra/batcher.js';
-import { isDataFault, sqlState } from '../infra/database/index.js';
-import type { FinishedCall } from '../infra/http/edge/index.js';
-import type { CallRowsRepository } from './call-log.repository.js';
+import { mayBeOfOneRow, sqlState } from '../infra/database/index.js';
+import type { CallRow, CallRowsRepository } from './call-log.repository.js';
 
 /** Rows that wait at most; beyond them the oldest are given up, so that an outage does not fill our memory. */
 const MAX_WAITING_ROWS = 50_000;
@@ -17,7 +16,7 @@ const LAST_STATEMENT_MS = 500;
 
 /** Writes rows in the background, one statement at a time; failures are retried and keep the rows (D38). */
 export class CallRowWriter {
-  private readonly batcher: Batcher<FinishedCall>;
+  private readonly batcher: Batcher<CallRow>;
   private readonly dropped: SuppressedCounter;
   private closeByMs = Infinity;
 
@@ -26,7 +25,7 @@ export class CallRowWriter {
     private readonly logger: Logger,
   ) {
     this.dropped = new SuppressedCounter(logger, 'call_log.dropped', 'call log rows were given up');
-    this.batcher = new Batcher<FinishedCall>({
+    this.batcher = new Batcher<CallRow>({
       maxItems: MAX_BATCH_ROWS,
       gather: 'microtask',
       maxWaiting: MAX_WAITING_ROWS,
@@ -38,7 +37,7 @@ export class CallRowWriter {
     });
   }
 
-  add(call: FinishedCall): void {
+  add(call: CallRow): void {
     this.batcher.add(call);
   }
 
@@ -52,7 +51,7 @@ export class CallRowWriter {
   }
 
   /** Null once a stop has waited long enough. */
-  private pauseAfter(failures: number, error: unknown, calls: readonly FinishedCall[]): number | null {
+  private pauseAfter(failures: number, error: unknown, calls: readonly CallRow[]): number | null {
     if (performance.now() >= this.closeByMs) return null;
     this.logger.warn(
       { event: 'call_log.write_failed', rows: calls.length, failures, err: error },
@@ -62,7 +61,7 @@ export class CallRowWriter {
     return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
   }
 
-  private giveUp(call: FinishedCall, error: unknown): void {
+  private giveUp(call: CallRow, error: unknown): void {
     this.dropped.add(1);
     if (performance.now() >= this.closeByMs) return;
     this.logger.warn(
@@ -72,9 +71,12 @@ export class CallRowWriter {
   }
 }
 
-/** Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. */
+/**
+ * Not a check violation: the worker attaches and drops partitions meanwhile, and the row fits a moment later. Neither a
+ * lock nor a table that is another than this process knows: all rows share that.
+ */
 function isRowFault(error: unknown): boolean {
-  return isDataFault(error) && sqlState(error) !== '23514';
+  return mayBeOfOneRow(error) && !/^(23514|42|55)/.test(sqlState(error) ?? '');
 }
 
 const REPORT_AFTER_MS = 60_000;

@@ -102,6 +102,8 @@ export interface CallbackConfig extends ListenAddress {
   readonly allowedCidrs: readonly string[];
   /** Of one sender address. */
   readonly rateLimit: RateLimitConfig;
+  /** Proxies in front of this listener alone; those of the APIs say nothing about it. */
+  readonly trustProxyHops: number;
 }
 
 /** Credentials of the providers; null for one that is not connected. */
@@ -117,6 +119,7 @@ export interface LiveProvidersConfig {
 /** How long a call waits for a connection where `DATABASE_POOL_WAIT_MS` does not say; also of commands and tests. */
 export const DEFAULT_POOL_WAIT_MS = 2_000;
 const PORTS = { min: 0, max: 65_535 };
+const PROXY_HOPS = { min: 0, max: 10 };
 const MILLISECONDS = { min: 1, max: 86_400_000 };
 /** An hour at most: the next synchronisation is due then. */
 const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
@@ -147,7 +150,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     callbacks: readCallbackConfig(read),
     adminTokens: parseAdminTokens(read),
     secretKeys: parseSecretKeys(read),
-    trustProxyHops: read.integer('TRUST_PROXY', 0, { min: 0, max: 10 }),
+    trustProxyHops: read.integer('TRUST_PROXY', 0, PROXY_HOPS),
     rateLimit: {
       perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
       burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
@@ -254,6 +257,7 @@ function readCallbackConfig(read: EnvReader): CallbackConfig {
       perMinute: read.integer('CALLBACK_RATE_LIMIT_PER_MINUTE', 6_000, RATES),
       burst: read.integer('CALLBACK_RATE_LIMIT_BURST', 12_000, BURSTS),
     },
+    trustProxyHops: read.integer('CALLBACK_TRUST_PROXY', 0, PROXY_HOPS),
   };
 }
 

@@ -5,10 +5,11 @@
  * Flow: settings, PostgreSQL, simulated wholesaler, migration, all roles, demo partner, banner, `ready`.
  */
 import { Client } from 'pg';
-import { pino, type Logger } from 'pino';
+import type { Logger } from 'pino';
 import { migrateDatabase } from '../apps/migration.js';
 import { describeStartError, onStopSignal, type RunningProcess, startRole } from '../apps/role-process.js';
 import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
+import { LogDestination } from '../infra/log-destination.js';
 import { createLogger } from '../infra/logging.js';
 import { renderBanner } from './banner.js';
 import {
@@ -141,5 +142,5 @@ function endWithPostgres(postgres: EmbeddedPostgres): void {
 /** A person at a terminal gets banner and webhooks; the JSON lines go to a file. A pipe gets everything. */
 function chooseLogger(config: AppConfig, directory: DataDirectory, toTerminal: boolean): Logger {
   if (!toTerminal) return createLogger(config.logLevel, 'all');
-  return createLogger(config.logLevel, 'all', pino.destination({ dest: directory.logFile, sync: false }));
+  return createLogger(config.logLevel, 'all', new LogDestination({ dest: directory.logFile }));
 }

@@ -1,4 +1,4 @@
-import { isDataFault } from './database/index.js';
+import { mayBeOfOneRow } from './database/index.js';
 
 export interface BatcherOptions<T> {
   /**
@@ -20,7 +20,7 @@ export interface BatcherOptions<T> {
   dropped?(count: number): void;
   /** The pause before a failed batch goes back to the front of the queue; null gives it up. Default: null. */
   retryAfterMs?(failures: number, error: unknown, items: readonly T[]): number | null;
-  /** Whether one item may be to blame, so that the others can be done without it. Default: `isDataFault`. */
+  /** Whether one item may be to blame, so that the others can be done without it. Default: `mayBeOfOneRow`. */
   isItemFault?(error: unknown): boolean;
 }
 
@@ -114,22 +114,20 @@ export class Batcher<T> {
   }
 
   /** Never rejects. */
-  private async handle(items: T[]): Promise<void> {
+  private handle(items: readonly T[]): Promise<void> {
     const { options } = this;
-    try {
-      await options.handle(items, this.failures);
-      this.failures = 0;
-    } catch (error) {
-      const isItemFault = options.isItemFault?.(error) ?? isDataFault(error);
-      if (!isItemFault) return this.retry(items, error);
-      if (items.length === 1) return options.failed(items[0]!, error);
-      const middle = items.length >> 1;
-      await this.handle(items.slice(0, middle));
-      await this.handle(items.slice(middle));
-    }
+    return handleApart(items, {
+      handle: async (part) => {
+        await options.handle(part, this.failures);
+        this.failures = 0;
+      },
+      failed: (item, error) => options.failed(item, error),
+      whole: (part, error) => this.retry(part, error),
+      isItemFault: (error) => options.isItemFault?.(error) ?? mayBeOfOneRow(error),
+    });
   }
 
-  private async retry(items: T[], error: unknown): Promise<void> {
+  private async retry(items: readonly T[], error: unknown): Promise<void> {
     this.failures++;
     const pauseMs = this.options.retryAfterMs?.(this.failures, error, items) ?? null;
     if (pauseMs === null) return items.forEach((item) => this.options.failed(item, error));
@@ -157,4 +155,29 @@ export class Batcher<T> {
     this.waiting.splice(0, excess);
     this.options.dropped?.(excess);
   }
+}
+
+export interface HandleApartOptions<T> {
+  /** Handles items whole: when it throws, none of them is done. */
+  handle(items: readonly T[]): Promise<void>;
+  /** Told of the one item that cannot be handled. */
+  failed(item: T, error: unknown): void | Promise<void>;
+  /** Told of items that failed by no fault of theirs: the server is away, say. */
+  whole(items: readonly T[], error: unknown): void | Promise<void>;
+  /** Whether one item may be to blame. Default: `mayBeOfOneRow`. */
+  isItemFault?(error: unknown): boolean;
+}
+
+/** Handles items at once; when that fails by the fault of one, in halves down to single items (D43). */
+export async function handleApart<T>(items: readonly T[], options: HandleApartOptions<T>): Promise<void> {
+  try {
+    return await options.handle(items);
+  } catch (error) {
+    const isItemFault = options.isItemFault?.(error) ?? mayBeOfOneRow(error);
+    if (!isItemFault) return options.whole(items, error);
+    if (items.length === 1) return options.failed(items[0]!, error);
+  }
+  const middle = items.length >> 1;
+  await handleApart(items.slice(0, middle), options);
+  await handleApart(items.slice(middle), options);
 }

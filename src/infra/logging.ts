@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type DynamicModule, Global, type LoggerService, Module } from '@nestjs/common';
+import { LogDestination } from './log-destination.js';
 
 /** Injection token of the process's pino logger. */
 export const LOGGER = Symbol('LOGGER');
@@ -39,9 +40,12 @@ export function toLoggableError(error: unknown): LoggableError {
   };
 }
 
-/** JSON lines on stdout, buffered: a line per call must not cost a system call per call. */
-export function createLogger(level: string, role: string, destination?: DestinationStream): Logger {
-  const stream = destination ?? pino.destination({ dest: 1, sync: false, minLength: 4_096 });
+/** JSON lines, on stdout unless said. */
+export function createLogger(
+  level: string,
+  role: string,
+  destination: DestinationStream = new LogDestination(),
+): Logger {
   const logger = pino(
     {
       level,
@@ -51,7 +55,7 @@ export function createLogger(level: string, role: string, destination?: Destinat
       serializers: { err: toLoggableError },
       redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
     },
-    stream,
+    destination,
   );
   return logger;
 }

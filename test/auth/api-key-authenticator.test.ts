@@ -5,7 +5,7 @@ import { ApiKeyAuthRepository } from '../../src/auth/api-key-auth.repository.js'
 import { ApiKeyAuthenticator } from '../../src/auth/api-key-authenticator.js';
 import type { RedisBuckets } from '../../src/auth/redis-buckets.js';
 import { newId } from '../../src/common/ids.js';
-import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 
 const HERE = '203.0.113.7';
 const ELSEWHERE = '198.51.100.1';
@@ -90,7 +90,7 @@ describe('key checks of one moment', () => {
     expect(statements).toHaveBeenCalledTimes(1);
   });
 
-  it('take no token for an address that is not allowed, and none from the calls beside it', async () => {
+  it('take a token for an address that is not allowed, too (D45)', async () => {
     const key = await newKey();
     const [first, stranger, second] = await Promise.all([
       keys.authenticate(key, HERE),
@@ -98,8 +98,28 @@ describe('key checks of one moment', () => {
       keys.authenticate(key, HERE),
     ]);
     expect(stranger?.key.addressAllowed).toBe(false);
-    expect([first, second].map((one) => one?.rate.headers['x-ratelimit-remaining'])).toEqual(['4', '3']);
+    const left = [first, second, stranger].map((one) => one?.rate.headers['x-ratelimit-remaining']);
+    expect(left).toEqual(['4', '3', '2']);
     const burst = await Promise.all(Array.from({ length: 5 }, () => keys.authenticate(key, HERE)));
-    expect(burst.map((one) => one?.rate.allowed)).toEqual([true, true, true, false, false]);
+    expect(burst.map((one) => one?.rate.allowed)).toEqual([true, true, false, false, false]);
+  });
+
+  it('do not wait for a clock that was set back: the bucket is empty at most (D21)', async () => {
+    const key = await newKey();
+    const slow = new ApiKeyAuthenticator(repository, { available: false } as RedisBuckets, {
+      // A token every 100 ms.
+      rateLimit: { perMinute: 600, burst: 5 },
+    });
+    await slow.authenticate(key, HERE);
+    // What a clock leaves behind that was a day ahead.
+    await database.pool.query(
+      `UPDATE rate_buckets b SET tat = tat + 86400000000
+       FROM api_keys k WHERE k.id = b.key AND k.hash = $1`,
+      [key],
+    );
+    const first = await slow.authenticate(key, HERE);
+    expect(first?.rate).toMatchObject({ allowed: false, headers: { 'retry-after': '1' } });
+    expect(Number(first!.rate.headers['x-ratelimit-reset'])).toBeLessThan(Date.now() / 1_000 + 60);
+    await eventually('a token', async () => (await slow.authenticate(key, HERE))?.rate.allowed, 10_000);
   });
 });

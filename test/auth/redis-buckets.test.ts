@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisBuckets } from '../../src/auth/redis-buckets.js';
@@ -35,6 +36,19 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
       async (key) => (await buckets.charge(new Map([[key, 20]]), SHAPE))?.get(key) ?? null,
     );
     expect(state.granted).toBe(SHAPE.burst);
+  });
+
+  it('is empty at most when the clock was set back (D21)', async () => {
+    const shape = { burst: 5, microsecondsPerToken: 100_000 };
+    const client = new Redis(redis.url);
+    const ahead = (Date.now() + 86_400_000) * 1_000;
+    await client.set('rate:ahead', String(ahead));
+    client.disconnect();
+    const charge = async () => (await buckets.charge(new Map([['ahead', 1]]), shape))?.get('ahead');
+    const first = await eventually('Redis answers in time', charge);
+    expect(first.granted).toBe(0);
+    expect(first.tatUs - first.nowUs).toBeLessThanOrEqual(shape.burst * shape.microsecondsPerToken);
+    await eventually('a token', async () => (await charge())?.granted === 1, 10_000);
   });
 
   it('grants exactly the burst to calls that come one after the other', async () => {

@@ -15,6 +15,8 @@ interface Statement {
 class FakePool {
   readonly statements: Statement[] = [];
   readonly written: string[] = [];
+  /** The last column, where it is set. */
+  readonly suppressed: number[] = [];
   answer: () => Promise<void> = () => Promise.resolve();
 
   async query({ name, values }: { name: string; values: unknown[] }): Promise<void> {
@@ -23,6 +25,7 @@ class FakePool {
     this.statements.push({ name, requestIds });
     await this.answer();
     this.written.push(...requestIds);
+    this.suppressed.push(...[...String(values.at(-1)).matchAll(/\d+/g)].map(Number));
   }
 }
 
@@ -92,7 +95,53 @@ describe('batches', () => {
   });
 });
 
+describe('refused calls of a known key (D45)', () => {
+  it('have 60 rows a status and minute, and one that counts the others; every call has its line', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    const refused = (status: number) => many(100, () => finishedCall({ status }));
+    recordMany([...refused(403), ...refused(429), ...many(100)]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.written).toHaveLength(60 + 60 + 100);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(pool.written).toHaveLength(60 + 60 + 100 + 2);
+    expect(pool.suppressed).toEqual([40, 40]);
+    expect(linesOf('http.call')).toHaveLength(300);
+    recordMany(refused(429));
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(pool.suppressed).toEqual([40, 40, 40]);
+  });
+
+  it('are counted apart for each key, and what was counted is written by a stop', async () => {
+    const { pool, accessLog, recordMany } = startAccessLog();
+    for (const keyId of ['key_a', 'key_b']) recordMany(many(70, () => finishedCall({ keyId, status: 429 })));
+    await accessLog.close();
+    expect(pool.suppressed).toEqual([10, 10]);
+    expect(pool.written).toHaveLength(122);
+  });
+});
+
 describe('failures', () => {
+  it('of one call cost no other its line or its row (D43)', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    const [one, other] = many(2);
+    recordMany([one!, finishedCall({ finishedAt: new Date(NaN) }), other!]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.written).toEqual([one!.requestId, other!.requestId]);
+    expect(linesOf('http.call').map((line) => line['requestId'])).toEqual(pool.written);
+    expect(linesOf('call_log.failed')).toHaveLength(1);
+  });
+
+  it('of one key cost no other its last_used_at (D43)', async () => {
+    const { recordMany, keys, touched } = startAccessLog();
+    keys.touch = (ids) => {
+      const refused = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
+      return ids.includes('key_bad') ? Promise.reject(refused) : Promise.resolve(void touched.push([...ids]));
+    };
+    recordMany(['key_a', 'key_bad', 'key_b'].map((keyId) => finishedCall({ keyId })));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(touched.flat()).toEqual(['key_a', 'key_b']);
+  });
+
   it('keeps the rows of a failing statement and writes those that are missing, in order', async () => {
     const { pool, recordMany, linesOf } = startAccessLog();
     pool.answer = () => Promise.reject(new Error('gone'));

@@ -59,6 +59,7 @@ describe('the row of a call', () => {
       latency_ms: expect.any(Number),
       remote_address: expect.stringContaining('127.0.0.1'),
       replay_of: null,
+      suppressed: null,
       created_at: expect.stringMatching(/Z$/),
     });
   });
@@ -226,6 +227,39 @@ it('caps the rows of an address without a key at 60 a minute, and never those of
     { known: false, n: 60 },
     { known: true, n: 150 },
   ]);
+});
+
+it('caps the rows of a known key that is refused, counts the others in one, and charges each refusal (D45)', async () => {
+  const env = { RATE_LIMIT_PER_MINUTE: '1', RATE_LIMIT_BURST: '20' };
+  const own = await startTestService({ database: service.database, role: 'api', env });
+  const { id } = await service.createPartner();
+  const call = async (key: string) => {
+    const answers = await Promise.all(Array.from({ length: 150 }, () => own.partnerApi(key).get('/v1/me')));
+    return answers.map((answer) => answer.status);
+  };
+  const limited = await call(await service.createKey(id, 'sandbox'));
+  const elsewhere = await service.admin.post(`/internal/v1/partners/${id}/api-keys`, {
+    mode: 'live',
+    allowed_cidrs: ['203.0.113.0/24'],
+  });
+  const refused = await call(elsewhere.body.data.key as string);
+  expect(refused).toEqual(Array(150).fill(403));
+  expect(limited.filter((status) => status === 429)).toHaveLength(130);
+  const left = await own.partnerApi(elsewhere.body.data.key as string).get('/v1/me');
+  expect(left.headers.get('x-ratelimit-remaining')).toBe('0');
+  await own.stop();
+  const { rows } = await service.database.pool.query(
+    `SELECT status, count(*) FILTER (WHERE suppressed IS NULL)::int AS rows, sum(suppressed)::int AS suppressed
+     FROM api_calls WHERE partner_id = $1 GROUP BY 1 ORDER BY 1`,
+    [id],
+  );
+  expect(rows).toEqual([
+    { status: 200, rows: 20, suppressed: null },
+    { status: 403, rows: 60, suppressed: 91 },
+    { status: 429, rows: 60, suppressed: 70 },
+  ]);
+  const listed = await requestsOf(id, '?status=403&limit=1');
+  expect(listed.body.data[0]).toMatchObject({ status: 403, suppressed: 91, method: 'GET', route: '/v1/me' });
 });
 
 it('loses no row on a graceful stop', async () => {

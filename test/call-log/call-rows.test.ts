@@ -54,6 +54,7 @@ describe('rows of the call log', () => {
         latency_ms: 0.5,
         remote_address: '203.0.113.7',
         replay_of: 'req_1',
+        suppressed: null,
         created_at: full.finishedAt,
       },
     ]);
@@ -98,6 +99,15 @@ describe('rows of the call log', () => {
 });
 
 describe('a row that PostgreSQL does not take', () => {
+  it('nor the code that makes the statement, does not hold up its neighbours (D43)', async () => {
+    const writer = new CallRowWriter(rows, pino({ level: 'silent' }));
+    const calls = Array.from({ length: 4 }, () => finishedCall());
+    const poisoned = { ...finishedCall(), remoteAddress: undefined as unknown as string };
+    for (const call of [...calls.slice(0, 2), poisoned, ...calls.slice(2)]) writer.add(call);
+    await writer.close();
+    for (const call of calls) expect(await stored(call)).toHaveLength(1);
+  });
+
   it('does not cost its neighbours theirs, and is told', async () => {
     const lines: Record<string, unknown>[] = [];
     const logger = pino(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UnknownCallerCap } from '../../src/call-log/access-log.js';
+import { UnknownCallerCap } from '../../src/call-log/row-caps.js';
 
 function admitted(cap: UnknownCallerCap, calls: number, address: (nth: number) => string, nowMs = 0): number {
   return Array.from({ length: calls }, (_, nth) => cap.admits(address(nth), nowMs)).filter(Boolean).length;

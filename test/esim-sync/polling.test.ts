@@ -36,6 +36,28 @@ describe('polls', () => {
     expect(await world.device.usage(esim.id)).toMatchObject({ source: 'poll', percent_used: 81 });
   });
 
+  it('store the readings of a batch but for the one that cannot be stored (D43)', async () => {
+    const [good, poisoned, other] = await world.issue('esim_access', 3);
+    const fenceOf = async (esim: LiveEsim) => Number((await world.row(esim.id))['poll_fence']);
+    const before = await fenceOf(good!);
+    const { pool } = world.database;
+    await pool.query(
+      `ALTER TABLE esims ADD CONSTRAINT poisoned CHECK (id <> '${poisoned!.id}' OR used_bytes = 0)`,
+    );
+    try {
+      for (const esim of [good!, poisoned!, other!]) world.change(esim, inUse(0.6));
+      await pool.query('UPDATE esims SET next_poll_at = now() WHERE id = ANY($1)', [
+        [good!, poisoned!, other!].map(({ id }) => id),
+      ]);
+      await world.rowWith(good!.id, { status: 'active', usage_source: 'poll' });
+      await world.rowWith(other!.id, { status: 'active', usage_source: 'poll' });
+      expect(await fenceOf(good!), 'one claim was enough').toBe(before + 1);
+      expect(await world.row(poisoned!.id)).toMatchObject({ used_bytes: '0', poll_lease_until: null });
+    } finally {
+      await pool.query('ALTER TABLE esims DROP CONSTRAINT poisoned');
+    }
+  });
+
   it('find at Zendit the use of an eSIM, and its start and end as told', async () => {
     const esim = await world.issueOne('zendit');
     const startAt = new Date(Date.now() - 2 * HOUR_MS).toISOString();

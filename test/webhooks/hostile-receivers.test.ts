@@ -2,7 +2,11 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { AttemptResult } from '../../src/webhooks/worker/attempt-result.js';
-import { MAX_INFORMATIONAL_ANSWERS, MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
+import {
+  MAX_INFORMATIONAL_ANSWERS,
+  MAX_RESPONSE_BYTES,
+  MAX_SUCCESS_BYTES,
+} from '../../src/webhooks/worker/webhook-sender.js';
 import { connections, drip, flood, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
@@ -165,7 +169,7 @@ describe('a receiver that sends without end costs little', () => {
     const growth = await growthOver(100, async () => {
       const result = await send(sender, url);
       expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
-      expect(result.responseBody).toBe('x'.repeat(MAX_RESPONSE_BYTES));
+      expect(result.responseBody).toBe('x'.repeat(MAX_SUCCESS_BYTES));
     });
     for (const { bytes: each } of written) expect(each).toBeLessThan(50_000_000);
     expect(growth.rss).toBeLessThan(100_000_000);

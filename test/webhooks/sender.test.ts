@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
 import { JobInterrupted } from '../../src/infra/jobs/index.js';
-import { MAX_RESPONSE_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
+import { MAX_SUCCESS_BYTES } from '../../src/webhooks/worker/webhook-sender.js';
 import { drip, http, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
@@ -137,8 +137,22 @@ describe('the response body', () => {
     });
     const result = await send(senderWith(), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
-    expect(result.responseBody).toHaveLength(MAX_RESPONSE_BYTES);
+    expect(result.responseBody).toHaveLength(MAX_SUCCESS_BYTES);
     expect(written).toBeLessThan(50_000_000);
+  });
+
+  it('is kept up to 2 KB of a success and up to 16 KB of a failure, without half a character', async () => {
+    const lengthOf = async (status: number, text: string) => {
+      const url = await http((_request, response) => void response.writeHead(status).end(text));
+      return (await send(senderWith(), url)).responseBody!.length;
+    };
+    const long = 'x'.repeat(100_000);
+    expect(await lengthOf(200, long)).toBe(2_048);
+    expect(await lengthOf(299, long)).toBe(2_048);
+    expect(await lengthOf(300, long)).toBe(16_384);
+    expect(await lengthOf(500, long)).toBe(16_384);
+    expect(await lengthOf(200, `${'x'.repeat(2_047)}\u00e9`)).toBe(2_047);
+    expect(await lengthOf(500, 'short')).toBe(5);
   });
 
   it('is kept as text that a table takes: NUL and invalid UTF-8 are replaced, gzip is not unpacked', async () => {

@@ -55,6 +55,14 @@ export class CallResponse {
   })
   replay_of!: string | null;
 
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    description:
+      'Set on a row that stands for calls of this key and status beyond 60 in a minute: how many. It shows the last one.',
+  })
+  suppressed!: number | null;
+
   @ApiProperty({ type: String, format: 'date-time', description: 'When the answer ended.' })
   created_at!: string;
 }
@@ -74,6 +82,7 @@ export function toCallResponse(call: ApiCallEntity): CallResponse {
     latency_ms: call.latencyMs,
     remote_address: call.remoteAddress,
     replay_of: call.replayOf,
+    suppressed: call.suppressed,
     created_at: call.createdAt.toISOString(),
   };
 }

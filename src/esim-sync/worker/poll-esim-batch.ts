@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import { type EsimEntity, EsimObserver, EsimsRepository, type UsageReport } from '../../esims/index.js';
+import { handleApart } from '../../infra/batcher.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { callProvider, type ProviderUsageReport, ProviderRegistry } from '../../providers/index.js';
@@ -34,10 +35,24 @@ export class PollEsimBatch {
       liveProvider.fetchUsage(batch.polls, AbortSignal.any([signal, stopping])),
     );
     const readings = new Map(found.map((reading) => [reading.providerEsimId, reading]));
-    await this.transactions.run((tx) => this.record(tx, batch, readings));
+    await this.recordApart(batch, readings);
     const unknown = batch.polls.filter((poll) => !readings.has(poll.providerEsimId)).length;
     const { provider, source } = batch;
     this.logger.debug({ event: 'esims.read', provider, source, read: readings.size, unknown });
+  }
+
+  /** One transaction, unless what the provider says of one eSIM cannot be stored: then the others are, without it (D43). */
+  private recordApart(batch: PollBatch, readings: Readings): Promise<void> {
+    return handleApart(batch.polls, {
+      handle: (polls) => this.transactions.run((tx) => this.record(tx, { ...batch, polls }, readings)),
+      whole: (_polls, error) => Promise.reject(error as Error),
+      failed: async (poll, error) => {
+        const { esimId } = poll;
+        const line = { event: 'esims.reading_refused', esimId, provider: batch.provider, err: error };
+        this.logger.error(line, 'a reading cannot be stored; it is asked for again later');
+        await this.polls.giveBack({ ...batch, polls: [poll] }, UNREAD_MS);
+      },
+    });
   }
 
   /** Locks orders before eSIMs, and those by id (D40). */

@@ -20,12 +20,14 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * A value that PostgreSQL does not take, or a violated constraint: one row's fault, not the connection's or the
- * server's (SQLSTATE classes 22 and 23). The statement has had no effect.
+ * Whether one row may be to blame: anything that PostgreSQL says of a statement, and faults of the code that made it.
+ * Not a lost connection, and not a server that is going down, out of means or resolving a conflict.
  */
-export function isDataFault(error: unknown): boolean {
+export function mayBeOfOneRow(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== null && state.length === 5 && (state.startsWith('22') || state.startsWith('23'));
+  // Node's own codes, such as ECONNREFUSED and EPIPE, are no SQLSTATE.
+  if (state !== null && /^(?=.*\d)[0-9A-Z]{5}$/.test(state)) return !/^(08|40|53|57|58)/.test(state);
+  return error instanceof TypeError || error instanceof RangeError;
 }
 
 const DEADLOCK = '40P01';

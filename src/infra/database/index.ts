@@ -11,7 +11,13 @@ export {
   toSafeInteger,
   toSafeIntegerOrNull,
 } from './sql.js';
-export { isDataFault, isLockTimeout, sqlState, violatedUniqueConstraint } from './database-errors.js';
+export {
+  isLockTimeout,
+  isTransientConflict,
+  mayBeOfOneRow,
+  sqlState,
+  violatedUniqueConstraint,
+} from './database-errors.js';
 export {
   createDataSource,
   DatabaseModule,

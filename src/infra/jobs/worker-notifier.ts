@@ -1,5 +1,7 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import { handleApart } from '../batcher.js';
+import { mayBeOfOneRow } from '../database/index.js';
 
 const SETTLE_LIMIT_MS = 1_000;
 const GATHER_MS = 20;
@@ -66,11 +68,12 @@ export class WorkerNotifier {
     this.armed = false;
     const groups = [...this.pending];
     this.pending.clear();
-    try {
-      await this.queue.add('notify', { groups }, REMOVE_AT_END);
-    } catch (error) {
-      this.report(error);
-    }
+    await handleApart(groups, {
+      handle: async (part) => void (await this.queue.add('notify', { groups: part }, REMOVE_AT_END)),
+      isItemFault: mayBeOfOneGroup,
+      failed: (_group, error) => this.report(error),
+      whole: (_groups, error) => this.report(error),
+    });
   }
 
   private report(error: unknown): void {
@@ -79,4 +82,9 @@ export class WorkerNotifier {
       'notification lost; the sweep will find the work',
     );
   }
+}
+
+/** Whether the queue may have refused the job for one of its groups: an error of a statement, or of a Redis script. */
+function mayBeOfOneGroup(error: unknown): boolean {
+  return mayBeOfOneRow(error) || (error instanceof Error && error.name === 'ReplyError');
 }

@@ -91,7 +91,7 @@ export class WebhookAttemptResponse {
   @ApiProperty({ type: Object, nullable: true, description: 'At most 8 KB.' })
   response_headers!: Readonly<Record<string, string>> | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'At most 16 KB.' })
+  @ApiProperty({ type: String, nullable: true, description: 'At most 16 KB, 2 KB of a 2xx.' })
   response_body!: string | null;
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { sqlState } from '../../infra/database/index.js';
+import { mayBeOfOneRow } from '../../infra/database/index.js';
 import type { FinishedAttempt } from './attempt-result.js';
 
 interface Waiting {
@@ -64,7 +64,7 @@ export class OutcomeBatcher {
         await this.options.record(batch.map(({ attempt }) => attempt));
         return batch.forEach((item) => item.resolve());
       } catch (error) {
-        if (batch.length > 1 && isOfOneRow(error)) return this.writeHalves(batch);
+        if (batch.length > 1 && mayBeOfOneRow(error)) return this.writeHalves(batch);
         if (performance.now() + pauseMs > deadline) return this.giveUp(batch, error);
         this.options.logger.warn(
           { event: 'webhook.record_failed', count: batch.length, err: error },
@@ -98,15 +98,4 @@ export class OutcomeBatcher {
 function byLockOrder({ attempt: a }: Waiting, { attempt: b }: Waiting): number {
   if (a.endpointId !== b.endpointId) return a.endpointId < b.endpointId ? -1 : 1;
   return a.deliveryId < b.deliveryId ? -1 : 1;
-}
-
-/**
- * Whether one row may be to blame: anything that PostgreSQL says of a statement, and faults of the code that made it.
- * Not a lost connection, and not a server that is going down, out of means or resolving a conflict.
- */
-function isOfOneRow(error: unknown): boolean {
-  const state = sqlState(error);
-  // Node's own codes, such as ECONNREFUSED and EPIPE, are no SQLSTATE.
-  if (state === null || !/^(?=.*\d)[0-9A-Z]{5}$/.test(state)) return error instanceof TypeError;
-  return !/^(08|40|53|57|58)/.test(state);
 }

@@ -25,7 +25,10 @@ export interface WebhookSenderOptions {
   readonly resolve: ResolveAddresses;
 }
 
+/** What is read of a response body, and kept when the attempt failed. */
 export const MAX_RESPONSE_BYTES = 16 * 1_024;
+/** What is kept of the body of a success: nobody looks for a fault in it, and most attempts succeed. */
+export const MAX_SUCCESS_BYTES = 2 * 1_024;
 /** Shorter than what servers allow by default, and cut further by their `Keep-Alive` hint. */
 const IDLE_SOCKET_MS = 4_000;
 const IDLE_SOCKETS_PER_ORIGIN = 256;
@@ -135,10 +138,12 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 /** The status line decides the outcome; whatever happens to the body does not change it (D30). */
 async function readAnswer(response: IncomingMessage, clock: PhaseClock): Promise<AttemptResult> {
   const latencyMs = performance.now() - clock.startedAt;
-  const { bytes, wasCut } = await readCapped(response);
+  const body = await readCapped(response);
   const endedAt = performance.now();
   const statusCode = response.statusCode ?? 0;
   const success = statusCode >= 200 && statusCode < 300;
+  const bytes = body.bytes.subarray(0, success ? MAX_SUCCESS_BYTES : MAX_RESPONSE_BYTES);
+  const wasCut = body.wasCut || bytes.length < body.bytes.length;
   return {
     outcome: success ? 'delivered' : 'failed',
     statusCode,

@@ -97,6 +97,18 @@ describe('an item that cannot be handled', () => {
     expect(done).toEqual([1, 2, 4, 5, 6, 8]);
   });
 
+  it.each([
+    ['by the code that makes the statement', new TypeError('not a string')],
+    ['by a number out of range', new RangeError('Invalid time value')],
+    ['by a statement too large for one of its rows', Object.assign(new Error('limit'), { code: '54000' })],
+  ])('does not fail its neighbours when it is refused %s (D43)', async (_by, poison) => {
+    const { failed, addAll, answerWith, batches } = startBatcher();
+    answerWith(() => (batches.at(-1)!.includes(2) ? Promise.reject(poison) : Promise.resolve()));
+    addAll(1, 2, 3);
+    await turn();
+    expect(failed).toEqual([[2, poison.message]]);
+  });
+
   it('is told from a server that is away: then all fail after one attempt', async () => {
     const { batches, failed, addAll, answerWith } = startBatcher();
     answerWith(() => Promise.reject(new Error('away')));

@@ -28,6 +28,22 @@ describe('notifications of workers', () => {
     expect(groups.toSorted()).toEqual(asked);
   });
 
+  it('leave without the one that the queue refuses (D43)', async () => {
+    const refuse = (_name: string, job: NotifyJob): Promise<void> => {
+      // What PostgreSQL says of U+0000 in a job.
+      if (job.groups.includes('b\0')) {
+        return Promise.reject(Object.assign(new Error('unsupported Unicode escape'), { code: '22P05' }));
+      }
+      groups.push(...job.groups);
+      return Promise.resolve();
+    };
+    const queue = { name: 'q', add: refuse } as unknown as Queue<NotifyJob>;
+    notifier = new WorkerNotifier(queue, pino({ level: 'silent' }));
+    for (const group of ['a', 'b\0', 'c', 'd']) notifier.notify(group);
+    await notifier.settle();
+    expect(groups.toSorted()).toEqual(['a', 'c', 'd']);
+  });
+
   it('have left when a stop has settled them, those too that were asked for at the last moment', async () => {
     notifier.notify('first');
     await notifier.settle();

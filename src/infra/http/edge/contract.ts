@@ -1,6 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError, ErrorCode } from '../../../common/errors/index.js';
 
+/** `Cache-Control` of every answer but the catalogue's (D46). */
+export const NO_STORE = 'no-store';
+
 /** Bodies, chunked ones too (D9). */
 export const MAX_BODY_BYTES = 65_536;
 export const MAX_URL_LENGTH = 4096;

@@ -15,5 +15,6 @@ export type {
   FinishedCall,
 } from './contract.js';
 export { clientAddress, pathOf } from './call.js';
+export { NO_STORE } from './contract.js';
 export { ProblemFilter } from './problem.js';
 export { createEdgeAdapter } from './server.js';

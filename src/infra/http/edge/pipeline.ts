@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../common/errors/index.js';
 import { pathOf, toEdgeCall } from './call.js';
 import { type Connection, type Connections, finishCall } from './connection.js';
-import type { AuthResult, EdgeCall, EdgeOptions } from './contract.js';
+import { type AuthResult, type EdgeCall, type EdgeOptions, NO_STORE } from './contract.js';
 import { checkHead, checkUrl } from './head-checks.js';
 import { sendProblem, toFailure, unavailable } from './problem.js';
 
@@ -21,7 +21,8 @@ export function openCall(
   reply: FastifyReply,
 ): { call: EdgeCall | null; connection: Connection } {
   request.startedAtMs = performance.now();
-  reply.header('x-request-id', request.id);
+  // Only the catalogue says something else (D46).
+  reply.header('x-request-id', request.id).header('cache-control', NO_STORE);
   const { raw } = request;
   const connection = edge.connections.of(raw.socket);
   const call = isAnonymous(edge, request) ? null : toEdgeCall(request.id, raw, edge.options.trustProxyHops);

@@ -3,7 +3,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '
 import type { FastifyReply } from 'fastify';
 import { AppError, type ErrorCode, PROBLEM_CONTENT_TYPE, toProblem } from '../../../common/errors/index.js';
 import { finishCall } from './connection.js';
-import { LINGER_BYTES, LINGER_MS, MAX_BODY_BYTES } from './contract.js';
+import { LINGER_BYTES, LINGER_MS, MAX_BODY_BYTES, NO_STORE } from './contract.js';
 
 /**
  * Writes the one error body for everything thrown behind the edge: by guards, pipes, handlers, Nest and
@@ -142,6 +142,7 @@ export function sendProblem(reply: FastifyReply, error: AppError): void {
     .code(error.status)
     .headers(error.headers)
     .header('x-request-id', request.id)
+    .header('cache-control', NO_STORE)
     .type(PROBLEM_CONTENT_TYPE);
   if (leavesMuchUnread(request.raw)) sendAndLinger(reply, body);
   else sendAndKeepAlive(reply, body);

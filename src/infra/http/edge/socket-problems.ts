@@ -6,7 +6,7 @@ import { newId } from '../../../common/ids.js';
 import { parseAddress } from '../../network/ip-address.js';
 import { recordResponse, recordUnreadable, toEdgeCall } from './call.js';
 import { CLIENT_GONE, type Connection } from './connection.js';
-import { LINGER_MS } from './contract.js';
+import { LINGER_MS, NO_STORE } from './contract.js';
 import { authenticate, type Edge } from './pipeline.js';
 
 const CODE_BY_PARSER_ERROR: Readonly<Record<string, ErrorCode>> = {
@@ -95,6 +95,7 @@ function respondOnSocket(
     ...error.headers,
     'content-type': PROBLEM_CONTENT_TYPE,
     'x-request-id': requestId,
+    'cache-control': NO_STORE,
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,0 +1,88 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PROJECT_ROOT } from '../../harness/child-process.js';
+import { createTestDatabase, eventually, HttpClient, testEnvironment } from '../../harness/index.js';
+import { freePort } from '../../harness/free-port.js';
+
+type Child = ChildProcessByStdio<null, Readable, Readable>;
+
+let child: Child | null = null;
+afterEach(() => void child?.kill('SIGKILL'));
+
+/** A process of the built output; nobody reads its stdout until the test does. */
+function launch(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): { child: Child; said: () => string } {
+  const { PATH = '' } = process.env;
+  const options = { cwd: PROJECT_ROOT, env: { PATH, ...env } };
+  const launched = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  child = launched;
+  let stderr = '';
+  launched.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  return { child: launched, said: () => stderr };
+}
+
+/** Says 400,000 lines of 500 bytes, then what that cost and, from time to time, one line more. */
+const CHATTERBOX = `
+  import { Registry } from 'prom-client';
+  import { LogDestination } from './dist/src/infra/log-destination.js';
+  import { createLogger } from './dist/src/infra/logging.js';
+  const destination = new LogDestination();
+  const logger = createLogger('info', 'test', destination);
+  const registry = new Registry();
+  destination.reportTo(logger, registry);
+  const before = process.memoryUsage().rss;
+  let most = 0;
+  for (let i = 0; i < 400; i++) {
+    for (let j = 0; j < 1000; j++) logger.info({ event: 'noise', text: 'x'.repeat(500) });
+    most = Math.max(most, process.memoryUsage().rss - before);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const metrics = await registry.metrics();
+  const counted = Number(/^log_lines_dropped_total (\\d+)/m.exec(metrics)?.[1]);
+  process.stderr.write(JSON.stringify({ most, counted, dropped: destination.droppedLines }) + '\\n');
+  setInterval(() => logger.info({ event: 'later' }), 100);
+`;
+
+describe('a reader of stdout that takes nothing (D43)', () => {
+  it('costs lines, not memory: they are counted in a metric, and said in one line once it reads', async () => {
+    const { child: noisy, said } = launch(['--input-type=module', '-e', CHATTERBOX]);
+    await eventually('all is said', () => said().includes('\n'), 60_000);
+    const { most, counted, dropped } = JSON.parse(said()) as Record<string, number>;
+    expect(counted).toBeGreaterThan(300_000);
+    expect(counted).toBe(dropped);
+    expect(most).toBeLessThan(150_000_000);
+    let stdout = '';
+    noisy.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    const line = await eventually('how many were dropped', () =>
+      stdout.split('\n').find((text) => text.includes('log.dropped')),
+    );
+    expect(JSON.parse(line)).toMatchObject({ event: 'log.dropped', level: 'warn' });
+    expect((JSON.parse(line) as { lines: number }).lines).toBeGreaterThanOrEqual(counted!);
+  });
+
+  it('does not hold up a stop: SIGTERM ends with 0', async () => {
+    const database = await createTestDatabase();
+    const port = await freePort();
+    const env = testEnvironment(database.url, { PORT: String(port), LOG_LEVEL: 'info' });
+    const { child: api, said } = launch(['dist/src/main.api.js'], env);
+    const client = new HttpClient(`http://127.0.0.1:${port}`, null);
+    await eventually('the API listens', () =>
+      client.get('/v1/me').then(
+        ({ status }) => status === 401,
+        () => null,
+      ),
+    );
+    // A pipe takes some 200 KB, a call's line has some 350 bytes.
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(Array.from({ length: 100 }, () => client.get(`/v1/${'x'.repeat(300)}`)));
+    }
+    const exited = once(api, 'exit');
+    api.kill('SIGTERM');
+    expect(await exited, said()).toEqual([0, null]);
+    await database.drop();
+  });
+});
