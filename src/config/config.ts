@@ -142,7 +142,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       max: 60_000,
     }),
     statementTimeouts: readStatementTimeouts(read),
-    listsPerPartner: read.integer('LISTS_PER_PARTNER', 4, COUNTS),
+    listsPerPartner: read.integer('LISTS_PER_PARTNER', 2, COUNTS),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
