@@ -25,6 +25,8 @@ export interface AppConfig {
   readonly adminTokens: readonly AdminToken[];
   readonly secretKeys: readonly SecretKey[];
   readonly trustProxyHops: number;
+  /** Of every port. */
+  readonly sockets: SocketConfig;
   /** Of one API key (spec section 8, D21). */
   readonly rateLimit: RateLimitConfig;
   /** Of one admin token. */
@@ -38,6 +40,15 @@ export interface AppConfig {
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
+}
+
+/** What callers may hold of a port's sockets (D43). */
+export interface SocketConfig {
+  /** For how long a caller may leave bytes of its answers untaken. */
+  readonly writeTimeoutMs: number;
+  readonly maxConnections: number;
+  /** Null: no limit. Of a port behind a proxy it says nothing. */
+  readonly maxConnectionsPerAddress: number | null;
 }
 
 /** A token bucket of `burst` that refills at `perMinute`. */
@@ -129,6 +140,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     adminTokens: parseAdminTokens(read),
     secretKeys: parseSecretKeys(read),
     trustProxyHops: read.integer('TRUST_PROXY', 0, PROXY_HOPS),
+    sockets: {
+      writeTimeoutMs: read.integer('HTTP_WRITE_TIMEOUT_MS', 20_000, { min: 100, max: 600_000 }),
+      maxConnections: read.integer('HTTP_MAX_CONNECTIONS', 4_096, { min: 1, max: 1_000_000 }),
+      maxConnectionsPerAddress:
+        read.integer('HTTP_MAX_CONNECTIONS_PER_ADDRESS', 512, { min: 0, max: 1_000_000 }) || null,
+    },
     rateLimit: {
       perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
       burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
