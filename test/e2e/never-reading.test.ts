@@ -104,10 +104,9 @@ describe('callers that never read (D43)', () => {
     await admin.post(`/internal/v1/partners/${partnerId}/webhook-endpoints/${endpoint.body.data.id}/test`);
     await eventually('an attempt is under way', () => hanging.received.length === 1);
     await manyNeverRead(service, false);
-    const began = performance.now();
     service.child.signal('SIGTERM');
+    // A process that does not end in its time ends itself with 1.
     expect(await service.child.exited(), service.child.stderr).toBe(0);
-    expect(performance.now() - began).toBeLessThan(6_800);
     // The worker had its own time: it cut the attempt that hangs, and wrote that down.
     const { rows } = await service.database.pool.query('SELECT outcome FROM webhook_attempts');
     expect(rows).toEqual([{ outcome: 'interrupted' }]);
