@@ -7,7 +7,7 @@ import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
 import { CallRowsRepository } from '../../src/call-log/call-log.repository.js';
 import { newId } from '../../src/common/ids.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
-import { IdempotencyStore } from '../../src/infra/idempotency/index.js';
+import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js';
 import { DailyPartitions } from '../../src/infra/daily-partitions.js';
 import { Sweeps } from '../../src/infra/sweeps.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
@@ -170,7 +170,7 @@ describe('call log maintenance', () => {
       { callLogRetentionDays: RETENTION_DAYS },
       logger,
       partitions,
-      new IdempotencyStore(),
+      new IdempotencyKeysRepository(),
       sweeps,
     );
 

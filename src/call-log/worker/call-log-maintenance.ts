@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { IdempotencyStore } from '../../infra/idempotency/index.js';
+import { IdempotencyKeysRepository } from '../../infra/idempotency/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { DailyPartitions } from '../../infra/daily-partitions.js';
 import { Sweeps } from '../../infra/sweeps.js';
@@ -21,7 +21,7 @@ export class CallLogMaintenance {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'callLogRetentionDays'>,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly partitions: DailyPartitions,
-    private readonly idempotency: IdempotencyStore,
+    private readonly idempotency: IdempotencyKeysRepository,
     sweeps: Sweeps,
   ) {
     sweeps.register({
