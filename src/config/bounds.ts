@@ -34,6 +34,6 @@ export function readSocketConfig(read: EnvReader): SocketConfig {
     writeTimeoutMs: read.integer('HTTP_WRITE_TIMEOUT_MS', 20_000, { min: 100, max: 600_000 }),
     maxConnections: read.integer('HTTP_MAX_CONNECTIONS', 4_096, { min: 1, max: 1_000_000 }),
     maxConnectionsPerAddress:
-      read.integer('HTTP_MAX_CONNECTIONS_PER_ADDRESS', 512, { min: 0, max: 1_000_000 }) || null,
+      read.integer('HTTP_MAX_CONNECTIONS_PER_ADDRESS', 2_048, { min: 0, max: 1_000_000 }) || null,
   };
 }

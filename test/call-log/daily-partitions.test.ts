@@ -110,7 +110,11 @@ describe('daily partitions', () => {
       `SELECT i.inhparent::regclass::text AS parent FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indexrelid
        WHERE x.indrelid = '${partitionOf(1)}'::regclass ORDER BY 1`,
     );
-    expect(rows.map((row) => row.parent)).toEqual(['api_calls_by_partner', 'api_calls_by_request']);
+    const table = await database.pool.query(
+      `SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indrelid = 'api_calls'::regclass ORDER BY 1`,
+    );
+    expect(rows.map((row) => row.parent)).toEqual(table.rows.map((row) => row.name));
+    expect(rows.length).toBeGreaterThan(1);
   });
 
   it('are dropped when every row is older than the retention, and not a day before', async () => {

@@ -21,7 +21,7 @@ export const ReadsList = (): MethodDecorator => SetMetadata(READS_A_LIST, true);
 const SHARE_OF_LISTS = 0.5;
 
 /**
- * Lets a partner read only so many lists at a time; the catalogue is read from memory (D43). An admin token, which stands
+ * Lets a partner read only so many lists of a mode at a time; the catalogue is read from memory (D43). An admin token, which stands
  * for the whole portal, may have all that lists may have.
  */
 @Injectable()
@@ -43,8 +43,10 @@ export class BoundedListsInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (!this.reflector.get<boolean | undefined>(READS_A_LIST, context.getHandler())) return next.handle();
     const { authResult } = context.switchToHttp().getRequest<FastifyRequest>();
-    const partnerId = authResult?.partnerId;
-    const slot = partnerId ? this.ofPartners.take(partnerId) : this.ofTokens.take(authResult?.keyId ?? '');
+    // Sandbox lists must not refuse Live ones (D41).
+    const slot = authResult?.partnerId
+      ? this.ofPartners.take(`${authResult.partnerId} ${authResult.mode}`)
+      : this.ofTokens.take(authResult?.keyId ?? '');
     return from(slot).pipe(mergeMap((release) => next.handle().pipe(finalize(release))));
   }
 }

@@ -22,7 +22,7 @@ export interface SocketLimits {
 export const DEFAULT_SOCKET_LIMITS: SocketLimits = {
   writeTimeoutMs: 20_000,
   maxConnections: 4_096,
-  maxConnectionsPerAddress: 512,
+  maxConnectionsPerAddress: 2_048,
 };
 
 const LOOKS_PER_TIMEOUT = 4;
@@ -48,7 +48,7 @@ interface WriteProgress {
 /**
  * Keeps one caller from holding the sockets of a port (D43). A connection whose caller takes no byte for the write
  * time-out is reset: its kernel memory, up to 4 MB, is free at once. Connections are bounded, also for each address; when
- * the port is full, an idle one of the address that has the most makes room for an address that has fewer.
+ * there are too many, an idle one of the address that has the most, or of the caller's own, makes room.
  */
 export function limitSockets(
   server: Server,
@@ -76,10 +76,11 @@ class SocketGuard {
     const { maxConnections, maxConnectionsPerAddress } = this.limits;
     const network = callerNetwork(socket.remoteAddress ?? '');
     const count = this.counts.get(network) ?? 0;
-    if (count >= (maxConnectionsPerAddress ?? Infinity)) return this.cut(socket, 'address_limit');
-    if (this.sockets.size >= maxConnections && !this.makeRoomFor(count))
+    if (count >= (maxConnectionsPerAddress ?? Infinity) && !this.evictIdleOf(network))
+      return this.cut(socket, 'address_limit');
+    if (this.sockets.size >= maxConnections && !this.makeRoomFor(network))
       return this.cut(socket, 'port_limit');
-    this.counts.set(network, count + 1);
+    this.counts.set(network, (this.counts.get(network) ?? 0) + 1);
     this.sockets.set(socket, { network, progress: progressOf(socket), sinceMs: performance.now() });
     socket.once('close', () => this.forget(socket));
   }
@@ -96,10 +97,15 @@ class SocketGuard {
     }
   }
 
-  /** Cuts the oldest idle connection of the address that has the most, when that are more than `count`. */
-  private makeRoomFor(count: number): boolean {
-    const [network, most] = [...this.counts].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0] as const);
-    if (most <= count + 1) return false;
+  /** Cuts the oldest idle connection of the address that has the most, or of the caller's own when none has more. */
+  private makeRoomFor(network: string): boolean {
+    const count = this.counts.get(network) ?? 0;
+    const [busiest, most] = [...this.counts].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0] as const);
+    return (most > count + 1 && this.evictIdleOf(busiest)) || this.evictIdleOf(network);
+  }
+
+  /** Many callers may share an address (a balancer, a NAT): one that idles makes room for the next. */
+  private evictIdleOf(network: string): boolean {
     for (const [socket, watched] of this.sockets) {
       if (watched.network !== network || !this.isIdle(socket)) continue;
       this.cut(socket, 'evicted');

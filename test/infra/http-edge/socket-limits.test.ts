@@ -164,44 +164,46 @@ describe('calls that are sent ahead on one connection (D43)', () => {
 });
 
 describe('connections', () => {
-  it('of one address are bounded: the next one is cut, the others are served', async () => {
+  it('of one address are bounded: an idle one makes room for the next, which is cut while all are served', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnectionsPerAddress: 3, onCut: (reason) => void cuts.push(reason) });
     const clients = Array.from({ length: 3 }, () => new RawClient(edge.port));
     for (const client of clients) expect((await client.write(request()).answer()).status).toBe(200);
+    const next = new RawClient(edge.port).write(request());
+    expect((await next.answer()).status).toBe(200);
+    expect(cuts).toEqual(['evicted']);
+    await clients[0]!.closed();
+    const done = Promise.withResolvers<void>();
+    behaviour.thing = async () => {
+      await done.promise;
+      return { slow: true };
+    };
+    const served = edge.seen.length;
+    const busy = [...clients.slice(1), next].map((client) => client.write(request()));
+    await until(() => edge.seen.length === served + 3);
     await new RawClient(edge.port).closed();
-    expect(cuts).toEqual(['address_limit']);
+    expect(cuts).toEqual(['evicted', 'address_limit']);
+    done.resolve();
+    for (const client of busy) expect((await client.answer()).status).toBe(200);
     expect(await connectionsOf(serverOf(edge))).toBe(3);
-    clients[0]!.destroy();
-    await until(() => edge.records.length === 3);
-    await expect
-      .poll(async () => {
-        const client = new RawClient(edge.port).write(request());
-        return client.answer().then(
-          ({ status }) => status,
-          () => null,
-        );
-      })
-      .toBe(200);
   });
 
-  it('of a full port: an idle one of the address with the most makes room for another address', async () => {
+  it('of a full port: an idle one of the address with the most makes room, also for the same address', async () => {
     const cuts: string[] = [];
     const edge = await startEdge({ maxConnections: 4, onCut: (reason) => void cuts.push(reason) });
     const greedy = Array.from({ length: 4 }, () => new RawClient(edge.port));
     for (const client of greedy) expect((await client.write(request()).answer()).status).toBe(200);
-    // More of the same address: refused, and nobody loses a connection for it.
-    await new RawClient(edge.port).closed();
-    expect(cuts).toEqual(['port_limit']);
+    greedy.push(new RawClient(edge.port).write(request()));
+    expect((await greedy[4]!.answer()).status).toBe(200);
     // Loopback has many addresses.
     const other = connect({ port: edge.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
     ended.push(() => other.destroy());
     other.write(request());
     const [answer] = (await once(other, 'data')) as [Buffer];
     expect(answer.toString()).toContain('HTTP/1.1 200');
-    expect(cuts).toEqual(['port_limit', 'evicted']);
-    await greedy[0]!.closed();
-    expect(greedy.slice(1).every((client) => !client.isClosed)).toBe(true);
+    expect(cuts).toEqual(['evicted', 'evicted']);
+    await Promise.all(greedy.slice(0, 2).map((client) => client.closed()));
+    expect(greedy.slice(2).every((client) => !client.isClosed)).toBe(true);
   });
 
   it('of callers that are being served are not taken from them', async () => {
