@@ -3,6 +3,7 @@
 // (ENV_FILE names another file; empty: none).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { enableCompileCache, flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runDev } from './dev.mjs';
@@ -97,5 +98,9 @@ if (role === 'dev') {
 } else {
   buildIfStale();
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
+  // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
+  enableCompileCache(process.env.NODE_COMPILE_CACHE ?? path.join(root, 'node_modules/.cache/compiled'));
   await import(pathToFileURL(path.join(root, entry)));
+  // Else the first exit would write it, and a stop has a deadline.
+  flushCompileCache();
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, type HttpClient, startTestService, type TestService } from '../harness/index.js';
+import { postAtOnce } from '../harness/order-steps.js';
 
 let service: TestService;
 let api: HttpClient;
@@ -22,12 +23,7 @@ async function ended(id: string): Promise<void> {
 
 describe('idempotency', () => {
   it('places one order when the same key arrives fifty times at once, and answers identical bytes', async () => {
-    const idempotencyKey = randomUUID();
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () =>
-        api.post('/v1/orders', { package_id: 'pkg_de_1gb_7d' }, { idempotencyKey }),
-      ),
-    );
+    const answers = await postAtOnce(api, '/v1/orders', { package_id: 'pkg_de_1gb_7d' }, 50);
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]));
     expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
     expect(new Set(answers.map((answer) => answer.headers.get('x-request-id'))).size).toBe(1);

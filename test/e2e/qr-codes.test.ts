@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { drawQrCode } from '../../src/esims/api/draw-qr-code.thread.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import type { Json } from '../harness/order-steps.js';
 
@@ -9,7 +10,8 @@ let busy: TestPartner;
 let quiet: TestPartner;
 
 beforeAll(async () => {
-  service = await startTestService();
+  // Sweeps work on the same thread, and on a busy machine there are many of them in a burst.
+  service = await startTestService({ env: { SWEEP_INTERVAL_MS: '60000' } });
   [busy, quiet] = [await service.createPartner(), await service.createPartner()];
 });
 afterAll(() => service.stop());
@@ -50,9 +52,12 @@ it('a burst of QR codes of one key leaves the event loop to the calls of others 
   // On a machine that is busy enough the last ones are told to come back.
   expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
   const eachMs = (drawing - reading) / esims.length;
-  console.warn(`a QR code takes ${eachMs.toFixed(1)} ms of the event loop more than a read of its eSIM`);
-  // It was 18 ms.
-  expect(eachMs).toBeLessThan(8);
+  const drawnHereMs = (await loopTimeOf(() => Promise.all(esims.map(drawQrCode)))) / esims.length;
+  console.warn(
+    `a QR code takes ${eachMs.toFixed(1)} ms of the event loop more than a read of its eSIM; ` +
+      `drawn on it, it would take ${drawnHereMs.toFixed(1)}`,
+  );
+  expect(eachMs).toBeLessThan(drawnHereMs / 2);
 }, 120_000);
 
 it('a QR code is drawn once for those who ask again', async () => {

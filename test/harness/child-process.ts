@@ -25,12 +25,9 @@ export class NodeChild {
 
   static launch({ args, env }: ChildOptions): NodeChild {
     const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
-    // A role begins sooner with it. Not what is started as by a user: what was compiled is written at the exit, which is
-    // timed there.
-    const cache = args[0]?.startsWith('dist/') ? { NODE_COMPILE_CACHE } : {};
     const child = spawn(process.execPath, args, {
       cwd: PROJECT_ROOT,
-      env: { PATH, HOME, ...cache, ...env },
+      env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { eventually } from './eventually.js';
-import type { HttpClient } from './http-client.js';
+import type { ApiAnswer, HttpClient } from './http-client.js';
 
 // Answers of every shape, as in http-client.ts.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -13,8 +14,26 @@ export async function placeOrder(api: HttpClient, body: object): Promise<Json> {
   return answer.body.data as Json;
 }
 
+/**
+ * Posts the body `count` times at once under one key. Who waits longer than five seconds for the first is told to come
+ * back (D18), as happens on a busy machine, and does.
+ */
+export async function postAtOnce(
+  api: HttpClient,
+  path: string,
+  body: object,
+  count: number,
+): Promise<readonly ApiAnswer[]> {
+  const idempotencyKey = randomUUID();
+  const post = async (): Promise<ApiAnswer> => {
+    const answer = await api.post(path, body, { idempotencyKey });
+    return answer.status === 409 && answer.body.code === 'idempotency_in_progress' ? post() : answer;
+  };
+  return Promise.all(Array.from({ length: count }, post));
+}
+
 /** The order once it is neither pending nor processing. */
-export async function orderEnded(api: HttpClient, id: string, withinMs = 15_000): Promise<Json> {
+export async function orderEnded(api: HttpClient, id: string, withinMs = 30_000): Promise<Json> {
   return eventually(
     `order ${id} ends`,
     async () => {

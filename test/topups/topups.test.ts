@@ -11,7 +11,7 @@ import {
 } from '../harness/index.js';
 import { EsimDevice } from '../harness/esim-device.js';
 import { expectProblem } from '../harness/expect-problem.js';
-import { issueEsim, type Json, placeOrder, readFeed } from '../harness/order-steps.js';
+import { issueEsim, type Json, placeOrder, postAtOnce, readFeed } from '../harness/order-steps.js';
 import {
   BASE,
   DAY_MS,
@@ -152,11 +152,8 @@ describe('POST /v1/topups', () => {
 
   it('makes one top-up, applied once, when the same key arrives fifty times at once', async () => {
     const esimId = await device.activeEsim();
-    const idempotencyKey = randomUUID();
     const body = { esim_id: esimId, package_id: TOPUP_1GB_7D };
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => api.post('/v1/topups', body, { idempotencyKey })),
-    );
+    const answers = await postAtOnce(api, '/v1/topups', body, 50);
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([202]));
     expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
     expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === null)).toHaveLength(1);

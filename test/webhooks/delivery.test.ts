@@ -130,10 +130,9 @@ describe('a delivery', () => {
 
       const at = receiver.received.map((webhook) => webhook.receivedAtMs);
       const gaps = at.slice(1).map((time, index) => time - (at[index] ?? 0));
-      for (const [index, expected] of [700, 1_200, 600].entries()) {
+      // How late a busy machine is says nothing; that the timer, and no sweep, brings them is tested by delayed-jobs.
+      for (const [index, expected] of [700, 1_200, 600].entries())
         expect(gaps[index]).toBeGreaterThanOrEqual(expected - 5);
-        expect(gaps[index]).toBeLessThan(expected + 400);
-      }
       expect(new Set(receiver.received.map((webhook) => webhook.headers['x-service-delivery']))).toEqual(
         new Set([delivery.id]),
       );

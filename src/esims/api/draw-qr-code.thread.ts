@@ -23,10 +23,11 @@ const OPTIONS = { bcid: 'qrcode', scale: 6, padding: 24, backgroundcolor: 'FFFFF
 
 // Runs in a thread of its own, and from its source as well: it may import packages, and none of our modules.
 parentPort?.on('message', ({ id, text }: QrCodeRequest) => {
-  void draw(text).then((drawn) => parentPort?.postMessage({ id, drawn } satisfies QrCodeResult));
+  void drawQrCode(text).then((drawn) => parentPort?.postMessage({ id, drawn } satisfies QrCodeResult));
 });
 
-async function draw(text: string): Promise<QrCode | null> {
+/** Null when it cannot be drawn. Keeps whoever calls it busy for some 20 ms. */
+export async function drawQrCode(text: string): Promise<QrCode | null> {
   try {
     const options = { ...OPTIONS, text };
     const png = await bwipjs.toBuffer(options);

@@ -36,7 +36,7 @@ describe('closing', () => {
     await sleep(20);
     const began = performance.now();
     await edge.close();
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(3_000);
     await idle.closed();
     agent.destroy();
   });

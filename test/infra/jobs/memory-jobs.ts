@@ -17,7 +17,8 @@ export class MemoryJobs implements JobSource<string> {
   readonly renewed: string[] = [];
   claims = 0;
   failNextClaim = false;
-  nextDueInMs: number | null = null;
+  /** Milliseconds since the epoch. */
+  nextDueAt: number | null = null;
   refetch = true;
 
   add(group: string, count: number): void {
@@ -34,7 +35,8 @@ export class MemoryJobs implements JobSource<string> {
       return Promise.reject(new Error('database is away'));
     }
     const items = (this.due.get(group) ?? []).splice(0, limit);
-    return Promise.resolve({ items, nextDueInMs: this.nextDueInMs, more: items.length === limit });
+    const nextDueInMs = this.nextDueAt === null ? null : this.nextDueAt - Date.now();
+    return Promise.resolve({ items, nextDueInMs, more: items.length === limit });
   }
 
   listGroupsDue(after: string): Promise<readonly string[]> {
