@@ -113,6 +113,12 @@ export async function startCallbacks(
   );
   server.listen(port, host);
   await once(server, 'listening');
+  // An operator who upgrades would see all callbacks refused, or all senders in one bucket.
+  if (config.trustProxyHops > 0 && trustProxyHops === 0)
+    logger.warn(
+      { event: 'callback.proxies_not_trusted' },
+      'TRUST_PROXY is set and CALLBACK_TRUST_PROXY is not: a sender is who connects to the callbacks’ port',
+    );
   return { url: urlOf(server, host), close: (withinMs) => listener.close(server, withinMs) };
 }
 

@@ -285,3 +285,18 @@ describe('a client that sends a byte at a time', () => {
     await listener.close(1_000);
   });
 });
+
+it.each([
+  [{ TRUST_PROXY: '1' }, ['callback.proxies_not_trusted']],
+  [{ TRUST_PROXY: '1', CALLBACK_TRUST_PROXY: '1' }, []],
+  [{}, []],
+])('with %o the log says at start whose addresses are believed: %j', async (env, wanted) => {
+  const events: unknown[] = [];
+  const write = (line: string): void => void events.push((JSON.parse(line) as { event?: string }).event);
+  const config = loadConfig(testEnvironment(database.url, { ...ENV, ...env }));
+  const take = { knows: () => true, execute: () => Promise.resolve([]) };
+  const resources = { config, logger: pino({ level: 'warn' }, { write }), metrics: new Registry() };
+  const running = await startCallbacks(resources, take, () => Promise.resolve(null));
+  await running!.close(1_000);
+  expect(events).toEqual(wanted);
+});
