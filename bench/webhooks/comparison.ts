@@ -2,7 +2,7 @@ import { row, type Row } from '../report/report.js';
 import type { Phase } from './phase.js';
 
 /** "Moves less than 10 %". */
-const MOST_RATIO = 1.1;
+const USUAL_MOST_RATIO = 1.1;
 
 export interface Pair {
   readonly before: Phase;
@@ -30,7 +30,11 @@ export async function alternate(
 }
 
 /** The ratio of the medians is what counts; those of single rounds show the noise. */
-export function comparisonRows(pairs: readonly Pair[], names: { before: string; after: string }): Row[] {
+export function comparisonRows(
+  pairs: readonly Pair[],
+  names: { before: string; after: string },
+  mostRatio = USUAL_MOST_RATIO,
+): Row[] {
   const of = (which: keyof Pair, value: (one: Phase) => number | null): (number | null)[] =>
     pairs.map((pair) => value(pair[which]));
   const before = row(
@@ -44,7 +48,7 @@ export function comparisonRows(pairs: readonly Pair[], names: { before: string; 
     of('after', (one) => one.p95Ms),
   );
   return [
-    { ...row('p95, median / median', 'x', [after.median / before.median]), limit: MOST_RATIO },
+    { ...row('p95, median / median', 'x', [after.median / before.median]), limit: mostRatio },
     row(
       'p95, round by round',
       'x',
