@@ -6,6 +6,7 @@ import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
 import { createDataSource, openDataSource, Transactions } from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
 import { ENTITIES } from './entities.js';
+import { ensurePartitions } from './partitions.js';
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const MIGRATION_LOCK = 7_302_113;
@@ -16,7 +17,7 @@ export interface MigrationReport {
 }
 
 /**
- * Brings a database up to date: BullMQ's schema, ours, and the Sandbox catalogue of this release. Any number of
+ * Brings a database up to date: BullMQ's schema, ours, the partitions of the next days, and the Sandbox catalogue of this release. Any number of
  * processes may call it at once; TypeORM takes no lock of its own, so one is held around everything.
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
@@ -42,6 +43,7 @@ async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
   await openDataSource(dataSource);
   try {
     const done = await dataSource.runMigrations();
+    await ensurePartitions(dataSource);
     return { migrations: done.map((migration) => migration.name), packages: await seedCatalog(dataSource) };
   } finally {
     await dataSource.destroy();

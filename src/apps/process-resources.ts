@@ -8,6 +8,7 @@ import { createDataSource, openDataSource, surviveLostConnections } from '../inf
 import { createLogger } from '../infra/logging.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { ENTITIES } from './entities.js';
+import { ensurePartitions } from './partitions.js';
 
 export type Role = 'api' | 'admin' | 'worker' | 'all';
 /** A role, or a command that ends by itself. */
@@ -48,6 +49,7 @@ export async function openProcess(
   });
   await openDataSource(dataSource);
   await assertSchemaIsCurrent(dataSource);
+  await ensurePartitions(dataSource, config.retention);
   const edgePool = new Pool({
     connectionString: config.databaseUrl,
     max: EDGE_POOL_MAX,

@@ -17,6 +17,7 @@ import { CatalogSyncWorkerModule } from '../catalog-sync/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
 import { type CallbackRateLimit, startCallbacks } from './callbacks.app.js';
 import type { RunningApp } from './http-app.js';
+import { PartitionsModule } from './partitions.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -41,7 +42,7 @@ import type { ProcessResources } from './process-resources.js';
 })
 export class WorkerModule {
   static of(process: ProcessResources): DynamicModule {
-    return { module: WorkerModule, imports: [PlatformModule.of(process)] };
+    return { module: WorkerModule, imports: [PlatformModule.of(process), PartitionsModule.of('maintain')] };
   }
 }
 

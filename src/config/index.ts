@@ -15,3 +15,4 @@ export {
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule } from './live-package-rules.js';
+export { DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';

@@ -2,7 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
-import { deliveryIdSql, deliveryIdStem, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
+import {
+  deliveryIdSql,
+  deliveryIdStem,
+  GIVEN_UP_COLUMNS,
+  STATUS_CONDITIONS,
+} from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** Which deliveries a replay repeats: those of events, made in [since, until), that have ended (D33). */
@@ -64,15 +69,18 @@ export class WebhookReplaysRepository {
     return rows[0]!.total;
   }
 
-  async progressOf(id: string, tx?: Tx): Promise<ReplayProgress> {
+  async progressOf(
+    { id, createdAt }: Pick<WebhookReplayEntity, 'id' | 'createdAt'>,
+    tx?: Tx,
+  ): Promise<ReplayProgress> {
     const { rows } = await sql<{ delivered: number; failed: number; pending: number; discarded: number }>(
       tx?.manager ?? this.manager,
       `SELECT count(*) FILTER (WHERE t.status = 'delivered')::int AS delivered,
               count(*) FILTER (WHERE t.status = 'failed')::int AS failed,
               count(*) FILTER (WHERE ${STATUS_CONDITIONS.pending} OR ${STATUS_CONDITIONS.held})::int AS pending,
               count(*) FILTER (WHERE ${STATUS_CONDITIONS.discarded})::int AS discarded
-       FROM webhook_deliveries t WHERE t.replay_id = $1`,
-      [id],
+       FROM webhook_deliveries t WHERE t.replay_id = $1 AND t.created_at >= $2`,
+      [id, createdAt],
     );
     return rows[0]!;
   }
@@ -111,7 +119,11 @@ export class WebhookReplaysRepository {
   }
 
   /** Makes up to `limit` further deliveries, oldest first; answers how many. The replay is locked. */
-  async makeDeliveries(tx: Tx, id: string, limit: number): Promise<number> {
+  async makeDeliveries(
+    tx: Tx,
+    { id, since, until }: Pick<WebhookReplayEntity, 'id' | 'since' | 'until'>,
+    limit: number,
+  ): Promise<number> {
     const { rows } = await sql<{ made: number }>(
       tx.manager,
       `WITH taken AS (
@@ -120,15 +132,19 @@ export class WebhookReplaysRepository {
                                             ORDER BY place LIMIT $2)
          RETURNING place, delivery_id
        ), made AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, replay_id, next_attempt_at)
-         SELECT ${deliveryIdSql('$3')}, d.endpoint_id, d.event_id, d.event_type, 'replay', 'pending', $1,
-                now() + taken.place * interval '1 microsecond'
-         FROM taken JOIN webhook_deliveries d ON d.id = taken.delivery_id
+         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
+                                         next_attempt_at)
+         SELECT ${deliveryIdSql('$3')}, d.endpoint_id, d.partner_id, d.mode, d.event_id, d.event_type, 'replay', 'pending',
+                $1, now() + taken.place * interval '1 microsecond'
+         FROM taken
+         -- by id, one by one: a join that reads deliveries would read whole days of them
+         CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries
+                             WHERE id = taken.delivery_id AND created_at >= $4 AND created_at < $5 LIMIT 1) AS d
        )
        UPDATE webhook_replays r SET created = r.created + (SELECT count(*) FROM taken), advanced_at = clock_timestamp()
        WHERE r.id = $1
        RETURNING (SELECT count(*)::int FROM taken) AS made`,
-      [id, limit, deliveryIdStem()],
+      [id, limit, deliveryIdStem(), since, until],
     );
     return rows[0]!.made;
   }
@@ -150,9 +166,19 @@ export class WebhookReplaysRepository {
   async discardPending(tx: Tx, id: string): Promise<void> {
     await sql(
       tx.manager,
-      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
-       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
-                             WHERE replay_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE))`,
+      `WITH chosen AS (
+         SELECT id, coalesce(lease_until > statement_timestamp(), false) AS leased FROM webhook_deliveries
+         WHERE replay_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE
+       ), under_way AS (
+         -- the record of the attempt's outcome ends it
+         UPDATE webhook_deliveries SET status = 'discarding', next_attempt_at = NULL
+         WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE leased)
+       ), given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+       SELECT ${GIVEN_UP_COLUMNS}, 'discarded', statement_timestamp() FROM given_up`,
       [id],
     );
   }

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
 import { sql } from '../../infra/database/index.js';
 import { DELIVERY_STATUSES, type DeliveryKind, type DeliveryStatus } from '../delivery.js';
-import { STATUS_CONDITIONS } from '../webhook-delivery.entity.js';
+import { GIVEN_UP_COLUMNS, STATUS_CONDITIONS } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
 
 /** The counters of D33 and what stands beside them, at one time. */
@@ -16,6 +17,11 @@ export interface DeliveryCounts {
 const STATUS = `CASE ${DELIVERY_STATUSES.map((status) => `WHEN ${STATUS_CONDITIONS[status]} THEN '${status}'`).join(' ')} END`;
 
 const COUNT_LIMIT = '3s';
+const NOW = 'statement_timestamp()';
+
+const INSERT_DISCARDED = `
+  INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+  SELECT ${GIVEN_UP_COLUMNS}, 'discarded', ${NOW} FROM given_up`;
 
 /**
  * SQL over all that is owed: writes down, row by row, what one row of the endpoint has decided (D32, DELETE), and
@@ -37,20 +43,62 @@ export class BacklogRepository {
   }
 
   /**
-   * Discards up to `limit` deliveries that the endpoint has given up; answers how many. The lease of an attempt under
-   * way is left, so that its outcome is still logged, and counted when it is a 2xx.
+   * Discards up to `limit` deliveries that the endpoint has given up; answers how many. One with an attempt under way is
+   * left to the record of its outcome, which counts when it is a 2xx.
    */
   async writeDiscards(endpointId: string, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
       // In the order of the index of what is pending: the table may hold millions that have ended.
-      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
-       WHERE id = ANY (ARRAY(
-         SELECT d.id FROM webhook_deliveries d
-         WHERE d.endpoint_id = $1 AND d.status = 'pending'
-           AND d.created_at < (SELECT w.discard_before FROM webhook_endpoints w WHERE w.id = $1)
-         ORDER BY d.next_attempt_at, d.id LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_deliveries d
+           WHERE d.endpoint_id = $1 AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
+             AND d.created_at < (SELECT w.discard_before FROM webhook_endpoints w WHERE w.id = $1)
+           ORDER BY d.next_attempt_at, d.id LIMIT $2 FOR UPDATE SKIP LOCKED))
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       ${INSERT_DISCARDED}`,
       [endpointId, limit],
+    );
+    return affected;
+  }
+
+  /** Ends what was given up during an attempt that nobody records any more: its worker died, or gave it back. */
+  async endAbandoned(limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'discarding' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_deliveries d
+           WHERE d.status = 'discarding' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
+           LIMIT $1 FOR UPDATE SKIP LOCKED))
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       ${INSERT_DISCARDED}`,
+      [limit],
+    );
+    return affected;
+  }
+
+  /**
+   * Discards up to `limit` deliveries that a disabled endpoint has held for `days` days, and their events as long: the
+   * end of "held at least 30 days" (D32, D44). The lock of the endpoint lets nobody enable it meanwhile.
+   */
+  async discardHeld(mode: Mode, days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
+           WHERE w.mode = $1 AND NOT w.enabled AND w.updated_at < now() - $2::int * interval '1 day'
+             AND d.status = 'pending' AND d.created_at < now() - $2::int * interval '1 day'
+             AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
+           LIMIT $3 FOR SHARE OF w SKIP LOCKED FOR UPDATE OF d SKIP LOCKED))
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       ${INSERT_DISCARDED}`,
+      [mode, days, limit],
     );
     return affected;
   }

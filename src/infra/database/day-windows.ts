@@ -1,0 +1,29 @@
+const DAY_MS = 86_400_000;
+/** A statement over more days than these would lock and plan the partitions of all of them. */
+const MAX_DAYS = 16;
+
+/** Times from `from` on, before `to`; null: without an end on that side. */
+export interface DayWindow {
+  readonly from: Date | null;
+  readonly to: Date | null;
+}
+
+/**
+ * All time from `newest` back, in windows of whole days (UTC) that grow: most pages end in the first. What is older than
+ * `oldest` is part of the last one, so that nothing is between them.
+ * @param newest null: begins with today and whatever is later
+ */
+export function* dayWindows(newest: Date | null, oldest: Date, now = new Date()): Generator<DayWindow> {
+  const dayAfter = Math.floor((newest ?? now).getTime() / DAY_MS) + 1;
+  let to = dayAfter;
+  for (let width = 1; ; width = Math.min(width * 2, MAX_DAYS)) {
+    const from = to - width;
+    const isLast = from * DAY_MS <= oldest.getTime();
+    yield {
+      from: isLast ? null : new Date(from * DAY_MS),
+      to: to === dayAfter && newest === null ? null : new Date(to * DAY_MS),
+    };
+    if (isLast) return;
+    to = from;
+  }
+}
