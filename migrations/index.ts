@@ -15,6 +15,7 @@ import { IndexOpenTopups1763700000014 } from './1763700000014-index-open-topups.
 import { RememberSyncSettings1763700000015 } from './1763700000015-remember-sync-settings.js';
 import { CreateProviderPlacements1763700000016 } from './1763700000016-create-provider-placements.js';
 import { TellPackageTerms1763700000017 } from './1763700000017-tell-package-terms.js';
+import { IndexWhatIsPurged1763700000023 } from './1763700000023-index-what-is-purged.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -35,4 +36,5 @@ export const MIGRATIONS = [
   RememberSyncSettings1763700000015,
   CreateProviderPlacements1763700000016,
   TellPackageTerms1763700000017,
+  IndexWhatIsPurged1763700000023,
 ];

@@ -11,7 +11,7 @@ import { Sweeps } from '../infra/sweeps.js';
 import { attemptDays, deliveryDays, openDeliveriesNeed } from '../webhooks/index.js';
 
 /** Every table that is partitioned by day. Deliveries before events: the last one open frees the day of its event. */
-function dailyTables(retention: RetentionConfig): readonly DailyTable[] {
+export function dailyTables(retention: RetentionConfig): readonly DailyTable[] {
   return [
     { table: CALL_LOG_TABLE, ranges: 'times', retentionDays: retention.callLogDays },
     attemptDays(retention.attemptDays),

@@ -10,6 +10,7 @@ import { NestLogger } from '../infra/logging.js';
 import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
+import { RetentionWorkerModule } from '../retention/index.js';
 import { SupportWorkerModule } from '../support/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
@@ -37,6 +38,7 @@ import type { ProcessResources } from './process-resources.js';
     ApiKeysWorkerModule,
     CatalogSyncWorkerModule,
     ReconciliationWorkerModule,
+    RetentionWorkerModule,
     WalletWorkerModule,
   ],
 })

@@ -100,7 +100,10 @@ export class EventPositions {
     sweeps.register({
       name: 'events.positions_anywhere',
       intervalMs: ANYWHERE_EVERY_MS,
-      run: () => this.assign(null),
+      run: async () => {
+        await this.assign(null);
+        await this.events.forgetDroppedDays();
+      },
     });
   }
 

@@ -164,6 +164,14 @@ export class EventsRepository {
     });
   }
 
+  /** A day that is dropped has no positions to look for. */
+  async forgetDroppedDays(): Promise<void> {
+    await sql(
+      this.manager,
+      `DELETE FROM event_feed_days f WHERE NOT EXISTS (SELECT 1 FROM pg_class c WHERE c.relname = f.partition_name)`,
+    );
+  }
+
   /** Whether events without a position are waiting, in one mode or in any. */
   async hasUnpositioned(window: IdWindow, mode: Mode | null = null): Promise<boolean> {
     const { rows } = await sql(

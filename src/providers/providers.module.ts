@@ -30,6 +30,12 @@ import { SandboxProviderRepository } from './sandbox/sandbox-provider.repository
     },
     ConnectProviders,
   ],
-  exports: [ProviderRegistry, ProviderHealthRepository, PlacementGuard, EsimPurchasesRepository],
+  exports: [
+    ProviderRegistry,
+    ProviderHealthRepository,
+    PlacementGuard,
+    EsimPurchasesRepository,
+    SandboxProviderRepository,
+  ],
 })
 export class ProvidersModule {}

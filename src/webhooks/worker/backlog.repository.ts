@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { sql } from '../../infra/database/index.js';
 import { DELIVERY_STATUSES, type DeliveryKind, type DeliveryStatus } from '../delivery.js';
-import { GIVEN_UP_COLUMNS, STATUS_CONDITIONS } from '../webhook-delivery.entity.js';
+import { GIVEN_UP_COLUMNS, IS_OPEN, STATUS_CONDITIONS } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
 
 /** The counters of D33 and what stands beside them, at one time. */
@@ -99,6 +99,32 @@ export class BacklogRepository {
        )
        ${INSERT_DISCARDED}`,
       [mode, days, limit],
+    );
+    return affected;
+  }
+
+  async purgeReplays(days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM webhook_replays WHERE id = ANY (ARRAY(
+         SELECT id FROM webhook_replays WHERE ended_at < now() - $1::int * interval '1 day' LIMIT $2
+         FOR UPDATE SKIP LOCKED))`,
+      [days, limit],
+    );
+    return affected;
+  }
+
+  /** Deleted endpoints to which nothing refers any more; their ended deliveries go with their days. */
+  async purgeEndpoints(days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM webhook_endpoints WHERE id = ANY (ARRAY(
+         SELECT w.id FROM webhook_endpoints w
+         WHERE w.deleted_at < now() - $1::int * interval '1 day'
+           AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.${IS_OPEN})
+           AND NOT EXISTS (SELECT 1 FROM webhook_replays r WHERE r.endpoint_id = w.id)
+         LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+      [days, limit],
     );
     return affected;
   }
