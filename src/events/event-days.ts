@@ -17,12 +17,12 @@ export function eventTable(mode: Mode): string {
  */
 export function eventDays(
   retentionDays: Readonly<Record<Mode, number>>,
-  isNeeded: NonNullable<DailyTable['isNeeded']>,
+  isNeeded: (mode: Mode) => NonNullable<DailyTable['isNeeded']>,
 ): readonly DailyTable[] {
   return (['sandbox', 'live'] as const).map((mode) => ({
     table: eventTable(mode),
     ranges: { idPrefix: 'evt' },
     retentionDays: retentionDays[mode],
-    isNeeded,
+    isNeeded: isNeeded(mode),
   }));
 }

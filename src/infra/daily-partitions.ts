@@ -112,6 +112,12 @@ export class DailyPartitions {
     return done;
   }
 
+  /** Whether what is written today and tomorrow has its partitions. */
+  async coversTomorrow(daily: DailyTable): Promise<boolean> {
+    const { today, attached } = await this.look(daily);
+    return [0, 1].every((days) => attached.includes(partitionName(daily.table, dayOf(today, days))));
+  }
+
   private async createMissing(daily: DailyTable, { today, attached }: Partitions): Promise<Attempted> {
     const open = (await daily.openDays?.(this.manager)) ?? [];
     const wanted = [...open.map((at) => dayOf(at)), ...nextDays(today)];

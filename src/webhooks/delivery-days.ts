@@ -33,18 +33,17 @@ export function attemptDays(retentionDays: number): DailyTable {
   return { table: 'webhook_attempts', ranges: 'times', retentionDays };
 }
 
-/** Whether an open delivery sends an event of the day: its bytes are needed (D32). */
-export async function openDeliveriesNeed(
-  manager: EntityManager,
-  _partition: string,
-  { from, to }: Day,
-): Promise<boolean> {
-  const { rows } = await sql(
-    manager,
-    `SELECT 1 FROM webhook_deliveries WHERE ${IS_OPEN} AND event_id >= $1 AND event_id < $2 LIMIT 1`,
-    [idFloor('evt', from), idFloor('evt', to)],
-  );
-  return rows.length > 0;
+/** Whether an open delivery sends an event of a mode's day: its bytes are needed (D32). */
+export function openDeliveriesNeed(mode: Mode): NonNullable<DailyTable['isNeeded']> {
+  return async (manager, _partition, { from, to }) => {
+    const { rows } = await sql(
+      manager,
+      `SELECT 1 FROM webhook_deliveries
+       WHERE ${IS_OPEN} AND mode = $1 AND event_id >= $2 AND event_id < $3 LIMIT 1`,
+      [mode, idFloor('evt', from), idFloor('evt', to)],
+    );
+    return rows.length > 0;
+  };
 }
 
 /** From endpoint to endpoint, as the index is sorted: a backlog of a million costs no more than one delivery. */
