@@ -149,8 +149,8 @@ const CLAIM_FUNCTION = `
     FROM leased l;
 
     IF event_ids IS NOT NULL THEN
-      EXECUTE 'SELECT array_agg(e.id), array_agg(e.body) FROM events e WHERE e.mode = $1 AND e.id = ANY ($2)'
-        INTO event_ids, bodies USING endpoint.mode, event_ids;
+      EXECUTE format('SELECT array_agg(e.id), array_agg(e.body) FROM %I e WHERE e.id = ANY ($1)', 'events_' || endpoint.mode)
+        INTO event_ids, bodies USING event_ids;
     END IF;
     RETURN QUERY
     SELECT t.id, t.event_type, t.fence, t.counted_attempts, endpoint.url, endpoint.secret,

@@ -58,7 +58,7 @@ export class EventFeed {
   /** Readers give positions too, so that an event is listed as soon as it is committed. */
   private async givePositions(mode: Mode): Promise<void> {
     const window = recentIds();
-    if (await this.events.hasUnpositioned(window, mode)) await this.events.assignPositions(window);
+    if (await this.events.hasUnpositioned(window, mode)) await this.events.assignPositions(window, mode);
   }
 
   private async startOf(
@@ -74,14 +74,14 @@ export class EventFeed {
   }
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 /** How often all days are searched, for events that a process with a wrong clock recorded. */
-const ANYWHERE_EVERY_MS = 600_000;
+const ANYWHERE_EVERY_MS = 60_000;
 
-/** Ids of events that may still wait for a position: a day is longer than any transaction, and than clocks differ. */
+/** Ids of events that may still wait for a position: no transaction takes an hour, and no clocks differ by one. */
 function recentIds(): IdWindow {
   const now = Date.now();
-  return { from: new Date(now - DAY_MS), to: new Date(now + DAY_MS) };
+  return { from: new Date(now - HOUR_MS), to: new Date(now + HOUR_MS) };
 }
 
 /** Gives feed positions to committed events, so that readers find little left to do (D39). */

@@ -81,7 +81,7 @@ export class EventsRepository {
     const completeTo = Math.max(position, ...days.map(({ last }) => last));
     const items: FeedItem[] = [];
     let after = position;
-    for (let next = 0, width = 1; after < completeTo && items.length < limit; width *= 2) {
+    for (let next = 0, width = 4; after < completeTo && items.length < limit; width *= 2) {
       next += Math.min(width, MAX_DAYS);
       const upTo = next < days.length ? Math.max(after, days[next]!.first - 1) : completeTo;
       const among = days.filter(({ first, last }) => last > after && first <= upTo);
@@ -134,10 +134,10 @@ export class EventsRepository {
   }
 
   /**
-   * Gives positions to committed events that have none. One transaction at a time, under a lock held to its
+   * Gives positions to committed events that have none, of one mode or of both. One transaction at a time, under a lock held to its
    * commit: whoever reads a position can be sure that no smaller one will appear later (D39).
    */
-  async assignPositions(window: IdWindow): Promise<number> {
+  async assignPositions(window: IdWindow, mode: Mode | null = null): Promise<number> {
     return this.manager.transaction(async (manager) => {
       await sql(manager, 'SELECT pg_advisory_xact_lock($1)', [POSITIONS_LOCK]);
       const { rows } = await sql<{ given: number }>(
@@ -145,9 +145,10 @@ export class EventsRepository {
         `WITH given AS (
            UPDATE events e SET position = n.position
            FROM (SELECT id, mode, nextval('event_positions') AS position
-                 FROM (SELECT id, mode FROM events WHERE position IS NULL AND id >= $2 AND id < $3
+                 FROM (SELECT id, mode FROM events
+                       WHERE position IS NULL AND id >= $2 AND id < $3 AND ($4::text IS NULL OR mode = $4)
                        ORDER BY created_at, id LIMIT $1) AS waiting) AS n
-           WHERE e.id = n.id AND e.mode = n.mode AND e.id >= $2 AND e.id < $3
+           WHERE e.id = n.id AND e.mode = n.mode AND e.id >= $2 AND e.id < $3 AND ($4::text IS NULL OR e.mode = $4)
            RETURNING e.tableoid, e.mode, e.position
          ), noted AS (
            INSERT INTO event_feed_days AS f (partition_name, mode, first_position, last_position)
@@ -158,7 +159,7 @@ export class EventsRepository {
                last_position = greatest(f.last_position, excluded.last_position)
          )
          SELECT count(*)::int AS given FROM given`,
-        [POSITIONS_BATCH, ...boundsOf(window)],
+        [POSITIONS_BATCH, ...boundsOf(window), mode],
       );
       return rows[0]!.given;
     });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { type IdPrefix, idFloor } from '../common/ids.js';
 import { sql, Transactions, type Tx } from './database/index.js';
 
@@ -49,8 +49,25 @@ export function dayOfPartition(table: string, partition: string): Date | null {
   return digits ? new Date(`${digits[1]}-${digits[2]}-${digits[3]}T00:00:00Z`) : null;
 }
 
-/** The oldest day that one of the tables has a partition of; today when there is none. */
+const ASKED_AGAIN_AFTER_MS = 60_000;
+const oldestDays = new WeakMap<DataSource, Map<string, { readonly day: Date; readonly askedAtMs: number }>>();
+
+/**
+ * The oldest day that one of the tables has a partition of, as of the last minute; today when there is none. For
+ * readers that go back in time step by step and take the last step without an end.
+ */
 export async function oldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
+  const { dataSource } = manager;
+  const known = oldestDays.get(dataSource) ?? new Map<string, { day: Date; askedAtMs: number }>();
+  oldestDays.set(dataSource, known);
+  const kept = known.get(tables.join());
+  if (kept && performance.now() - kept.askedAtMs < ASKED_AGAIN_AFTER_MS) return kept.day;
+  const day = await askOldestDay(manager, tables);
+  known.set(tables.join(), { day, askedAtMs: performance.now() });
+  return day;
+}
+
+async function askOldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
   const { rows } = await sql<{ day: Date | null }>(
     manager,
     `SELECT to_timestamp(min(right(c.relname, 8)) || ' UTC', 'YYYYMMDD TZ') AS day

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { RecordedEvent } from '../events/index.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
@@ -169,13 +170,13 @@ export class WebhookDeliveriesRepository {
   }
 
   async list(
-    endpointId: string,
+    { id: endpointId, mode }: { readonly id: string; readonly mode: Mode },
     filters: DeliveryFilters,
     options: ListOptions,
   ): Promise<Page<WebhookDeliveryEntity>> {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
-      .where('t.endpoint_id = :endpointId', { endpointId });
+      .where('t.endpoint_id = :endpointId AND t.mode = :mode', { endpointId, mode });
     const { status, eventType, eventId, createdAfter, createdBefore } = filters;
     if (status !== undefined) query.andWhere(STATUS_CONDITIONS[status]);
     if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
@@ -184,7 +185,7 @@ export class WebhookDeliveriesRepository {
       query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
     if (createdBefore !== undefined)
       query.andWhere('t.created_at < :createdBefore::timestamptz', { createdBefore });
-    const oldest = await oldestDay(this.manager, Object.values(DELIVERY_TABLES));
+    const oldest = await oldestDay(this.manager, [DELIVERY_TABLES[mode]]);
     return this.pages.listByDay(query, options, { oldest, ids: null });
   }
 

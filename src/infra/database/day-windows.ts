@@ -2,27 +2,23 @@ const DAY_MS = 86_400_000;
 /** A statement over more days than these would lock and plan the partitions of all of them. */
 const MAX_DAYS = 16;
 
-/** Times from `from` on, before `to`; null: without an end on that side. */
+/** Times from `from` on, before `to`; null: without a beginning. */
 export interface DayWindow {
   readonly from: Date | null;
-  readonly to: Date | null;
+  readonly to: Date;
 }
 
 /**
  * All time from `newest` back, in windows of whole days (UTC) that grow: most pages end in the first. What is older than
  * `oldest` is part of the last one, so that nothing is between them.
- * @param newest null: begins with today and whatever is later
+ * @param newest null: begins with tomorrow, as a clock that is ahead may have it
  */
 export function* dayWindows(newest: Date | null, oldest: Date, now = new Date()): Generator<DayWindow> {
-  const dayAfter = Math.floor((newest ?? now).getTime() / DAY_MS) + 1;
-  let to = dayAfter;
-  for (let width = 1; ; width = Math.min(width * 2, MAX_DAYS)) {
+  let to = Math.floor((newest ?? now).getTime() / DAY_MS) + (newest === null ? 2 : 1);
+  for (let width = 2; ; width = Math.min(width * 2, MAX_DAYS)) {
     const from = to - width;
     const isLast = from * DAY_MS <= oldest.getTime();
-    yield {
-      from: isLast ? null : new Date(from * DAY_MS),
-      to: to === dayAfter && newest === null ? null : new Date(to * DAY_MS),
-    };
+    yield { from: isLast ? null : new Date(from * DAY_MS), to: new Date(to * DAY_MS) };
     if (isLast) return;
     to = from;
   }

@@ -127,6 +127,5 @@ function within<T extends Listed>(
       ? ['t.created_at', (at: Date) => at.toISOString()]
       : ['t.id', (at: Date) => idFloor(ids, at)];
   if (from !== null) query.andWhere(`${column} >= :windowFrom`, { windowFrom: bound(from) });
-  if (to !== null) query.andWhere(`${column} < :windowTo`, { windowTo: bound(to) });
-  return query;
+  return query.andWhere(`${column} < :windowTo`, { windowTo: bound(to) });
 }
