@@ -6,11 +6,14 @@ export class IndexWhatIsPurged1763700000023 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
+    // It waits for transactions that are under way, and holds nobody up meanwhile.
+    await runner.query('SET lock_timeout = 0');
     for (const { name, on } of INDEXES) {
       // One that a broken attempt left behind is invalid, and would count as there.
       await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
       await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${on}`);
     }
+    await runner.query('RESET lock_timeout');
   }
 
   async down(runner: QueryRunner): Promise<void> {

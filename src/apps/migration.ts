@@ -32,15 +32,28 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
   }
 }
 
+/**
+ * A statement that waits for a lock makes everybody wait who comes after it: a migration gives up, and is started again.
+ * One that builds an index concurrently waits without holding anybody up, and sets its own.
+ */
+const LOCK_TIMEOUT_MS = 1_000;
+
+/** The connections of migrations; the caller destroys them. */
+export async function openForMigrations(databaseUrl: string): Promise<DataSource> {
+  return openDataSource(
+    createDataSource({
+      url: databaseUrl,
+      poolMax: 2,
+      entities: ENTITIES,
+      migrations: MIGRATIONS,
+      applicationName: 'partner-esim-migrate',
+      lockTimeoutMs: LOCK_TIMEOUT_MS,
+    }),
+  );
+}
+
 async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
-  const dataSource = createDataSource({
-    url: databaseUrl,
-    poolMax: 2,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
-    applicationName: 'partner-esim-migrate',
-  });
-  await openDataSource(dataSource);
+  const dataSource = await openForMigrations(databaseUrl);
   try {
     const done = await dataSource.runMigrations();
     await ensurePartitions(dataSource);

@@ -9,6 +9,8 @@ export interface DataSourceSettings {
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
   readonly applicationName: string;
+  /** How long a statement waits for a lock; 5 s by default. */
+  readonly lockTimeoutMs?: number;
 }
 
 const POOL_WAIT_MS = 2_000;
@@ -49,7 +51,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       max: settings.poolMax,
       connectionTimeoutMillis: settings.poolWaitMs ?? POOL_WAIT_MS,
       keepAlive: true,
-      options: `-c lock_timeout=${LOCK_TIMEOUT_MS} -c idle_in_transaction_session_timeout=30000`,
+      options: `-c lock_timeout=${settings.lockTimeoutMs ?? LOCK_TIMEOUT_MS} -c idle_in_transaction_session_timeout=30000`,
     },
   });
 }
