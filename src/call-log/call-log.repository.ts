@@ -90,12 +90,20 @@ export type CallRow = FinishedCall & { readonly suppressed?: number };
 /** `X-Forwarded-For` may hold any text (D15). */
 const MAX_ADDRESS = 64;
 
-const COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
-  latency_ms, remote_address, replay_of, created_at, suppressed`;
+const CALL_COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
+  latency_ms, remote_address, replay_of`;
+const COLUMNS = `${CALL_COLUMNS}, created_at, suppressed`;
+
+/** Whose partitions are the days of the call log. */
+export const CALL_LOG_TABLE = 'api_calls';
+
+/** A row without a partition would hold up the others: a process whose clock is wrong logs by the database's (D40). */
+const CREATED_AT = `least(greatest(c.created_at, now() - interval '1 day'), now() + interval '1 day')`;
 
 const INSERT = `
   INSERT INTO api_calls (${COLUMNS})
-  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+  SELECT ${CALL_COLUMNS}, ${CREATED_AT}, suppressed
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
     $8::text[], $9::smallint[], $10::text[], $11::real[], $12::text[], $13::text[], $14::timestamptz[],
     $15::int[])
     AS c (${COLUMNS})`;

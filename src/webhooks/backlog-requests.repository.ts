@@ -1,7 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { sql, type Tx } from '../infra/database/index.js';
+import type { Mode } from '../common/mode.js';
+import { oldestDay } from '../infra/daily-partitions.js';
+import {
+  type DayWindow,
+  dayWindows,
+  laterDayWindows,
+  readByDay,
+  sql,
+  type SqlParameter,
+  type Tx,
+} from '../infra/database/index.js';
+import { DELIVERY_TABLES } from './delivery-days.js';
 import { deliveryIdSql, deliveryIdStem } from './webhook-delivery.entity.js';
 
 /** What is done with the deliveries of an endpoint that was enabled, in this order (D32). */
@@ -11,6 +22,7 @@ export type BacklogStep = 'release' | 'find_last_success' | 'resend';
 export interface BacklogRequest {
   readonly endpointId: string;
   readonly partnerId: string;
+  readonly mode: Mode;
   /** Null when all is done. */
   readonly step: BacklogStep | null;
   readonly resend: boolean;
@@ -36,6 +48,7 @@ export interface BacklogPage {
 interface RequestRow {
   endpoint_id: string;
   partner_id: string;
+  mode: Mode;
   step: BacklogStep;
   resend: boolean;
   requested_at: string;
@@ -85,7 +98,7 @@ export class BacklogRequestsRepository {
   async lock(tx: Tx, endpointId: string): Promise<BacklogRequest | null> {
     const { rows } = await sql<RequestRow>(
       tx.manager,
-      `SELECT q.endpoint_id, w.partner_id, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
+      `SELECT q.endpoint_id, w.partner_id, w.mode, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
               q.cursor_at::text, q.cursor_id, q.resent
        FROM webhook_backlog_requests q JOIN webhook_endpoints w ON w.id = q.endpoint_id
        WHERE q.endpoint_id = $1 AND w.deleted_at IS NULL FOR UPDATE OF q SKIP LOCKED`,
@@ -132,76 +145,132 @@ export class BacklogRequestsRepository {
     return toPage(rows[0]!);
   }
 
-  /** Reads the newest deliveries first, for the last 2xx before the request; tests do not count (D32). */
+  /** Reads what was delivered, the newest first, for the last 2xx before the request; tests do not count (D32). */
   async findLastSuccess(
     tx: Tx,
-    { endpointId, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+    request: BacklogRequest,
     limit: number,
   ): Promise<BacklogPage & { readonly lastSuccessAt: string | null }> {
-    const { rows } = await sql<PageRow & { last_success_at: string | null }>(
-      tx.manager,
-      `WITH page AS (
-         SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
-         -- begins at the cursor: beside it, a later bound would be where the index begins to be read
-         WHERE d.endpoint_id = $1 AND d.created_at <= least($5, $2::timestamptz)
-           AND (d.created_at, d.id) < ($2::timestamptz, $3::text)
-         ORDER BY d.created_at DESC, d.id DESC LIMIT $4
-       )
-       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
-              greatest($6::timestamptz, (SELECT max(delivered_at) FROM page
-                                         WHERE kind <> 'test' AND delivered_at <= $5::timestamptz))::text AS last_success_at
-       FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
-      [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt],
-    );
-    return { ...toPage(rows[0]!), lastSuccessAt: rows[0]!.last_success_at };
+    const { mode, requestedAt } = request;
+    let { cursor, lastSuccessAt } = request;
+    const windows = dayWindows(new Date(cursor?.at ?? requestedAt), await oldestDayOf(tx, mode));
+    const read = await readByDay(windows, limit, async (window, most) => {
+      const row = await readDelivered(tx, { ...request, cursor, lastSuccessAt }, window, most);
+      cursor = toCursor(row.at, row.id) ?? cursor;
+      lastSuccessAt = row.last_success_at;
+      return row.read;
+    });
+    return { read, cursor, lastSuccessAt };
   }
 
   /**
    * Owes again what failed between the last 2xx and the request, once per event (D32), oldest first; answers how many
-   * besides. An event that was sent again since the request is passed over, whoever asked for it.
+   * besides. An event that was sent again since the request is passed over, whoever asked for it, and so is one that is
+   * past its retention.
    */
   async resend(
     tx: Tx,
-    { endpointId, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+    request: BacklogRequest,
     limit: number,
   ): Promise<BacklogPage & { readonly resent: number }> {
-    const { rows } = await sql<PageRow & { resent: number }>(
-      tx.manager,
-      `WITH page AS (
-         SELECT d.* FROM webhook_deliveries d
-         WHERE d.endpoint_id = $1 AND d.created_at <= $5::timestamptz
-           AND (d.created_at, d.id) > ($2::timestamptz, $3::text)
-         ORDER BY d.created_at, d.id LIMIT $4
-       ), resent AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at, created_at)
-         SELECT ${deliveryIdSql('$7')}, endpoint_id, event_id, event_type, 'resend', 'pending', event_created_at, now()
-         FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.event_id, d.event_type, e.created_at AS event_created_at
-               FROM page d JOIN events e ON e.id = d.event_id
-               WHERE d.status = 'failed' AND d.failed_at > coalesce($6::timestamptz, '-infinity')
-                 AND d.failed_at <= $5::timestamptz
-                 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
-                                 WHERE r.event_id = d.event_id AND r.endpoint_id = d.endpoint_id AND r.kind = 'resend'
-                                   AND r.created_at >= $5::timestamptz)
-               ORDER BY d.event_id) AS failed
-         RETURNING 1
-       )
-       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
-              (SELECT count(*)::int FROM resent) AS resent
-       FROM (SELECT) AS one
-       LEFT JOIN (SELECT created_at AS at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true`,
-      [
-        ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit],
-        ...[requestedAt, lastSuccessAt, deliveryIdStem()],
-      ],
-    );
-    return { ...toPage(rows[0]!), resent: rows[0]!.resent };
+    const { mode, requestedAt } = request;
+    let { cursor } = request;
+    let resent = 0;
+    const from = cursor && new Date(cursor.at);
+    const windows = laterDayWindows(from, await oldestDayOf(tx, mode), new Date(requestedAt));
+    const read = await readByDay(windows, limit, async (window, most) => {
+      const row = await resendFailed(tx, { ...request, cursor }, window, most);
+      cursor = toCursor(row.at, row.id) ?? cursor;
+      resent += row.resent;
+      return row.read;
+    });
+    return { read, cursor, resent };
   }
+}
+
+function oldestDayOf({ manager }: Tx, mode: Mode): Promise<Date> {
+  return oldestDay(manager, [DELIVERY_TABLES[mode]]);
+}
+
+const boundsOf = ({ from, to }: DayWindow): SqlParameter[] => [from ?? '-infinity', to];
+
+async function readDelivered(
+  tx: Tx,
+  { endpointId, mode, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+  window: DayWindow,
+  limit: number,
+): Promise<PageRow & { readonly last_success_at: string | null }> {
+  const { rows } = await sql<PageRow & { last_success_at: string | null }>(
+    tx.manager,
+    `WITH page AS (
+       SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
+       -- begins at the cursor: beside it, a later bound would be where the index begins to be read
+       WHERE d.endpoint_id = $1 AND d.mode = $7 AND d.status = 'delivered'
+         AND d.created_at >= $8::timestamptz AND d.created_at < $9::timestamptz
+         AND d.created_at <= least($5, $2::timestamptz) AND (d.created_at, d.id) < ($2::timestamptz, $3::text)
+       ORDER BY d.created_at DESC, d.id DESC LIMIT $4
+     )
+     SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
+            greatest($6::timestamptz, (SELECT max(delivered_at) FROM page
+                                       WHERE kind <> 'test' AND delivered_at <= $5::timestamptz))::text AS last_success_at
+     FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
+    [
+      ...[endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt, mode],
+      ...boundsOf(window),
+    ],
+  );
+  return rows[0]!;
+}
+
+async function resendFailed(
+  tx: Tx,
+  { endpointId, mode, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+  window: DayWindow,
+  limit: number,
+): Promise<PageRow & { readonly resent: number }> {
+  const { rows } = await sql<PageRow & { resent: number }>(
+    tx.manager,
+    `WITH page AS (
+       SELECT d.* FROM webhook_deliveries d
+       WHERE d.endpoint_id = $1 AND d.mode = $8 AND d.status = 'failed'
+         AND d.created_at >= $9::timestamptz AND d.created_at < $10::timestamptz
+         AND d.created_at <= $5::timestamptz AND (d.created_at, d.id) > ($2::timestamptz, $3::text)
+       ORDER BY d.created_at, d.id LIMIT $4
+     ), resent AS (
+       INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                       next_attempt_at, created_at)
+       SELECT ${deliveryIdSql('$7')}, endpoint_id, partner_id, mode, event_id, event_type, 'resend', 'pending',
+              event_created_at, now()
+       FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.partner_id, d.mode, d.event_id, d.event_type,
+                    e.created_at AS event_created_at
+             FROM page d
+             -- by id, one by one: a join that reads events would read all days of them
+             CROSS JOIN LATERAL (SELECT created_at FROM events WHERE id = d.event_id AND mode = $8 LIMIT 1) AS e
+             WHERE d.failed_at > coalesce($6::timestamptz, '-infinity') AND d.failed_at <= $5::timestamptz
+               AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
+                               WHERE r.event_id = d.event_id AND r.endpoint_id = d.endpoint_id AND r.kind = 'resend'
+                                 AND r.mode = $8 AND r.created_at >= $5::timestamptz)
+             ORDER BY d.event_id) AS failed
+       RETURNING 1
+     )
+     SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
+            (SELECT count(*)::int FROM resent) AS resent
+     FROM (SELECT) AS one
+     LEFT JOIN (SELECT created_at AS at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true`,
+    [
+      ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit],
+      ...[requestedAt, lastSuccessAt, deliveryIdStem(), mode],
+      ...boundsOf(window),
+    ],
+  );
+  return rows[0]!;
 }
 
 function toRequest(row: RequestRow): BacklogRequest {
   return {
     endpointId: row.endpoint_id,
     partnerId: row.partner_id,
+    mode: row.mode,
     step: row.step,
     resend: row.resend,
     requestedAt: row.requested_at,

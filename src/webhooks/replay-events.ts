@@ -76,7 +76,7 @@ export class ReplayEvents {
   async get(id: string, tx?: Tx): Promise<TrackedReplay> {
     const replay = await this.replays.find(id, tx);
     if (!replay) throw new NotFound();
-    return { replay, progress: await this.replays.progressOf(id, tx) };
+    return { replay, progress: await this.replays.progressOf(replay, tx) };
   }
 
   /**

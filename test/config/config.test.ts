@@ -107,6 +107,7 @@ describe('loadConfig', () => {
       'src/config/config.ts',
       'src/config/credentials.ts',
       'src/config/live-package-rules.ts',
+      'src/config/retention.ts',
       'src/embedded/development-settings.ts',
     ]
       .map((file) => readFileSync(file, 'utf8'))

@@ -93,7 +93,7 @@ export class ReplayRunner {
     const allowed = Math.floor((this.perSecond * Math.min(sinceMs, LONGEST_STEP_MS)) / 1_000);
     const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
-    const made = await this.replays.makeDeliveries(tx, replay.id, wanted);
+    const made = await this.replays.makeDeliveries(tx, replay, wanted);
     if (made > 0) tx.afterCommit(() => this.notifier.notify(replay.endpointId));
   }
 }

@@ -143,7 +143,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ),
     ...casesOf('endpoints of a partner', {}, (_none, options) => endpoints.listOfPartner(PARTNER, options)),
     ...casesOf('deliveries', DELIVERIES, (filters, options) =>
-      deliveries.list(BUSY_ENDPOINT, filters, options),
+      deliveries.list({ id: BUSY_ENDPOINT, mode: 'live' }, filters, options),
     ),
     ...casesOf('transactions', {}, (_none, options) =>
       new WalletsRepository(manager, pages).listTransactions(PARTNER, options),
