@@ -4,13 +4,16 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { oldestDay } from '../infra/daily-partitions.js';
 import {
+  type DayStep,
   type DayWindow,
   dayWindows,
   laterDayWindows,
   readByDay,
+  type RowCursor,
   sql,
   type SqlParameter,
   type Tx,
+  type WindowRows,
 } from '../infra/database/index.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
 import { deliveryIdSql, deliveryIdStem } from './webhook-delivery.entity.js';
@@ -29,21 +32,12 @@ export interface BacklogRequest {
   readonly requestedAt: string;
   readonly lastSuccessAt: string | null;
   /** The last delivery that the step has read; null at its beginning. */
-  readonly cursor: DeliveryCursor | null;
+  readonly cursor: RowCursor | null;
   readonly resent: number;
 }
 
-export interface DeliveryCursor {
-  readonly at: string;
-  readonly id: string;
-}
-
 /** What one step came to. */
-export interface BacklogPage {
-  /** Deliveries read: fewer than the limit when there are no more. */
-  readonly read: number;
-  readonly cursor: DeliveryCursor | null;
-}
+export type BacklogPage = DayStep<RowCursor | null>;
 
 interface RequestRow {
   endpoint_id: string;
@@ -142,7 +136,8 @@ export class BacklogRequestsRepository {
        FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
       [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit],
     );
-    return toPage(rows[0]!);
+    const { read, last } = toWindowRows(rows[0]!);
+    return { cursor: last, isMore: read === limit };
   }
 
   /** Reads what was delivered, the newest first, for the last 2xx before the request; tests do not count (D32). */
@@ -151,16 +146,15 @@ export class BacklogRequestsRepository {
     request: BacklogRequest,
     limit: number,
   ): Promise<BacklogPage & { readonly lastSuccessAt: string | null }> {
-    const { mode, requestedAt } = request;
-    let { cursor, lastSuccessAt } = request;
+    const { mode, cursor, requestedAt } = request;
+    let { lastSuccessAt } = request;
     const windows = dayWindows(new Date(cursor?.at ?? requestedAt), await oldestDayOf(tx, mode));
-    const read = await readByDay(windows, limit, async (window, most) => {
-      const row = await readDelivered(tx, { ...request, cursor, lastSuccessAt }, window, most);
-      cursor = toCursor(row.at, row.id) ?? cursor;
+    const step = await readByDay(windows, 'earlier', limit, async (window, most) => {
+      const row = await readDelivered(tx, { ...request, lastSuccessAt }, window, most);
       lastSuccessAt = row.last_success_at;
-      return row.read;
+      return toWindowRows(row);
     });
-    return { read, cursor, lastSuccessAt };
+    return { ...step, lastSuccessAt };
   }
 
   /**
@@ -173,18 +167,16 @@ export class BacklogRequestsRepository {
     request: BacklogRequest,
     limit: number,
   ): Promise<BacklogPage & { readonly resent: number }> {
-    const { mode, requestedAt } = request;
-    let { cursor } = request;
+    const { mode, cursor, requestedAt } = request;
     let resent = 0;
     const from = cursor && new Date(cursor.at);
     const windows = laterDayWindows(from, await oldestDayOf(tx, mode), new Date(requestedAt));
-    const read = await readByDay(windows, limit, async (window, most) => {
-      const row = await resendFailed(tx, { ...request, cursor }, window, most);
-      cursor = toCursor(row.at, row.id) ?? cursor;
-      resent += row.resent;
-      return row.read;
+    const step = await readByDay(windows, 'later', limit, async (window, most) => {
+      const row = await readFailed(tx, request, window, most);
+      if (row.owed.length > 0) resent += await insertResends(tx, request, row.owed);
+      return toWindowRows(row);
     });
-    return { read, cursor, resent };
+    return { ...step, resent };
   }
 }
 
@@ -222,48 +214,54 @@ async function readDelivered(
   return rows[0]!;
 }
 
-async function resendFailed(
+/** Events that failed and were not sent again are `owed`. */
+async function readFailed(
   tx: Tx,
   { endpointId, mode, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
   window: DayWindow,
   limit: number,
-): Promise<PageRow & { readonly resent: number }> {
-  const { rows } = await sql<PageRow & { resent: number }>(
+): Promise<PageRow & { readonly owed: readonly string[] }> {
+  const { rows } = await sql<PageRow & { owed: string[] }>(
     tx.manager,
     `WITH page AS (
-       SELECT d.* FROM webhook_deliveries d
-       WHERE d.endpoint_id = $1 AND d.mode = $8 AND d.status = 'failed'
-         AND d.created_at >= $9::timestamptz AND d.created_at < $10::timestamptz
+       SELECT d.id, d.created_at AS at, d.event_id, d.failed_at FROM webhook_deliveries d
+       WHERE d.endpoint_id = $1 AND d.mode = $7 AND d.status = 'failed'
+         AND d.created_at >= $8::timestamptz AND d.created_at < $9::timestamptz
          AND d.created_at <= $5::timestamptz AND (d.created_at, d.id) > ($2::timestamptz, $3::text)
        ORDER BY d.created_at, d.id LIMIT $4
-     ), resent AS (
-       INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
-                                       next_attempt_at, created_at)
-       SELECT ${deliveryIdSql('$7')}, endpoint_id, partner_id, mode, event_id, event_type, 'resend', 'pending',
-              event_created_at, now()
-       FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.partner_id, d.mode, d.event_id, d.event_type,
-                    e.created_at AS event_created_at
-             FROM page d
-             -- by id, one by one: a join that reads events would read all days of them
-             CROSS JOIN LATERAL (SELECT created_at FROM events WHERE id = d.event_id AND mode = $8 LIMIT 1) AS e
-             WHERE d.failed_at > coalesce($6::timestamptz, '-infinity') AND d.failed_at <= $5::timestamptz
-               AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
-                               WHERE r.event_id = d.event_id AND r.endpoint_id = d.endpoint_id AND r.kind = 'resend'
-                                 AND r.mode = $8 AND r.created_at >= $5::timestamptz)
-             ORDER BY d.event_id) AS failed
-       RETURNING 1
      )
      SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
-            (SELECT count(*)::int FROM resent) AS resent
+            ARRAY(SELECT DISTINCT d.event_id FROM page d
+                  WHERE d.event_id IS NOT NULL AND d.failed_at > coalesce($6::timestamptz, '-infinity')
+                    AND d.failed_at <= $5::timestamptz
+                    AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
+                                    WHERE r.event_id = d.event_id AND r.endpoint_id = $1 AND r.kind = 'resend'
+                                      AND r.mode = $7 AND r.created_at >= $5::timestamptz)) AS owed
      FROM (SELECT) AS one
-     LEFT JOIN (SELECT created_at AS at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true`,
+     LEFT JOIN (SELECT at, id FROM page ORDER BY at DESC, id DESC LIMIT 1) AS last ON true`,
     [
-      ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit],
-      ...[requestedAt, lastSuccessAt, deliveryIdStem(), mode],
+      ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt, mode],
       ...boundsOf(window),
     ],
   );
   return rows[0]!;
+}
+
+/** The ids are values, so that the plan has the days of these events alone. */
+async function insertResends(
+  tx: Tx,
+  { endpointId, mode }: BacklogRequest,
+  eventIds: readonly string[],
+): Promise<number> {
+  const { affected } = await sql(
+    tx.manager,
+    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                     next_attempt_at, created_at)
+     SELECT ${deliveryIdSql('$4')}, $1, e.partner_id, e.mode, e.id, e.type, 'resend', 'pending', e.created_at, now()
+     FROM events e WHERE e.mode = $2 AND e.id = ANY ($3::text[])`,
+    [endpointId, mode, eventIds, deliveryIdStem()],
+  );
+  return affected;
 }
 
 function toRequest(row: RequestRow): BacklogRequest {
@@ -280,10 +278,10 @@ function toRequest(row: RequestRow): BacklogRequest {
   };
 }
 
-function toPage({ read, at, id }: PageRow): BacklogPage {
-  return { read, cursor: toCursor(at, id) };
+function toWindowRows({ read, at, id }: PageRow): WindowRows {
+  return { read, last: toCursor(at, id) };
 }
 
-function toCursor(at: string | null, id: string | null): DeliveryCursor | null {
+function toCursor(at: string | null, id: string | null): RowCursor | null {
   return at === null || id === null ? null : { at, id };
 }

@@ -45,9 +45,9 @@ export class ReplayEvents {
 
   /** @throws NotFound */
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
-    await this.endpoints.getById(key, tx);
+    const { mode } = await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
-    return { ...selection, total: await this.replays.count(tx, selection) };
+    return { ...selection, total: await this.replays.count(tx, selection, mode) };
   }
 
   /** @throws NotFound */

@@ -10,6 +10,7 @@ import {
   sql,
   type SqlParameter,
   type Tx,
+  type WindowRows,
 } from '../infra/database/index.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
 import {
@@ -34,8 +35,8 @@ export interface ReplayProgress {
   readonly discarded: number;
 }
 
-/** The last delivery that was looked at, null before the first. A text: a Date would cut microseconds. */
-interface ChoosingCursor {
+/** Where choosing goes on; `at` is null at its beginning. A text: a Date would cut microseconds. */
+interface ChoosingStart {
   readonly mode: Mode;
   readonly at: string | null;
   readonly last: string;
@@ -44,7 +45,7 @@ interface ChoosingCursor {
 interface ChoosingStep {
   readonly id: string;
   readonly selection: ReplaySelection;
-  readonly cursor: ChoosingCursor;
+  readonly start: ChoosingStart;
   readonly window: DayWindow;
   readonly limit: number;
 }
@@ -69,27 +70,26 @@ export class WebhookReplaysRepository {
    * after it began is passed over. The replay is locked.
    */
   async choose(tx: Tx, id: string, selection: ReplaySelection, limit: number): Promise<void> {
-    let cursor = await this.cursorOf(tx, id);
-    const { mode } = cursor;
-    const from = new Date(
-      Math.max(selection.since.getTime(), cursor.at === null ? 0 : Date.parse(cursor.at)),
-    );
-    const oldest = await oldestDay(tx.manager, [DELIVERY_TABLES[mode]]);
+    const start = await this.startOf(tx, id);
+    const from = new Date(Math.max(selection.since.getTime(), start.at === null ? 0 : Date.parse(start.at)));
+    const oldest = await oldestDay(tx.manager, [DELIVERY_TABLES[start.mode]]);
     const windows = laterDayWindows(from < oldest ? null : from, oldest, selection.until);
-    const read = await readByDay(windows, limit, async (window, most) => {
-      const page = await this.chooseFrom(tx, { id, selection, cursor, window, limit: most });
-      if (page.at !== null) cursor = { mode, at: page.at, last: page.last };
-      return page.read;
-    });
-    if (read < limit)
-      await sql(tx.manager, 'UPDATE webhook_replays SET choosing = false WHERE id = $1', [id]);
+    const { cursor, isMore } = await readByDay(windows, 'later', limit, (window, most) =>
+      this.chooseFrom(tx, { id, selection, start, window, limit: most }),
+    );
+    await sql(
+      tx.manager,
+      `UPDATE webhook_replays SET choosing = $2, chosen_to_at = coalesce($3, chosen_to_at), chosen_to_id = coalesce($4, chosen_to_id)
+       WHERE id = $1`,
+      [id, isMore, cursor?.at ?? null, cursor?.id ?? null],
+    );
   }
 
   private async chooseFrom(
     tx: Tx,
-    { id, selection, cursor, window, limit }: ChoosingStep,
-  ): Promise<Omit<ChoosingCursor, 'mode'> & { readonly read: number }> {
-    const { rows } = await sql<Omit<ChoosingCursor, 'mode'> & { read: number }>(
+    { id, selection, start, window, limit }: ChoosingStep,
+  ): Promise<WindowRows> {
+    const { rows } = await sql<{ read: number; at: string | null; last: string | null }>(
       tx.manager,
       `WITH replay AS (SELECT r.total, r.created_at FROM webhook_replays r WHERE r.id = $5), page AS (
          SELECT t.id, t.created_at, ${matching(selection)}
@@ -105,23 +105,22 @@ export class WebhookReplaysRepository {
          SELECT $5, (SELECT total FROM replay) + row_number() OVER (ORDER BY created_at, id), id FROM page WHERE matches
          RETURNING 1
        )
-       UPDATE webhook_replays r
-       SET total = r.total + (SELECT count(*) FROM items),
-           chosen_to_at = coalesce(last.created_at, r.chosen_to_at), chosen_to_id = coalesce(last.id, r.chosen_to_id)
+       UPDATE webhook_replays r SET total = r.total + (SELECT count(*) FROM items)
        FROM (SELECT) AS one
        LEFT JOIN (SELECT created_at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true
        WHERE r.id = $5
-       RETURNING (SELECT count(*)::int FROM page) AS read, r.chosen_to_at::text AS at, coalesce(r.chosen_to_id, '') AS last`,
+       RETURNING (SELECT count(*)::int FROM page) AS read, last.created_at::text AS at, last.id AS last`,
       [
-        ...[...parametersOf(selection), id, limit, cursor.at ?? '-infinity', cursor.last, cursor.mode],
+        ...[...parametersOf(selection), id, limit, start.at ?? '-infinity', start.last, start.mode],
         ...[window.from ?? '-infinity', window.to],
       ],
     );
-    return rows[0]!;
+    const { read, at, last } = rows[0]!;
+    return { read, last: at === null || last === null ? null : { at, id: last } };
   }
 
-  private async cursorOf(tx: Tx, id: string): Promise<ChoosingCursor> {
-    const { rows } = await sql<ChoosingCursor>(
+  private async startOf(tx: Tx, id: string): Promise<ChoosingStart> {
+    const { rows } = await sql<ChoosingStart>(
       tx.manager,
       `SELECT w.mode, r.chosen_to_at::text AS at, coalesce(r.chosen_to_id, '') AS last
        FROM webhook_replays r JOIN webhook_endpoints w ON w.id = r.endpoint_id WHERE r.id = $1`,
@@ -139,11 +138,11 @@ export class WebhookReplaysRepository {
     return tx.manager.findOne(WebhookReplayEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
   }
 
-  async count(tx: Tx, selection: ReplaySelection): Promise<number> {
+  async count(tx: Tx, selection: ReplaySelection, mode: Mode): Promise<number> {
     const { rows } = await sql<{ total: number }>(
       tx.manager,
-      `SELECT count(*)::int AS total FROM webhook_deliveries t WHERE ${matching(selection)}`,
-      parametersOf(selection),
+      `SELECT count(*)::int AS total FROM webhook_deliveries t WHERE t.mode = $5 AND ${matching(selection)}`,
+      [...parametersOf(selection), mode],
     );
     return rows[0]!.total;
   }
@@ -201,6 +200,7 @@ export class WebhookReplaysRepository {
   async makeDeliveries(
     tx: Tx,
     { id, since, until }: Pick<WebhookReplayEntity, 'id' | 'since' | 'until'>,
+    mode: Mode,
     limit: number,
   ): Promise<number> {
     const { rows } = await sql<{ made: number }>(
@@ -218,12 +218,13 @@ export class WebhookReplaysRepository {
          FROM taken
          -- by id, one by one: a join that reads deliveries would read whole days of them
          CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries
-                             WHERE id = taken.delivery_id AND created_at >= $4 AND created_at < $5 LIMIT 1) AS d
+                             WHERE id = taken.delivery_id AND mode = $6
+                               AND created_at >= $4 AND created_at < $5 LIMIT 1) AS d
        )
        UPDATE webhook_replays r SET created = r.created + (SELECT count(*) FROM taken), advanced_at = clock_timestamp()
        WHERE r.id = $1
        RETURNING (SELECT count(*)::int FROM taken) AS made`,
-      [id, limit, deliveryIdStem(), since, until],
+      [id, limit, deliveryIdStem(), since, until, mode],
     );
     return rows[0]!.made;
   }

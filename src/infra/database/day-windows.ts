@@ -40,20 +40,51 @@ export function* laterDayWindows(after: Date | null, oldest: Date, newest: Date)
   }
 }
 
+/** The most windows of one step: the locks of their partitions last until its transaction ends. */
+const WINDOWS_PER_STEP = 4;
+
+/** What a step over the days of a table came to. */
+export interface DayStep<Cursor> {
+  /** Where the next step goes on. */
+  readonly cursor: Cursor;
+  /** Whether there may be more to read. */
+  readonly isMore: boolean;
+}
+
+/** Where a step goes on: behind this row, or behind all rows of the time. A text: a Date would cut microseconds. */
+export interface RowCursor {
+  readonly at: string;
+  readonly id: string;
+}
+
+/** Rows of a window, or its first `most`. */
+export interface WindowRows {
+  readonly read: number;
+  /** The last of them; null when there is none. */
+  readonly last: RowCursor | null;
+}
+
 /**
- * Reads windows one after the other until `limit` rows are read; answers how many were. Fewer than `limit`: there are no
- * more.
- * @param readOne reads at most `most` rows of a window, and answers how many
+ * Reads at most `limit` rows, in one window after the other, and in few of them: a step is a transaction.
+ * @param direction in which the windows follow each other
  */
 export async function readByDay(
   windows: Iterable<DayWindow>,
+  direction: 'earlier' | 'later',
   limit: number,
-  readOne: (window: DayWindow, most: number) => Promise<number>,
-): Promise<number> {
-  let read = 0;
+  readOne: (window: DayWindow, most: number) => Promise<WindowRows>,
+): Promise<DayStep<RowCursor | null>> {
+  let cursor: RowCursor | null = null;
+  let left = limit;
+  let count = 0;
   for (const window of windows) {
-    read += await readOne(window, limit - read);
-    if (read >= limit) break;
+    if (count++ === WINDOWS_PER_STEP) return { cursor, isMore: true };
+    const { read, last } = await readOne(window, left);
+    left -= read;
+    if (left <= 0) return { cursor: last, isMore: true };
+    const end = direction === 'earlier' ? window.from : window.to;
+    // No id is smaller than none.
+    cursor = end && { at: end.toISOString(), id: '' };
   }
-  return read;
+  return { cursor, isMore: false };
 }

@@ -8,7 +8,9 @@ import { DailyPartitions, dayOf } from '../../../src/infra/daily-partitions.js';
 import { createDataSource, KeysetPages, sql, Transactions } from '../../../src/infra/database/index.js';
 import { loadConfig } from '../../../src/config/index.js';
 import { WEBHOOK_ENTITIES } from '../../../src/webhooks/index.js';
+import { BacklogRequestsRepository } from '../../../src/webhooks/backlog-requests.repository.js';
 import { WebhookDeliveriesRepository } from '../../../src/webhooks/webhook-deliveries.repository.js';
+import { WebhookReplaysRepository } from '../../../src/webhooks/webhook-replays.repository.js';
 import { DeliveryJobsRepository } from '../../../src/webhooks/worker/delivery-jobs.repository.js';
 import type { FinishedAttempt } from '../../../src/webhooks/worker/attempt-result.js';
 import { OutcomesRepository } from '../../../src/webhooks/worker/outcomes.repository.js';
@@ -40,7 +42,8 @@ beforeAll(async () => {
   await database.pool.query(
     `INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active');
      INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret)
-     VALUES ('whe_1', 'ptn_1', 'live', 'https://partner.example', '');
+     VALUES ('whe_1', 'ptn_1', 'live', 'https://partner.example', ''),
+            ('whe_2', 'ptn_1', 'live', 'https://partner.example', '');
      INSERT INTO events (id, partner_id, mode, type, body, created_at)
      VALUES ('${event}', 'ptn_1', 'live', 'esim.activated', '{}', now())`,
   );
@@ -125,6 +128,74 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     // Nothing new: not even a look at the events.
     expect(await daysOf((manager) => poll(manager, completeTo))).toBe(0);
     expect(await daysOf((manager) => events(manager).findById(SCOPE, event))).toBe(1);
+  });
+
+  describe('in each step', () => {
+    /** Of one step: windows of 2, 4, 8 and 16 days, and one that two steps share. */
+    const MOST = 31;
+    const backlogs = (manager: EntityManager) => new BacklogRequestsRepository(manager);
+    const replays = (manager: EntityManager) => new WebhookReplaysRepository(manager);
+
+    /** Days of each step, until `step` says that there are no more. */
+    async function daysOfSteps(step: (manager: EntityManager) => Promise<boolean>): Promise<number[]> {
+      const days: number[] = [];
+      for (let isMore = true; isMore;)
+        days.push(await daysOf(async (manager) => void (isMore = await step(manager))));
+      return days;
+    }
+
+    beforeAll(async () => {
+      await database.pool.query(
+        `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, created_at,
+                                         delivered_at, failed_at, ended_at)
+         SELECT 'dlv_old_' || status, 'whe_2', 'ptn_1', 'live', $1, 'esim.activated', 'event', status, at,
+                CASE status WHEN 'delivered' THEN at END, CASE status WHEN 'failed' THEN at END, at
+         FROM (VALUES ('delivered', $2::timestamptz), ('failed', $3::timestamptz)) AS old (status, at)`,
+        [event, dayOf(new Date(), -110), dayOf(new Date(), -100)],
+      );
+    });
+
+    it('of a backlog that is settled', async () => {
+      const tx = txOf(dataSource.manager);
+      await backlogs(tx.manager).replace(tx, 'whe_2', 'find_last_success', true);
+      let request = (await backlogs(tx.manager).lock(tx, 'whe_2'))!;
+      const searched = await daysOfSteps(async (manager) => {
+        const { isMore, ...found } = await backlogs(manager).findLastSuccess(txOf(manager), request, 100);
+        request = { ...request, ...found };
+        return isMore;
+      });
+      expect(new Date(request.lastSuccessAt!)).toEqual(dayOf(new Date(), -110));
+      expect(searched.length).toBeGreaterThan(3);
+      expect(Math.max(...searched)).toBeLessThanOrEqual(MOST);
+      request = { ...request, step: 'resend', cursor: null };
+      let resent = 0;
+      const read = await daysOfSteps(async (manager) => {
+        const { isMore, ...found } = await backlogs(manager).resend(txOf(manager), request, 100);
+        request = { ...request, ...found };
+        resent += found.resent;
+        return isMore;
+      });
+      expect(resent).toBe(1);
+      expect(read.length).toBeGreaterThan(3);
+      // Besides, the days since the request, for what was resent already, with those made ahead, and the event's.
+      expect(Math.max(...read)).toBeLessThanOrEqual(MOST + 9);
+    });
+
+    it('of a replay that is chosen', async () => {
+      const tx = txOf(dataSource.manager);
+      const selection = {
+        ...{ endpointId: 'whe_2', since: dayOf(new Date(), -DAYS), until: new Date() },
+        ...{ eventTypes: null, statuses: ['failed' as const] },
+      };
+      await replays(tx.manager).insert(tx, { id: 'rpl_1', partnerId: 'ptn_1', ...selection });
+      const chosen = await daysOfSteps(async (manager) => {
+        await replays(manager).choose(txOf(manager), 'rpl_1', selection, 100);
+        return (await replays(manager).find('rpl_1', txOf(manager)))!.choosing;
+      });
+      expect(await replays(tx.manager).find('rpl_1')).toMatchObject({ total: 1, choosing: false });
+      expect(chosen.length).toBeGreaterThan(3);
+      expect(Math.max(...chosen)).toBeLessThanOrEqual(MOST);
+    });
   });
 
   it('when support lists what is newest', async () => {
