@@ -108,9 +108,14 @@ const INSERT = `
     $15::int[])
     AS c (${COLUMNS})`;
 
-/** After a failure nobody knows whether the rows were committed: only those that are missing are written. */
+/**
+ * After a failure nobody knows whether the rows were committed: only those that are missing are written. A row is not
+ * where its call says when that was another time: it is looked for in all days in which it may have been written.
+ */
 const INSERT_MISSING = `${INSERT}
-  WHERE NOT EXISTS (SELECT 1 FROM api_calls w WHERE w.request_id = c.request_id AND w.created_at = c.created_at)`;
+  WHERE NOT EXISTS (SELECT 1 FROM api_calls w
+                    WHERE w.request_id = c.request_id AND w.created_at >= now() - interval '2 days'
+                      AND w.created_at < now() + interval '2 days')`;
 
 /** The writing side of `api_calls`, on the edge's pool: long transactions must not delay the call log. */
 @Injectable()

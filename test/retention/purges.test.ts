@@ -40,8 +40,10 @@ async function insertOrders(orders: readonly OrderRow[]): Promise<void> {
                 "topupAge" interval)`;
   await query(
     `INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, quantity_issued, unit_price_amount, currency,
-                         provider, provider_reference, upstream_package_id, accepted_request_id, created_at)
-     SELECT id, partner, mode, status, 'pkg_a', 2, 2, 1, 'USD', mode, 'ref_' || id, 'pkg_a', 'req_1', now() - age ${from}`,
+                         provider, provider_reference, upstream_package_id, accepted_request_id, validity_days,
+                         activation_policy, created_at)
+     SELECT id, partner, mode, status, 'pkg_a', 2, 2, 1, 'USD', mode, 'ref_' || id, 'pkg_a', 'req_1', 1, 'on_install',
+            now() - age ${from}`,
     [rows],
   );
   await query(
