@@ -36,9 +36,6 @@ export interface BacklogRequest {
   readonly resent: number;
 }
 
-/** What one step came to. */
-export type BacklogPage = DayStep<RowCursor | null>;
-
 interface RequestRow {
   endpoint_id: string;
   partner_id: string;
@@ -116,7 +113,7 @@ export class BacklogRequestsRepository {
    * Makes what waits due in the order of its creation, with the attempts that remain (D32). Reads what is due last
    * first: what is due only later is released by the first step.
    */
-  async release(tx: Tx, { endpointId, cursor }: BacklogRequest, limit: number): Promise<BacklogPage> {
+  async release(tx: Tx, { endpointId, cursor }: BacklogRequest, limit: number): Promise<DayStep> {
     const { rows } = await sql<PageRow>(
       tx.manager,
       `WITH page AS (
@@ -145,7 +142,7 @@ export class BacklogRequestsRepository {
     tx: Tx,
     request: BacklogRequest,
     limit: number,
-  ): Promise<BacklogPage & { readonly lastSuccessAt: string | null }> {
+  ): Promise<DayStep & { readonly lastSuccessAt: string | null }> {
     const { mode, cursor, requestedAt } = request;
     let { lastSuccessAt } = request;
     const windows = dayWindows(new Date(cursor?.at ?? requestedAt), await oldestDayOf(tx, mode));
@@ -166,7 +163,7 @@ export class BacklogRequestsRepository {
     tx: Tx,
     request: BacklogRequest,
     limit: number,
-  ): Promise<BacklogPage & { readonly resent: number }> {
+  ): Promise<DayStep & { readonly resent: number }> {
     const { mode, cursor, requestedAt } = request;
     let resent = 0;
     const from = cursor && new Date(cursor.at);

@@ -28,7 +28,7 @@ export interface DeliveryFilters {
 }
 
 /** Whose deliveries are listed, also after its deletion. */
-export interface ListedEndpoint {
+interface ListedEndpoint {
   readonly id: string;
   readonly mode: Mode;
 }

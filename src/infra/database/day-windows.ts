@@ -43,18 +43,18 @@ export function* laterDayWindows(after: Date | null, oldest: Date, newest: Date)
 /** The most windows of one step: the locks of their partitions last until its transaction ends. */
 const WINDOWS_PER_STEP = 4;
 
-/** What a step over the days of a table came to. */
-export interface DayStep<Cursor> {
-  /** Where the next step goes on. */
-  readonly cursor: Cursor;
-  /** Whether there may be more to read. */
-  readonly isMore: boolean;
-}
-
 /** Where a step goes on: behind this row, or behind all rows of the time. A text: a Date would cut microseconds. */
 export interface RowCursor {
   readonly at: string;
   readonly id: string;
+}
+
+/** What a step over the days of a table came to. */
+export interface DayStep {
+  /** Where the next step goes on. */
+  readonly cursor: RowCursor | null;
+  /** Whether there may be more to read. */
+  readonly isMore: boolean;
 }
 
 /** Rows of a window, or its first `most`. */
@@ -73,7 +73,7 @@ export async function readByDay(
   direction: 'earlier' | 'later',
   limit: number,
   readOne: (window: DayWindow, most: number) => Promise<WindowRows>,
-): Promise<DayStep<RowCursor | null>> {
+): Promise<DayStep> {
   let cursor: RowCursor | null = null;
   let left = limit;
   let count = 0;

@@ -20,7 +20,7 @@ interface Listed extends ObjectLiteral {
 export type ListOrder = 'newest_first' | 'oldest_first';
 
 /** How a table that is partitioned by day is paged through. */
-export interface ListedDays {
+interface ListedDays {
   /** The oldest day that there is, or is asked for. */
   readonly oldest: Date;
   /** The newest time that is asked for; null: now. */
