@@ -33,8 +33,8 @@ export default defineConfig({
     ],
     environment: 'node',
     pool: 'forks',
-    // Two cores, and tests that mostly wait.
-    maxWorkers: 4,
+    // Two cores, and tests that mostly wait: more files at once make each other’s deadlines late.
+    maxWorkers: 3,
     sequence: { sequencer: SlowFirstSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],

@@ -23,7 +23,11 @@ export class DivideWork1763700000021 implements MigrationInterface {
         -- the last delivery that the step has read
         cursor_at timestamptz,
         cursor_id text,
-        resent int NOT NULL DEFAULT 0
+        resent int NOT NULL DEFAULT 0,
+        -- another resend was asked for before this one was done; it begins then
+        resend_again boolean NOT NULL DEFAULT false,
+        -- when it had its last turn, so that large ones take turns with the others
+        advanced_at timestamptz
       );
 
       ALTER TABLE webhook_replays

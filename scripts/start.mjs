@@ -3,7 +3,6 @@
 // (ENV_FILE names another file; empty: none).
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runDev } from './dev.mjs';
@@ -98,8 +97,5 @@ if (role === 'dev') {
 } else {
   buildIfStale();
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
-  // A third of a start is compiling 2,600 modules. Beside the build, not in the shared /tmp; a folder that cannot be
-  // written is no error.
-  enableCompileCache(path.join(root, 'dist/.compile-cache'));
   await import(pathToFileURL(path.join(root, entry)));
 }

@@ -51,6 +51,7 @@ export class AdminModule {
 export async function startAdmin(process: ProcessResources, probe: OpsProbe | null): Promise<RunningHttpApp> {
   return startHttpApp(process, {
     module: AdminModule.of(process),
+    port: 'admin',
     authenticator: AdminAuthenticator,
     listen: process.config.adminApi,
     idempotencyKeyRequired: false,

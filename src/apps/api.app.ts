@@ -36,6 +36,7 @@ export class ApiModule {
 export async function startApi(process: ProcessResources): Promise<RunningHttpApp> {
   return startHttpApp(process, {
     module: ApiModule.of(process),
+    port: 'partner',
     authenticator: PartnerAuthenticator,
     listen: process.config.partnerApi,
     idempotencyKeyRequired: true,

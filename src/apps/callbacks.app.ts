@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { endsWithin } from '../common/ends-within.js';
 import type { AppConfig } from '../config/index.js';
 import { clientAddress, pathOf } from '../infra/http/edge/index.js';
 import { createPlainServer } from '../infra/http/plain-server.js';
 import { NetworkList } from '../infra/network/ip-address.js';
 import type { TakeCallback } from '../esim-sync/index.js';
 import type { RunningApp } from './http-app.js';
+import { portLimits } from './port-limits.js';
 import type { ProcessResources } from './process-resources.js';
 
 const PATH = /^\/callbacks\/([a-z0-9_-]{1,64})\/([A-Za-z0-9_-]{1,256})$/;
@@ -55,7 +57,6 @@ function digestOf(text: string): Buffer {
 
 /** Callbacks are one short object. */
 const MAX_BODY_BYTES = 65_536;
-const MAX_CONNECTIONS = 1_024;
 /** Who drips is cut at the first look after the limit. Node looks only every 30 s by itself. */
 const PATIENCE: ListenerPatience = { requestTimeoutMs: 10_000, checkConnectionsMs: 1_000 };
 /** What is still taken of a refused body, so that the answer is not lost in a reset. */
@@ -86,11 +87,12 @@ export interface ListenerPatience {
  * secret every path and method is the same 404. Null when no secret is set: then nothing listens.
  */
 export async function startCallbacks(
-  { config, logger }: Pick<ProcessResources, 'config' | 'logger'>,
+  process: Pick<ProcessResources, 'config' | 'logger' | 'metrics'>,
   take: CallbackTaker,
   limit: CallbackRateLimit,
   { requestTimeoutMs, checkConnectionsMs } = PATIENCE,
 ): Promise<RunningCallbacks | null> {
+  const { config, logger } = process;
   const { host, port, secret, allowedCidrs, trustProxyHops } = config.callbacks;
   if (secret === null) return null;
   const authenticator = new CallbackAuthenticator({
@@ -106,12 +108,12 @@ export async function startCallbacks(
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkConnectionsMs,
     },
+    portLimits(process, 'callbacks', trustProxyHops),
     (request, response) => void listener.handle(request, response),
   );
-  server.maxConnections = MAX_CONNECTIONS;
   server.listen(port, host);
   await once(server, 'listening');
-  return { url: urlOf(server, host), close: () => listener.close(server) };
+  return { url: urlOf(server, host), close: (withinMs) => listener.close(server, withinMs) };
 }
 
 class CallbackListener {
@@ -133,11 +135,11 @@ class CallbackListener {
     return work.finally(() => this.underWay.delete(work));
   }
 
-  /** Nothing new is taken; what was taken is stored and answered. */
-  async close(server: Server): Promise<void> {
+  /** Nothing new is taken; what was taken is stored and answered, for as long as there is time. */
+  async close(server: Server, withinMs: number): Promise<void> {
     server.close();
     server.closeIdleConnections();
-    await Promise.allSettled(this.underWay);
+    await endsWithin(Promise.allSettled(this.underWay).then(), withinMs);
     server.closeAllConnections();
   }
 

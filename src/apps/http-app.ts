@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DynamicModule, Type } from '@nestjs/common';
 import { DiscoveryService, NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -14,10 +15,12 @@ import {
 import { assertEveryRouteIsGuarded } from '../infra/http/index.js';
 import { assertEveryPostIsIdempotent } from '../infra/idempotency/index.js';
 import { NestLogger } from '../infra/logging.js';
+import { portLimits } from './port-limits.js';
 import type { ProcessResources } from './process-resources.js';
 
 export interface RunningApp {
-  close(): Promise<void>;
+  /** Ends by itself, and cuts after `withinMs` what callers still hold. */
+  close(withinMs: number): Promise<void>;
 }
 
 export interface RunningHttpApp extends RunningApp {
@@ -27,6 +30,8 @@ export interface RunningHttpApp extends RunningApp {
 }
 
 export interface HttpAppOptions {
+  /** For metrics: `partner`, `admin`. */
+  readonly port: string;
   readonly module: DynamicModule;
   readonly authenticator: Type<Authenticator>;
   readonly listen: ListenAddress;
@@ -41,7 +46,8 @@ export async function startHttpApp(
   process: ProcessResources,
   options: HttpAppOptions,
 ): Promise<RunningHttpApp> {
-  const app = await createHttpApp(process, options);
+  let closeBy = 0;
+  const app = await createHttpApp(process, options, () => Math.max(0, closeBy - performance.now()));
   const { host, port } = options.listen;
   await app.listen(port, host);
   const address = app.getHttpServer().address() as AddressInfo;
@@ -49,9 +55,12 @@ export async function startHttpApp(
   return {
     url: `http://${shown}:${address.port}`,
     nest: app,
-    close: async () => {
+    close: async (withinMs) => {
+      // From here: Nest has other things to end before it closes the server.
+      closeBy = performance.now() + withinMs;
       await app.close();
-      // The last calls are recorded while the server closes.
+      // The last calls are recorded while the server closes, and those whose sockets were cut a turn later.
+      for (let turn = 0; turn < 2; turn++) await nextTurn();
       await app.get(AccessLog, { strict: false }).close();
     },
   };
@@ -60,6 +69,7 @@ export async function startHttpApp(
 async function createHttpApp(
   process: ProcessResources,
   options: HttpAppOptions,
+  closeWithinMs: () => number,
 ): Promise<NestFastifyApplication> {
   const { logger, config } = process;
   const onUnexpectedError = (error: unknown, requestId: string): void => {
@@ -68,6 +78,8 @@ async function createHttpApp(
   const adapter = createEdgeAdapter({
     services: () => services,
     trustProxyHops: config.trustProxyHops,
+    socketLimits: portLimits(process, options.port, config.trustProxyHops),
+    closeWithinMs,
     idempotencyKeyRequired: options.idempotencyKeyRequired,
     onUnexpectedError,
     ...(options.anonymousPaths ? { anonymousPaths: options.anonymousPaths } : {}),

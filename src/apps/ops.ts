@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics } from 'prom-client';
 import { createPlainServer } from '../infra/http/plain-server.js';
+import { portLimits } from './port-limits.js';
 import type { ProcessResources } from './process-resources.js';
 import type { RunningApp } from './http-app.js';
 
@@ -74,7 +75,7 @@ export async function startOpsServer(
   process: ProcessResources,
   probe: OpsProbe,
 ): Promise<RunningApp & { url: string }> {
-  const server = createPlainServer({}, (request, response) => {
+  const server = createPlainServer({}, portLimits(process, 'ops', 0), (request, response) => {
     void probe.answer((request.url ?? '').split('?', 1)[0]!).then((answer) => write(response, answer));
   });
   const { host, port } = process.config.ops;

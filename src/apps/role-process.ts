@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { endsWithin } from '../common/ends-within.js';
 import { type AppConfig, ConfigError, loadConfig } from '../config/index.js';
 import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
@@ -6,6 +7,10 @@ import type { RunningApp, RunningHttpApp } from './http-app.js';
 import { OpsProbe, startOpsServer } from './ops.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
 import { startWorker } from './worker.app.js';
+
+/** Parts of a stop's time in which calls may still be answered; then they are cut. */
+const CALLS_SHARE = 0.75;
+const WATCHING_SHARE = 0.1;
 
 /** The apps of a process that is up. */
 export interface RunningProcess {
@@ -16,7 +21,7 @@ export interface RunningProcess {
   readonly callbacksUrl: string | null;
   /** From here on `/readyz` answers 200; only needed after `startRole(..., 'when told')`. */
   becomeReady(): void;
-  /** Closes every app, then the connections: the API first, so that nothing new is accepted. Safe to call twice. */
+  /** Closes API and worker at once, then admin and ops, then the connections. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -32,8 +37,14 @@ export async function startRole(
 ): Promise<RunningProcess> {
   const resources = await openProcess(config, role, logger);
   const probe = new OpsProbe(resources);
-  const started: RunningApp[] = [];
-  const begin = async <T extends RunningApp>(wanted: boolean, start: () => Promise<T>): Promise<T | null> => {
+  const working: RunningApp[] = [];
+  /** Admin and ops: they answer to the end. */
+  const watching: RunningApp[] = [];
+  const begin = async <T extends RunningApp>(
+    wanted: boolean,
+    started: RunningApp[],
+    start: () => Promise<T>,
+  ): Promise<T | null> => {
     if (!wanted) return null;
     const app = await start();
     started.push(app);
@@ -43,29 +54,34 @@ export async function startRole(
   const stop = (): Promise<void> => (stopping ??= stopAll());
   const stopAll = async (): Promise<void> => {
     probe.setReady(false);
-    for (const app of stopOrder(started)) await app.close();
+    const { shutdownTimeoutMs } = config;
+    // All that takes work, at once: callers that do not take their answers must not keep the workers from draining.
+    // A queue whose server has just come back may never end its close; nothing is lost with it (D1).
+    const closed = Promise.all(working.map((app) => app.close(shutdownTimeoutMs * CALLS_SHARE)));
+    const inTime = await endsWithin(
+      closed.then(() => undefined),
+      shutdownTimeoutMs,
+    );
+    if (!inTime) resources.logger.warn({ event: 'process.stop_cut' }, 'an app did not close in time');
+    const share = working.length > 0 ? WATCHING_SHARE : CALLS_SHARE;
+    await Promise.all(watching.map((app) => app.close(shutdownTimeoutMs * share)));
     await resources.close();
   };
   const becomeReady = (): void => probe.setReady(stopping === undefined);
   try {
     const all = role === 'all';
-    const admin = await begin(all || role === 'admin', () =>
+    const admin = await begin(all || role === 'admin', watching, () =>
       startAdmin(resources.of('admin'), all ? probe : null),
     );
-    await begin(!all, () => startOpsServer(resources, probe));
-    const worker = await begin(all || role === 'worker', () => startWorker(resources.of('worker')));
-    const api = await begin(all || role === 'api', () => startApi(resources.of('api')));
+    await begin(!all, watching, () => startOpsServer(resources, probe));
+    const worker = await begin(all || role === 'worker', working, () => startWorker(resources.of('worker')));
+    const api = await begin(all || role === 'api', working, () => startApi(resources.of('api')));
     if (ready === 'at once') becomeReady();
     return { resources, api, admin, callbacksUrl: worker?.callbacksUrl ?? null, becomeReady, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-/** The API accepts orders, so it closes first; admin and ops answer to the end. */
-function stopOrder(started: readonly RunningApp[]): readonly RunningApp[] {
-  return [...started].reverse();
 }
 
 /** A role as a process of its own: `ready` on stdout, stops on SIGTERM and SIGINT, exit 1 with one clear line. */

@@ -68,9 +68,9 @@ export async function startWorker(process: ProcessResources): Promise<RunningWor
   });
   return {
     callbacksUrl: callbacks?.url ?? null,
-    close: async () => {
-      await callbacks?.close();
-      await app.close();
+    // Side by side: a sender of callbacks that takes its time must not take it from the work under way.
+    close: async (withinMs) => {
+      await Promise.all([callbacks?.close(withinMs), app.close()]);
     },
   };
 }

@@ -7,7 +7,7 @@ import { ApiKeyAuthRepository } from './api-key-auth.repository.js';
 import { ApiKeyAuthenticator } from './api-key-authenticator.js';
 import { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
-import { AdminRateLimitGuard, RateLimitGuard } from './rate-limit.guard.js';
+import { AdminRateLimitGuard, PartnerRateLimitGuard } from './rate-limit.guard.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({
@@ -35,7 +35,7 @@ function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicMo
     ApiKeyAuthenticator,
     RedisBuckets,
     PartnerAuthenticator,
-    { provide: APP_GUARD, useClass: RateLimitGuard },
+    { provide: APP_GUARD, useClass: PartnerRateLimitGuard },
   ],
   exports: [PartnerAuthenticator],
 })

@@ -33,7 +33,7 @@ abstract class BucketGuard extends ThrottlerGuard {
  * read and also for unknown paths, where no guard runs (D7, D21).
  */
 @Injectable()
-export class RateLimitGuard extends BucketGuard {
+export class PartnerRateLimitGuard extends BucketGuard {
   protected override chargePort(request: FastifyRequest): Promise<void> {
     if (request.authResult?.headers['x-ratelimit-limit'] === undefined) throw new AppError('rate_limited');
     return Promise.resolve();

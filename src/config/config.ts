@@ -1,4 +1,10 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
+import {
+  readSocketConfig,
+  readStatementTimeouts,
+  type SocketConfig,
+  type StatementTimeouts,
+} from './bounds.js';
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
@@ -29,6 +35,8 @@ export interface AppConfig {
   readonly adminTokens: readonly AdminToken[];
   readonly secretKeys: readonly SecretKey[];
   readonly trustProxyHops: number;
+  /** Of every port. */
+  readonly sockets: SocketConfig;
   /** Of one API key (spec section 8, D21). */
   readonly rateLimit: RateLimitConfig;
   /** Of one admin token. */
@@ -42,16 +50,6 @@ export interface AppConfig {
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
-}
-
-/** After how many milliseconds PostgreSQL cancels a statement, by who sent it (D43). */
-export interface StatementTimeouts {
-  /** Longer than a duplicate waits for the first call (D18). */
-  readonly apiMs: number;
-  readonly adminMs: number;
-  readonly workerMs: number;
-  /** One check of the books. */
-  readonly reconcileMs: number;
 }
 
 /** A token bucket of `burst` that refills at `perMinute`. */
@@ -141,7 +139,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       max: 60_000,
     }),
     statementTimeouts: readStatementTimeouts(read),
-    listsPerPartner: read.integer('LISTS_PER_PARTNER', 4, COUNTS),
+    listsPerPartner: read.integer('LISTS_PER_PARTNER', 2, COUNTS),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
@@ -150,6 +148,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     adminTokens: parseAdminTokens(read),
     secretKeys: parseSecretKeys(read),
     trustProxyHops: read.integer('TRUST_PROXY', 0, PROXY_HOPS),
+    sockets: readSocketConfig(read),
     rateLimit: {
       perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
       burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
@@ -210,16 +209,6 @@ function readDatabaseUrl(read: EnvReader): string {
     read.problems.push('DATABASE_URL is required (only `npm start` without it runs an embedded PostgreSQL)');
   }
   return url ?? '';
-}
-
-function readStatementTimeouts(read: EnvReader): StatementTimeouts {
-  const range = { min: 100, max: 86_400_000 };
-  return {
-    apiMs: read.integer('DATABASE_STATEMENT_TIMEOUT_MS', 8_000, range),
-    adminMs: read.integer('DATABASE_STATEMENT_TIMEOUT_ADMIN_MS', 30_000, range),
-    workerMs: read.integer('DATABASE_STATEMENT_TIMEOUT_WORKER_MS', 60_000, range),
-    reconcileMs: read.integer('DATABASE_STATEMENT_TIMEOUT_RECONCILE_MS', 600_000, range),
-  };
 }
 
 function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig {

@@ -8,5 +8,5 @@
  */
 export { WALLET_ENTITIES } from './wallet.entity.js';
 export { WalletAdminModule, WalletApiModule, WalletModule, WalletWorkerModule } from './wallet.module.js';
-export type { ChargeSubject } from './wallet-statements.js';
+export type { ChargeSubject } from './wallet-sql.js';
 export { type HoldRequest, Wallet } from './wallet.js';

@@ -10,7 +10,7 @@ import {
   postedBy,
   SIGNAL_IF_LOW,
   subjectOf,
-} from './wallet-statements.js';
+} from './wallet-sql.js';
 
 /** What became of a hold that was to be resolved. */
 export type Settlement = 'settled' | 'already_settled' | 'no_hold';

@@ -3,7 +3,7 @@ import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
-import type { ChargeSubject } from './wallet-statements.js';
+import type { ChargeSubject } from './wallet-sql.js';
 import { WalletHoldsRepository } from './wallet-holds.repository.js';
 
 export interface HoldRequest {

@@ -14,7 +14,7 @@ import {
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
 import { LedgerTransactionEntity, WalletEntity } from './wallet.entity.js';
-import { CHANGED_WALLET, ledgerRows, lowSince, postedBy, SIGNAL_IF_LOW } from './wallet-statements.js';
+import { CHANGED_WALLET, ledgerRows, lowSince, postedBy, SIGNAL_IF_LOW } from './wallet-sql.js';
 
 /** A wallet that has become low. */
 export interface LowSignal {

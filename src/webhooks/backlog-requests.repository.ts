@@ -34,6 +34,8 @@ export interface BacklogRequest {
   /** The last delivery that the step has read; null at its beginning. */
   readonly cursor: RowCursor | null;
   readonly resent: number;
+  /** Another resend was asked for before this one was done. */
+  readonly resendAgain: boolean;
 }
 
 interface RequestRow {
@@ -47,6 +49,7 @@ interface RequestRow {
   cursor_at: string | null;
   cursor_id: string | null;
   resent: number;
+  resend_again: boolean;
 }
 
 interface PageRow {
@@ -60,13 +63,30 @@ interface PageRow {
 export class BacklogRequestsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** The endpoint's only request; what an earlier one had left is not done any more. */
+  /**
+   * The endpoint's only request. A resend that an earlier one promised and has not finished stays promised, with its
+   * time: what was resent already is passed over. One that is asked for besides begins after it.
+   */
   async replace(tx: Tx, endpointId: string, step: BacklogStep, resend: boolean): Promise<void> {
+    await sql(
+      tx.manager,
+      `INSERT INTO webhook_backlog_requests AS q (endpoint_id, step, resend) VALUES ($1, $2, $3)
+       ON CONFLICT (endpoint_id) DO UPDATE SET
+         step = excluded.step,
+         resend = q.resend OR excluded.resend, resend_again = q.resend AND (q.resend_again OR excluded.resend),
+         requested_at = CASE WHEN q.resend THEN q.requested_at ELSE now() END,
+         last_success_at = NULL, cursor_at = NULL, cursor_id = NULL`,
+      [endpointId, step, resend],
+    );
+  }
+
+  /** A resend of what has failed until now, by the endpoint's last 2xx until now. */
+  async beginAgain(tx: Tx, endpointId: string): Promise<void> {
     await this.remove(tx, endpointId);
     await sql(
       tx.manager,
-      'INSERT INTO webhook_backlog_requests (endpoint_id, step, resend) VALUES ($1, $2, $3)',
-      [endpointId, step, resend],
+      `INSERT INTO webhook_backlog_requests (endpoint_id, step, resend) VALUES ($1, 'find_last_success', true)`,
+      [endpointId],
     );
   }
 
@@ -74,12 +94,12 @@ export class BacklogRequestsRepository {
     await sql(tx.manager, 'DELETE FROM webhook_backlog_requests WHERE endpoint_id = $1', [endpointId]);
   }
 
-  /** Endpoints with a request, the oldest request first. That of a deleted endpoint goes with its row. */
+  /** Endpoints with a request, the one first whose turn was longest ago. That of a deleted endpoint goes with its row. */
   async list(limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ endpoint_id: string }>(
       this.manager,
       `SELECT q.endpoint_id FROM webhook_backlog_requests q JOIN webhook_endpoints w ON w.id = q.endpoint_id
-       WHERE w.deleted_at IS NULL ORDER BY q.requested_at, q.endpoint_id LIMIT $1`,
+       WHERE w.deleted_at IS NULL ORDER BY q.advanced_at NULLS FIRST, q.requested_at, q.endpoint_id LIMIT $1`,
       [limit],
     );
     return rows.map((row) => row.endpoint_id);
@@ -90,12 +110,21 @@ export class BacklogRequestsRepository {
     const { rows } = await sql<RequestRow>(
       tx.manager,
       `SELECT q.endpoint_id, w.partner_id, w.mode, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
-              q.cursor_at::text, q.cursor_id, q.resent
+              q.cursor_at::text, q.cursor_id, q.resent, q.resend_again
        FROM webhook_backlog_requests q JOIN webhook_endpoints w ON w.id = q.endpoint_id
        WHERE q.endpoint_id = $1 AND w.deleted_at IS NULL FOR UPDATE OF q SKIP LOCKED`,
       [endpointId],
     );
     return rows[0] ? toRequest(rows[0]) : null;
+  }
+
+  /** The endpoint goes behind the others, whatever its turn came to. */
+  async markTurn(endpointId: string): Promise<void> {
+    await sql(
+      this.manager,
+      'UPDATE webhook_backlog_requests SET advanced_at = clock_timestamp() WHERE endpoint_id = $1',
+      [endpointId],
+    );
   }
 
   async save(tx: Tx, request: BacklogRequest): Promise<void> {
@@ -272,6 +301,7 @@ function toRequest(row: RequestRow): BacklogRequest {
     lastSuccessAt: row.last_success_at,
     cursor: toCursor(row.cursor_at, row.cursor_id),
     resent: row.resent,
+    resendAgain: row.resend_again,
   };
 }
 

@@ -39,9 +39,10 @@ export class SettleBacklog {
     }
     await this.requests.replace(tx, endpointId, held === 'release' ? 'release' : 'find_last_success', resend);
     let request = await this.requests.lock(tx, endpointId);
+    const before = request?.resent ?? 0;
     for (let steps = 0; request?.step && steps < STEPS_AT_ONCE; steps++)
       request = await this.take(tx, request);
-    return request?.resent ?? 0;
+    return (request?.resent ?? before) - before;
   }
 
   /**
@@ -75,7 +76,8 @@ export class SettleBacklog {
 
   private async beginNextStep(tx: Tx, request: BacklogRequest): Promise<BacklogRequest> {
     const next = { ...request, step: stepAfter(request), cursor: null };
-    if (next.step === null) await this.requests.remove(tx, request.endpointId);
+    if (next.step === null && next.resendAgain) await this.requests.beginAgain(tx, request.endpointId);
+    else if (next.step === null) await this.requests.remove(tx, request.endpointId);
     else await this.requests.save(tx, next);
     return next;
   }

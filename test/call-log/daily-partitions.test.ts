@@ -7,7 +7,7 @@ import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
 import { CallRowsRepository } from '../../src/call-log/call-log.repository.js';
 import { newId } from '../../src/common/ids.js';
 import { createDataSource, Transactions } from '../../src/infra/database/index.js';
-import { IdempotencyStore } from '../../src/infra/idempotency/index.js';
+import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js';
 import { DailyPartitions } from '../../src/infra/daily-partitions.js';
 import { Sweeps } from '../../src/infra/sweeps.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
@@ -105,7 +105,11 @@ describe('daily partitions', () => {
       `SELECT i.inhparent::regclass::text AS parent FROM pg_index x JOIN pg_inherits i ON i.inhrelid = x.indexrelid
        WHERE x.indrelid = '${partitionOf(1)}'::regclass ORDER BY 1`,
     );
-    expect(rows.map((row) => row.parent)).toEqual(['api_calls_by_partner', 'api_calls_by_request']);
+    const table = await database.pool.query(
+      `SELECT indexrelid::regclass::text AS name FROM pg_index WHERE indrelid = 'api_calls'::regclass ORDER BY 1`,
+    );
+    expect(rows.map((row) => row.parent)).toEqual(table.rows.map((row) => row.name));
+    expect(rows.length).toBeGreaterThan(1);
   });
 
   it('take a late row of an old day as long as the day is kept', async () => {
@@ -224,7 +228,7 @@ describe('the purge of idempotency keys', () => {
        UNION ALL SELECT 'a', 'fresh', '\\x', '', now() + interval '1 hour'`,
     );
     const sweeps = new Sweeps(pino({ level: 'silent' }));
-    const purge = new IdempotencyPurge(dataSource.manager, new IdempotencyStore(), sweeps);
+    const purge = new IdempotencyPurge(dataSource.manager, new IdempotencyKeysRepository(), sweeps);
     expect(await purge.purgeKeys()).toBe(2_500);
     const { rows } = await database.pool.query('SELECT key FROM idempotency_keys');
     expect(rows).toEqual([{ key: 'fresh' }]);

@@ -123,7 +123,7 @@ describe(`twenty deaths (CHAOS_SEED=${SEED})`, () => {
         `${shop.replays} replays, ${receiver.received.length} webhooks for ${events.length} events, ` +
         `${interrupted} attempts interrupted`,
     );
-  }, 180_000);
+  }, 600_000);
 
   it('has exactly the orders that were answered with 202', () => {
     const accepted = [...shop.accepted.values()].map(({ orderId }) => orderId);

@@ -105,6 +105,7 @@ describe('loadConfig', () => {
     const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
     const source = [
       'src/config/config.ts',
+      'src/config/bounds.ts',
       'src/config/credentials.ts',
       'src/config/live-package-rules.ts',
       'src/config/retention.ts',

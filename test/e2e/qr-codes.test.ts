@@ -70,7 +70,7 @@ it('the built output draws as well', () => {
     const { QrCodes } = await import('./dist/src/esims/api/qr-codes.js');
     const codes = new QrCodes();
     const { svg, pngBase64 } = await codes.draw('ptn_a', 'LPA:1$smdp.example.com$MATCHING');
-    await codes.onModuleDestroy();
+    await codes.onApplicationShutdown();
     console.log(svg.slice(0, 4), Buffer.from(pngBase64, 'base64').subarray(1, 4).toString());`;
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: PROJECT_ROOT,

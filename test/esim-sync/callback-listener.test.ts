@@ -8,6 +8,7 @@ import { startCallbacks } from '../../src/apps/callbacks.app.js';
 import { startRole } from '../../src/apps/role-process.js';
 import { loadConfig } from '../../src/config/index.js';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import {
   createTestDatabase,
   startTestService,
@@ -227,7 +228,7 @@ describe('a client that sends a byte at a time', () => {
     };
     const config = loadConfig(testEnvironment(database.url, ENV));
     const running = (await startCallbacks(
-      { config, logger: pino({ level: 'silent' }) },
+      { config, logger: pino({ level: 'silent' }), metrics: new Registry() },
       take,
       () => Promise.resolve(null),
       PATIENCE,
@@ -256,7 +257,7 @@ describe('a client that sends a byte at a time', () => {
       expect(afterMs).toBeLessThan(LATEST_MS);
     }
     expect(listener.taken).toHaveLength(5);
-    await listener.close();
+    await listener.close(1_000);
   });
 
   it('is cut as well when it was refused, or has its answer already', async () => {
@@ -267,7 +268,7 @@ describe('a client that sends a byte at a time', () => {
     const [no, yes] = await Promise.all([refused.cut(), looking.cut()]);
     expect([no.statuses[0], yes.statuses[0]]).toEqual([404, 200]);
     expect(Math.max(no.afterMs, yes.afterMs)).toBeLessThan(LATEST_MS);
-    await listener.close();
+    await listener.close(1_000);
   });
 
   it('has the memory of its bytes and no more', async () => {
@@ -281,6 +282,6 @@ describe('a client that sends a byte at a time', () => {
       most = Math.max(most, liveHeapBytes() - before);
     }
     expect(most).toBeLessThan(4_000_000);
-    await listener.close();
+    await listener.close(1_000);
   });
 });

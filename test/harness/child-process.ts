@@ -7,7 +7,7 @@ export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
 
 export interface ChildOptions {
   readonly args: readonly string[];
-  /** The whole environment but for a few of the machine's: vitest's own variables must not reach the service. */
+  /** The whole environment but for PATH and HOME: vitest's own variables must not reach the service. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -25,9 +25,12 @@ export class NodeChild {
 
   static launch({ args, env }: ChildOptions): NodeChild {
     const { PATH = '', HOME = '', NODE_COMPILE_CACHE = '' } = process.env;
+    // A role begins sooner with it. Not what is started as by a user: what was compiled is written at the exit, which is
+    // timed there.
+    const cache = args[0]?.startsWith('dist/') ? { NODE_COMPILE_CACHE } : {};
     const child = spawn(process.execPath, args, {
       cwd: PROJECT_ROOT,
-      env: { PATH, HOME, NODE_COMPILE_CACHE, ...env },
+      env: { PATH, HOME, ...cache, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });

@@ -108,8 +108,11 @@ export class LiveShop {
 
 /** What one costs this partner now, in cents, as the catalogue says. */
 export async function priceOf({ api }: Buyer, packageId: string): Promise<number> {
-  const answer = await api.get(`/v1/catalog/${packageId}`);
-  expect(answer.status, answer.text).toBe(200);
+  // What is shown may lag the table by a second.
+  const answer = await eventually('the package is shown', async () => {
+    const shown = await api.get(`/v1/catalog/${packageId}`);
+    return shown.status === 200 ? shown : null;
+  });
   return answer.body.data.price.amount as number;
 }
 

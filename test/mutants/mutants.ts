@@ -136,7 +136,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'keys-kept-23-hours',
-    file: 'src/infra/idempotency/idempotency.store.ts',
+    file: 'src/infra/idempotency/idempotency-keys.repository.ts',
     find: "interval '24 hours'",
     replace: "interval '23 hours'",
     tests: ['test/e2e/key-retention.test.ts'],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DEFAULT_RETENTION } from '../../src/config/index.js';
-import { IdempotencyStore } from '../../src/infra/idempotency/index.js';
+import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js';
 import { EsimDevice } from '../harness/esim-device.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import {
@@ -54,7 +54,7 @@ async function letTimePass(): Promise<void> {
     await pool.query(`UPDATE ${table} SET created_at = created_at - interval '91 days'`);
   await pool.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 second'`);
   expect(await sandboxOrderPurge(service).execute()).toBe(1);
-  await new IdempotencyStore().purgeExpired(service.process.resources.dataSource.manager, 1_000);
+  await new IdempotencyKeysRepository().purgeExpired(service.process.resources.dataSource.manager, 1_000);
   // As many days ahead as partitions are made: today is past them all.
   const past = { live: -8, sandbox: -8 };
   await maintainDays(service, { ...DEFAULT_RETENTION, eventDays: past, attemptDays: -8, callLogDays: -8 });

@@ -97,6 +97,17 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     expect(audit.body.data[0].details).toEqual({ resent: DELIVERIES });
   });
 
+  it('is resent as promised although it is disabled and enabled again before that is done (D32)', async () => {
+    await office.admin.post(`${endpoint.path}/disable`);
+    await office.admin.post(`${endpoint.path}/enable`, { failed: 'resend' });
+    await office.admin.post(`${endpoint.path}/disable`);
+    await office.admin.post(`${endpoint.path}/enable`);
+    await office.admin.post(`${endpoint.path}/disable`);
+    expect(await numberOf(RESENT)).toBeLessThan(DELIVERIES);
+    await startWorker();
+    await eventually('all are resent', async () => (await numberOf(RESENT)) === DELIVERIES);
+  });
+
   it('starts a replay of them at once, and chooses all by steps, also when the worker is killed among them (D33)', async () => {
     const started = await timed(() =>
       office.admin.post(`${endpoint.path}/replay`, { since: '2026-01-01T00:00:00Z', statuses: ['failed'] }),

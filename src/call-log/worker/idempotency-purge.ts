@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { IdempotencyStore } from '../../infra/idempotency/index.js';
+import { IdempotencyKeysRepository } from '../../infra/idempotency/index.js';
 import { Sweeps } from '../../infra/sweeps.js';
 
 const PURGE_EVERY_MS = 60_000;
@@ -13,7 +13,7 @@ const MAX_PURGE_BATCHES = 100;
 export class IdempotencyPurge {
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
-    private readonly idempotency: IdempotencyStore,
+    private readonly idempotency: IdempotencyKeysRepository,
     sweeps: Sweeps,
   ) {
     sweeps.register({ name: 'idempotency.purge', intervalMs: PURGE_EVERY_MS, run: () => this.purgeKeys() });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { CallerSlots } from '../../infra/http/index.js';
 import type { QrCode } from './draw-qr-code.thread.js';
@@ -14,7 +14,7 @@ const SLOTS = { what: 'QR codes', perCaller: 1, most: 2, waitMs: 30_000 } as con
 
 /** Draws activation codes as QR codes: what a phone's camera reads to install the profile. Off the event loop (D43). */
 @Injectable()
-export class QrCodes implements OnModuleDestroy {
+export class QrCodes implements OnApplicationShutdown {
   private readonly thread = new QrCodeThread();
   private readonly slots = new CallerSlots(SLOTS);
   private readonly drawing = new Map<string, Promise<QrCode>>();
@@ -37,7 +37,8 @@ export class QrCodes implements OnModuleDestroy {
     return drawn;
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** After the server has answered its last calls. */
+  async onApplicationShutdown(): Promise<void> {
     await this.thread.stop();
   }
 

@@ -20,28 +20,33 @@ export const ReadsList = (): MethodDecorator => SetMetadata(READS_A_LIST, true);
 /** Half of the connections: the other half is for what changes something, and for single reads. */
 const SHARE_OF_LISTS = 0.5;
 
-/** Lets a partner, or an admin token, read only so many lists at a time; the catalogue is read from memory (D43). */
+/**
+ * Lets a partner read only so many lists of a mode at a time; the catalogue is read from memory (D43). An admin token, which stands
+ * for the whole portal, may have all that lists may have.
+ */
 @Injectable()
 export class BoundedListsInterceptor implements NestInterceptor {
-  private readonly slots: CallerSlots;
+  private readonly ofPartners: CallerSlots;
+  private readonly ofTokens: CallerSlots;
 
   constructor(
     private readonly reflector: Reflector,
     @Inject(APP_CONFIG)
     config: Pick<AppConfig, 'listsPerPartner' | 'databasePoolMax' | 'databasePoolWaitMs'>,
   ) {
-    this.slots = new CallerSlots({
-      what: 'lists',
-      perCaller: config.listsPerPartner,
-      most: Math.max(1, Math.floor(config.databasePoolMax * SHARE_OF_LISTS)),
-      waitMs: config.databasePoolWaitMs,
-    });
+    const most = Math.max(1, Math.floor(config.databasePoolMax * SHARE_OF_LISTS));
+    const settings = { what: 'lists', most, waitMs: config.databasePoolWaitMs };
+    this.ofPartners = new CallerSlots({ ...settings, perCaller: config.listsPerPartner });
+    this.ofTokens = new CallerSlots({ ...settings, perCaller: most });
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (!this.reflector.get<boolean | undefined>(READS_A_LIST, context.getHandler())) return next.handle();
     const { authResult } = context.switchToHttp().getRequest<FastifyRequest>();
-    const slot = this.slots.take(authResult?.partnerId ?? authResult?.keyId ?? '');
+    // Sandbox lists must not refuse Live ones (D41).
+    const slot = authResult?.partnerId
+      ? this.ofPartners.take(`${authResult.partnerId} ${authResult.mode}`)
+      : this.ofTokens.take(authResult?.keyId ?? '');
     return from(slot).pipe(mergeMap((release) => next.handle().pipe(finalize(release))));
   }
 }

@@ -8,6 +8,7 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { NO_STORE } from './edge/index.js';
+import { limitSockets, type SocketLimits } from './socket-limits.js';
 
 /** What is left to a caller to read why it was refused. */
 const LINGER_MS = 1_000;
@@ -19,11 +20,12 @@ const STATUS_BY_PARSER_ERROR: Readonly<Record<string, number>> = {
 };
 
 /**
- * A server without Nest, for a few paths of our own. No cache may keep its answers, those neither that Node writes
+ * A server without Nest, for a few paths of our own, with the limits of all ports (D43). No cache may keep its answers, those neither that Node writes
  * before anybody has seen a request (D46).
  */
 export function createPlainServer(
   options: ServerOptions,
+  limits: SocketLimits,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const newest = new WeakMap<Duplex, ServerResponse>();
@@ -33,6 +35,7 @@ export function createPlainServer(
     answer(request, response);
   };
   const server = createServer({ ...options, requireHostHeader: false }, listener);
+  limitSockets(server, limits, (socket) => newest.get(socket)?.writableFinished ?? true);
   // Node would refuse it in an answer of its own.
   server.on('checkExpectation', listener);
   server.on('clientError', (error, socket) => refuseUnreadable(error, socket, newest.get(socket)));

@@ -2,7 +2,7 @@ import { Global, Injectable, Module } from '@nestjs/common';
 import { AppError, type Problem, PROBLEM_CONTENT_TYPE, toProblem } from '../../common/errors/index.js';
 import { isLockTimeout, Transactions, type Tx, withSavepoint } from '../database/index.js';
 import type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
-import { IdempotencyStore, type StoredResponse } from './idempotency.store.js';
+import { IdempotencyKeysRepository, type StoredResponse } from './idempotency-keys.repository.js';
 import { inProgress, KeyedMutex, WAIT_LIMIT_MS } from './keyed-mutex.js';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
@@ -21,7 +21,7 @@ export class IdempotentExecutor {
 
   constructor(
     private readonly transactions: Transactions,
-    private readonly store: IdempotencyStore,
+    private readonly store: IdempotencyKeysRepository,
   ) {}
 
   /**
@@ -162,7 +162,7 @@ function replayOf(stored: StoredResponse, { fingerprint }: IdempotencyKey): Rend
 
 @Global()
 @Module({
-  providers: [IdempotencyStore, IdempotentExecutor],
-  exports: [IdempotencyStore, IdempotentExecutor],
+  providers: [IdempotencyKeysRepository, IdempotentExecutor],
+  exports: [IdempotencyKeysRepository, IdempotentExecutor],
 })
 export class IdempotencyModule {}

@@ -6,7 +6,7 @@
  */
 export type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
 export { IdempotencyModule } from './idempotent-executor.js';
-export { IdempotencyStore } from './idempotency.store.js';
+export { IdempotencyKeysRepository } from './idempotency-keys.repository.js';
 export { IdempotentExecutor } from './idempotent-executor.js';
 export {
   assertEveryPostIsIdempotent,

@@ -5,8 +5,8 @@
  * Flow: notify -> queue -> JobWorker.process -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */
 export { ClaimScheduler } from './claim-scheduler.js';
-export { type JobEnd, JobInterrupted, JobRunner, type JobRunnerOptions, type RunJob } from './job-runner.js';
-export type { Claim, JobSource } from './job-source.js';
+export { JobInterrupted, JobRunner, type JobRunnerOptions } from './job-runner.js';
+export type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
 export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.repository.js';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { endsWithin } from '../../common/ends-within.js';
 import { Sweeper } from '../sweeps.js';
 import { ClaimScheduler } from './claim-scheduler.js';
-import type { Claim, JobSource } from './job-source.js';
+import type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
 import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
 import { WaitingGroups } from './waiting-groups.js';
 
@@ -36,20 +36,6 @@ export interface JobRunnerOptions {
   /** Asks the queue for a notification of the group at that time. */
   notifyAt(group: string, at: Date): void;
 }
-
-/** How a job ended. */
-export interface JobEnd {
-  /** It may have made something due in its group, now or later: the group claims again. */
-  readonly refetch: boolean;
-  /** Its time tells how long the group's jobs take; not when it was given back, or found interrupted. */
-  readonly wasTimed?: boolean;
-}
-
-/**
- * Does one job and records its outcome. A stop aborts `control` with `JobInterrupted`. What it throws is logged; the
- * lease then lapses.
- */
-export type RunJob<Job> = (job: Job, control: AbortController) => Promise<JobEnd>;
 
 interface Group extends GroupSlots {
   readonly name: string;

@@ -20,3 +20,17 @@ export interface Claim<Job> {
   /** Something due may be left for which the end of a job makes room: then such an end claims again. */
   readonly more: boolean;
 }
+
+/** How a job ended. */
+export interface JobEnd {
+  /** It may have made something due in its group, now or later: the group claims again. */
+  readonly refetch: boolean;
+  /** Its time tells how long the group's jobs take; not when it was given back, or found interrupted. */
+  readonly wasTimed?: boolean;
+}
+
+/**
+ * Does one job and records its outcome. A stop aborts `control` with `JobInterrupted`. What it throws is logged; the
+ * lease then lapses.
+ */
+export type RunJob<Job> = (job: Job, control: AbortController) => Promise<JobEnd>;

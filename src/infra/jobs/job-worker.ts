@@ -1,8 +1,8 @@
 import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { Job as QueueJob } from 'bullmq';
-import { type JobEnd, JobRunner, type JobRunnerOptions } from './job-runner.js';
-import type { JobSource } from './job-source.js';
+import { JobRunner, type JobRunnerOptions } from './job-runner.js';
+import type { JobEnd, JobSource } from './job-source.js';
 import type { NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
 export interface JobWorkerOptions extends Omit<JobRunnerOptions, 'notifyAt'> {

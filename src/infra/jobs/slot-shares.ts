@@ -61,6 +61,8 @@ export class SlotShares {
     slow: { live: 0, sandbox: 0 },
   };
   private readonly ofOwner = new Map<string, number>();
+  /** By owner and pace. */
+  private readonly ofOwnerAndPace = new Map<string, number>();
 
   constructor(private readonly options: SlotSharesOptions) {}
 
@@ -73,7 +75,8 @@ export class SlotShares {
     if (group.owner === null) return group.taken === 0 ? 1 : 0;
     const bound = this.boundOfOwner(free, size);
     const left = bound - (this.ofOwner.get(group.owner.id) ?? 0);
-    if (left < 1) return 0;
+    // What the owner's hanging groups hold elsewhere must not keep its healthy one from a first slot of this part.
+    if (left < 1) return this.holdsNone(group.owner.id, group.pace) ? 1 : 0;
     const shared = left + group.taken - bound * KEPT_FOR_OTHER_GROUPS;
     const boundOfGroup = Math.max(1, shared * GROUP_SHARE);
     return Math.max(0, Math.min(ofGroup, Math.floor(boundOfGroup - group.taken), Math.floor(left), free));
@@ -101,9 +104,12 @@ export class SlotShares {
     this.used[group.pace][modeOf(group)] += count;
     if (!group.owner) return;
     const { id } = group.owner;
-    const held = (this.ofOwner.get(id) ?? 0) + count;
-    if (held === 0) this.ofOwner.delete(id);
-    else this.ofOwner.set(id, held);
+    add(this.ofOwner, id, count);
+    add(this.ofOwnerAndPace, `${group.pace} ${id}`, count);
+  }
+
+  private holdsNone(owner: string, pace: Pace): boolean {
+    return this.options.separatesSlow && pace === 'fast' && !this.ofOwnerAndPace.has(`${pace} ${owner}`);
   }
 
   /** How much an owner may hold when so much is free of its part: all of its share when nobody else has any. */
@@ -136,6 +142,12 @@ export class SlotShares {
   private sumOf(paces: readonly Pace[], mode: Mode): number {
     return paces.reduce((sum, pace) => sum + this.used[pace][mode], 0);
   }
+}
+
+function add(counts: Map<string, number>, key: string, count: number): void {
+  const sum = (counts.get(key) ?? 0) + count;
+  if (sum === 0) counts.delete(key);
+  else counts.set(key, sum);
 }
 
 function narrower(outer: Part, inner: Part): Part {

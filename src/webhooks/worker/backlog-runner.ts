@@ -30,6 +30,7 @@ export class BacklogRunner {
   private async advanceAll(): Promise<void> {
     for (const endpointId of await this.requests.list(REQUESTS_PER_TICK)) {
       try {
+        await this.requests.markTurn(endpointId);
         await this.takeTurn(endpointId);
       } catch (error) {
         // One that cannot go on now must not hold up those behind it.

@@ -84,6 +84,7 @@ describe('the boot of the partner API', () => {
       const listen = { host: '127.0.0.1', port: 0 };
       const boot = startHttpApp(resources, {
         module,
+        port: 'partner',
         authenticator: PartnerAuthenticator,
         listen,
         idempotencyKeyRequired: true,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobRunner } from '../../../src/infra/jobs/index.js';
 import { eventually } from '../../harness/eventually.js';
+import { type GroupSlots, type Pace, SlotShares } from '../../../src/infra/jobs/slot-shares.js';
 import { MemoryJobs, runnerOf } from './memory-jobs.js';
 
 const names = (prefix: string, count: number, suffix = ''): string[] =>
@@ -157,5 +158,29 @@ describe('groups that hang, from their first jobs on (D42)', () => {
     expect(jobs.underWay.size).toBeGreaterThan(0);
     expect(jobs.underWay.size).toBeLessThanOrEqual(SLOTS / 4);
     await stop(jobs, runner);
+  });
+});
+
+describe('an owner whose groups hang', () => {
+  it('finds a first fast slot for its healthy one, however much others leave of that part', () => {
+    const shares = new SlotShares({
+      ...{
+        concurrencyPerGroup: 16,
+        concurrency: 2_048,
+        ownerShare: 1 / 16,
+        keptForOthers: 1 / 2,
+        separatesSlow: true,
+      },
+    });
+    const groupOf = (owner: string, pace: Pace): GroupSlots => ({
+      ...{ taken: 0, pace, owner: { id: owner, mode: 'live' } },
+    });
+    const hanging = Array.from({ length: 19 }, () => groupOf('a', 'slow'));
+    for (const group of hanging) shares.take(group, 1);
+    for (let i = 0; i < 32; i++) shares.take(groupOf(`other${i}`, 'fast'), 15);
+    const healthy = groupOf('a', 'fast');
+    expect(shares.roomFor(healthy)).toBe(1);
+    shares.take(healthy, 1);
+    expect(shares.roomFor(healthy)).toBe(0);
   });
 });

@@ -3,6 +3,11 @@ import type { FastifyReply } from 'fastify';
 import { recordCall } from './call.js';
 import type { CallRecorder, EdgeCall } from './contract.js';
 
+/** Calls of one connection that are served at once; others that were sent ahead wait for them. */
+const MAX_CALLS_SERVED = 8;
+/** Beyond these the connection is reset: no key has so many tokens at once (spec section 8). */
+const MAX_CALLS_WAITING = 256;
+
 /** The status of a call whose caller hung up before the response. */
 export const CLIENT_GONE = 499;
 
@@ -13,6 +18,8 @@ export const CLIENT_GONE = 499;
 export class Connection {
   /** Calls without a response, oldest first; null is a call that is not recorded. */
   private readonly owed = new Map<FastifyReply, EdgeCall | null>();
+  /** Those of them that wait until fewer of their connection are served, oldest first. */
+  private readonly waiting: ((isServed: boolean) => void)[] = [];
   private newest: FastifyReply | null = null;
   private reading: FastifyReply | null = null;
   private waitingForReading: (() => void) | null = null;
@@ -32,20 +39,48 @@ export class Connection {
     this.newest = reply;
   }
 
+  /** More calls are under way than are served of one connection at once: the newest has to wait for `turn`. */
+  get isCrowded(): boolean {
+    return this.owed.size - this.waiting.length > MAX_CALLS_SERVED;
+  }
+
+  /**
+   * The turn of the call that has just begun; false when its connection has ended meanwhile. A caller that sends on and
+   * on without reading would otherwise have all its answers made, and kept in our memory.
+   */
+  turn(): Promise<boolean> {
+    if (this.socket.destroyed) return Promise.resolve(false);
+    const turn = new Promise<boolean>((resolve) => this.waiting.push(resolve));
+    // Node reads on whatever waits, so this is the only end to it.
+    if (this.waiting.length > MAX_CALLS_WAITING) this.socket.resetAndDestroy();
+    return turn;
+  }
+
   /** The call has its response. Whatever comes later for it is not recorded again. */
   finish(reply: FastifyReply, status: number): void {
     const call = this.owed.get(reply);
     if (call === undefined) return;
     this.owed.delete(reply);
+    this.nextTurn();
     this.forget(reply);
     if (call) recordCall(this.recorder(), call, reply.request, status);
     this.afterResponse();
+  }
+
+  private nextTurn(): void {
+    const next = this.waiting.shift();
+    next?.(!this.socket.destroyed);
   }
 
   /** An idle connection must not keep its last call in memory. Half a body may still break off, though. */
   private forget(reply: FastifyReply): void {
     if (this.reading === reply) this.reading = null;
     if (this.newest === reply && reply.request.raw.complete) this.newest = null;
+  }
+
+  /** No call waits for its answer. */
+  get isIdle(): boolean {
+    return this.owed.size === 0;
   }
 
   isOwed(reply: FastifyReply): boolean {
@@ -134,14 +169,18 @@ export class Connections {
 
   /**
    * Ends every connection as soon as its calls have their responses, idle ones at once. What is still arriving gets
-   * `graceMs`: Node looks for slow requests no longer once a server closes, so they could hold it open.
+   * `arrivingMs`: Node looks for slow requests no longer once a server closes, so they could hold it open. After
+   * `withinMs` every connection is reset, whoever does not take its answers.
    */
-  close(graceMs: number): void {
+  close(arrivingMs: number, withinMs: number): void {
     this.isClosing = true;
     for (const connection of this.open) connection.close();
     setTimeout(() => {
       for (const connection of this.open) if (connection.arriving) connection.socket.destroy();
-    }, graceMs).unref();
+    }, arrivingMs).unref();
+    setTimeout(() => {
+      for (const connection of this.open) connection.socket.resetAndDestroy();
+    }, withinMs).unref();
   }
 }
 

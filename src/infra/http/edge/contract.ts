@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError, ErrorCode } from '../../../common/errors/index.js';
+import type { SocketLimits } from '../socket-limits.js';
 
 /** `Cache-Control` of every answer but the catalogue's (D46). */
 export const NO_STORE = 'no-store';
@@ -13,6 +14,7 @@ export const MAX_JSON_DEPTH = 32;
 export const MAX_JSON_KEYS = 1000;
 
 export const DEFAULT_REQUEST_TIMEOUT_MS = 10_000;
+export const DEFAULT_CLOSE_LIMIT_MS = 10_000;
 /** Longer than the usual 60 s of a proxy in front, so that the proxy is the one that hangs up. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 /** How often Node looks for requests that take too long. */
@@ -98,6 +100,10 @@ export interface EdgeOptions {
   readonly anonymousPaths?: readonly string[];
   /** How long a whole request may take to arrive, else 408. Default 10 s. */
   readonly requestTimeoutMs?: number;
+  /** Default: `DEFAULT_SOCKET_LIMITS`. */
+  readonly socketLimits?: SocketLimits;
+  /** Asked when the port closes: for how long calls may still be answered, in milliseconds. Default 10 s. */
+  closeWithinMs?(): number;
   onUnexpectedError(error: unknown, requestId: string): void;
 }
 

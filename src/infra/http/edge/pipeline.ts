@@ -65,6 +65,7 @@ export function createOnRequest(edge: Edge): OnRequest {
     // A call that was here before the server began to close is still served.
     const isLate = edge.connections.closing;
     const { call, connection } = openCall(edge, request, reply);
+    if (connection.isCrowded && !(await connection.turn())) return void reply.hijack();
     if (call) {
       const result = await authenticate(edge, call);
       applyAuthResult(request, reply, result);

@@ -3,10 +3,12 @@ import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply } from 'fastify';
 import { newId } from '../../../common/ids.js';
+import { DEFAULT_SOCKET_LIMITS, limitSockets } from '../socket-limits.js';
 import { useJsonParser } from './body.js';
 import { toOriginForm } from './call.js';
 import { CLIENT_GONE, Connections, finishCall } from './connection.js';
 import {
+  DEFAULT_CLOSE_LIMIT_MS,
   DEFAULT_REQUEST_TIMEOUT_MS,
   type EdgeOptions,
   KEEP_ALIVE_TIMEOUT_MS,
@@ -38,7 +40,8 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
     done();
   });
   fastify.addHook('preClose', (done) => {
-    edge.connections.close(options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS);
+    const closeWithinMs = options.closeWithinMs?.() ?? DEFAULT_CLOSE_LIMIT_MS;
+    edge.connections.close(options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS, closeWithinMs);
     done();
   });
   return adapter;
@@ -81,7 +84,8 @@ function decorateRequests(fastify: FastifyInstance): void {
  * but without the listeners.
  */
 function createHttpServer(edge: Edge, listener: RequestListener): Server {
-  const { requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS } = edge.options;
+  const { requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS, socketLimits = DEFAULT_SOCKET_LIMITS } =
+    edge.options;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -100,6 +104,7 @@ function createHttpServer(edge: Edge, listener: RequestListener): Server {
   );
   // Node silently drops header lines from the 1001st on; a second Authorization must not hide there.
   server.maxHeadersCount = 0;
+  limitSockets(server, socketLimits, (socket) => edge.connections.of(socket).isIdle);
   server.on('connection', (socket: Socket) => edge.connections.of(socket));
   // Node would respond to the one by itself, and the other before anybody has looked at the head.
   server.on('checkExpectation', listener);

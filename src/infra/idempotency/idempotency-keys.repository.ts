@@ -27,7 +27,7 @@ const RETENTION = "interval '24 hours'";
 
 /** SQL of `idempotency_keys`. */
 @Injectable()
-export class IdempotencyStore {
+export class IdempotencyKeysRepository {
   /**
    * Claims the key; false when a finished call holds it. Waits while another transaction holds an uncommitted
    * claim, until `lock_timeout`. A key past its retention is taken over: the purge job is not the rule.

@@ -1,4 +1,5 @@
 import type { TransactionType } from './wallet.entity.js';
+
 /** What a hold pays for: one order or one top-up. */
 export type ChargeSubject = { readonly orderId: string } | { readonly topupId: string };
 

@@ -1,0 +1,223 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createPlainServer } from '../../../src/infra/http/plain-server.js';
+import { DEFAULT_SOCKET_LIMITS, type SocketLimits } from '../../../src/infra/http/socket-limits.js';
+import { behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { RawClient, request, until } from './raw-client.js';
+
+const WRITE_TIMEOUT_MS = 600;
+/** More than the kernel takes for a caller that reads nothing. */
+const LARGE = 'x'.repeat(16_000_000);
+
+const plain = behaviour.thing;
+const ended: (() => unknown)[] = [];
+afterEach(async () => {
+  behaviour.thing = plain;
+  for (const end of ended.splice(0).reverse()) await end();
+});
+
+async function startEdge(limits: Partial<SocketLimits>, closeWithinMs?: number): Promise<EdgeApp> {
+  const socketLimits = { ...DEFAULT_SOCKET_LIMITS, ...limits };
+  const edge = await startEdgeApp({
+    socketLimits,
+    ...(closeWithinMs === undefined ? {} : { closeWithinMs: () => closeWithinMs }),
+  });
+  ended.push(() => edge.close());
+  return edge;
+}
+
+/** A socket that sends and reads nothing until it is resumed. */
+async function deaf(port: number, bytes: Buffer): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  ended.push(() => socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.pause();
+  socket.write(bytes);
+  return socket;
+}
+
+const connectionsOf = (server: Server): Promise<number> =>
+  new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+const serverOf = (edge: EdgeApp): Server => edge.app.getHttpServer();
+
+describe('a caller that never reads (D43)', () => {
+  it('loses its connection after the write time-out, its calls are recorded, and others are served', async () => {
+    const cuts: string[] = [];
+    const edge = await startEdge({
+      writeTimeoutMs: WRITE_TIMEOUT_MS,
+      onCut: (reason) => void cuts.push(reason),
+    });
+    behaviour.thing = () => ({ large: LARGE });
+    const pipelined = Buffer.concat(Array.from({ length: 3 }, () => request()));
+    for (let i = 0; i < 10; i++) await deaf(edge.port, pipelined);
+    await until(() => edge.seen.length === 30, 10_000);
+    behaviour.thing = plain;
+    expect((await new RawClient(edge.port).write(request()).answer()).status).toBe(200);
+    await until(() => cuts.length === 10, 10_000);
+    expect(new Set(cuts)).toEqual(new Set(['write_timeout']));
+    await until(() => edge.records.filter(({ status }) => status === 499).length >= 10);
+  });
+
+  it('is told from one that reads slowly: that one gets all of a large answer', async () => {
+    // The kernel takes large pieces at a time: what is read at 4 MB/s goes on every 400 ms.
+    const writeTimeoutMs = 2_000;
+    const edge = await startEdge({ writeTimeoutMs });
+    behaviour.thing = () => ({ large: LARGE });
+    const socket = await deaf(edge.port, request({ headers: { connection: 'close' } }));
+    const began = performance.now();
+    let received = 0;
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      socket.pause();
+      setTimeout(() => socket.resume(), chunk.length / 4_000).unref();
+    });
+    socket.resume();
+    await once(socket, 'close');
+    expect(received).toBeGreaterThan(LARGE.length);
+    expect(performance.now() - began).toBeGreaterThan(writeTimeoutMs);
+  });
+
+  it('is told from one whose answer takes its time', async () => {
+    const edge = await startEdge({ writeTimeoutMs: 100 });
+    behaviour.thing = async () => {
+      await sleep(800);
+      return { slow: true };
+    };
+    expect((await new RawClient(edge.port).write(request()).answer()).body).toBe('{"slow":true}');
+  });
+
+  it('does not hold up a close beyond its time', async () => {
+    const edge = await startEdge({ writeTimeoutMs: 600_000 }, 500);
+    behaviour.thing = () => ({ large: 'x'.repeat(100_000) });
+    // The last one is not whole: Node takes such a connection for one that is still served.
+    const whole = Array.from({ length: 200 }, () => request());
+    const pipelined = Buffer.concat([...whole, request().subarray(0, 20)]);
+    for (let i = 0; i < 5; i++) await deaf(edge.port, pipelined);
+    await until(() => edge.seen.length >= 5 * 8, 10_000);
+    behaviour.thing = plain;
+    const began = performance.now();
+    await edge.close();
+    expect(performance.now() - began).toBeLessThan(3_000);
+    await until(() => edge.records.filter(({ status }) => status === 499).length >= 5 * 8);
+  });
+
+  it('is cut on a port without Nest, too', async () => {
+    const cuts: string[] = [];
+    const server = createPlainServer(
+      {},
+      {
+        ...DEFAULT_SOCKET_LIMITS,
+        writeTimeoutMs: WRITE_TIMEOUT_MS,
+        onCut: (reason) => void cuts.push(reason),
+      },
+      (_request, response) => void response.end(LARGE),
+    );
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    ended.push(() => server.close());
+    for (let i = 0; i < 5; i++) await deaf((server.address() as AddressInfo).port, request());
+    await until(() => cuts.length === 5, 10_000);
+    expect(await connectionsOf(server)).toBe(0);
+  });
+});
+
+describe('calls that are sent ahead on one connection (D43)', () => {
+  it('are served eight at a time, and answered in their order, however many there are', async () => {
+    const edge = await startEdge({});
+    const first = Promise.withResolvers<void>();
+    let served = 0;
+    behaviour.thing = async () => {
+      const nth = served++;
+      await first.promise;
+      return { nth };
+    };
+    const calls = 200;
+    const client = new RawClient(edge.port).write(
+      Buffer.concat(Array.from({ length: calls }, () => request())),
+    );
+    await until(() => served === 8);
+    await sleep(100);
+    expect(served).toBe(8);
+    first.resolve();
+    const answers = await client.answers(calls, 20_000);
+    expect(answers.map(({ body }) => body)).toEqual(
+      Array.from({ length: calls }, (_, nth) => `{"nth":${nth}}`),
+    );
+    expect(edge.records).toHaveLength(calls);
+  });
+
+  it('end the connection when they are beyond all measure', async () => {
+    const edge = await startEdge({});
+    behaviour.thing = () => new Promise(() => undefined);
+    const client = new RawClient(edge.port).write(
+      Buffer.concat(Array.from({ length: 1_000 }, () => request())),
+    );
+    await client.closed();
+    expect(edge.seen.length).toBeLessThanOrEqual(8);
+  });
+});
+
+describe('connections', () => {
+  it('of one address are bounded: an idle one makes room for the next, which is cut while all are served', async () => {
+    const cuts: string[] = [];
+    const edge = await startEdge({ maxConnectionsPerAddress: 3, onCut: (reason) => void cuts.push(reason) });
+    const clients = Array.from({ length: 3 }, () => new RawClient(edge.port));
+    for (const client of clients) expect((await client.write(request()).answer()).status).toBe(200);
+    const next = new RawClient(edge.port).write(request());
+    expect((await next.answer()).status).toBe(200);
+    expect(cuts).toEqual(['evicted']);
+    await clients[0]!.closed();
+    const done = Promise.withResolvers<void>();
+    behaviour.thing = async () => {
+      await done.promise;
+      return { slow: true };
+    };
+    const served = edge.seen.length;
+    const busy = [...clients.slice(1), next].map((client) => client.write(request()));
+    await until(() => edge.seen.length === served + 3);
+    await new RawClient(edge.port).closed();
+    expect(cuts).toEqual(['evicted', 'address_limit']);
+    done.resolve();
+    for (const client of busy) expect((await client.answer()).status).toBe(200);
+    expect(await connectionsOf(serverOf(edge))).toBe(3);
+  });
+
+  it('of a full port: an idle one of the address with the most makes room, also for the same address', async () => {
+    const cuts: string[] = [];
+    const edge = await startEdge({ maxConnections: 4, onCut: (reason) => void cuts.push(reason) });
+    const greedy = Array.from({ length: 4 }, () => new RawClient(edge.port));
+    for (const client of greedy) expect((await client.write(request()).answer()).status).toBe(200);
+    greedy.push(new RawClient(edge.port).write(request()));
+    expect((await greedy[4]!.answer()).status).toBe(200);
+    // Loopback has many addresses.
+    const other = connect({ port: edge.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+    ended.push(() => other.destroy());
+    other.write(request());
+    const [answer] = (await once(other, 'data')) as [Buffer];
+    expect(answer.toString()).toContain('HTTP/1.1 200');
+    expect(cuts).toEqual(['evicted', 'evicted']);
+    await Promise.all(greedy.slice(0, 2).map((client) => client.closed()));
+    expect(greedy.slice(2).every((client) => !client.isClosed)).toBe(true);
+  });
+
+  it('of callers that are being served are not taken from them', async () => {
+    const edge = await startEdge({ maxConnections: 2 });
+    const done = Promise.withResolvers<void>();
+    behaviour.thing = async () => {
+      await done.promise;
+      return { slow: true };
+    };
+    const busy = [1, 2].map(() => new RawClient(edge.port).write(request()));
+    await until(() => edge.seen.length === 2);
+    const other = connect({ port: edge.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+    await new Promise((resolve) => other.on('error', () => undefined).once('close', resolve));
+    done.resolve();
+    for (const client of busy) expect((await client.answer()).status).toBe(200);
+  });
+});
