@@ -81,7 +81,7 @@ export class EventsRepository {
     const completeTo = Math.max(position, ...days.map(({ last }) => last));
     const items: FeedItem[] = [];
     let after = position;
-    for (let next = 0, width = 4; after < completeTo && items.length < limit; width *= 2) {
+    for (let next = 0, width = 1; after < completeTo && items.length < limit; width *= 2) {
       next += Math.min(width, MAX_DAYS);
       const upTo = next < days.length ? Math.max(after, days[next]!.first - 1) : completeTo;
       const among = days.filter(({ first, last }) => last > after && first <= upTo);

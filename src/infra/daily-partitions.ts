@@ -93,6 +93,8 @@ interface Partitions {
 const FIRST_DAY = -1;
 /** Every process that writes makes them when it starts and every ten minutes: a week without any is what this bridges. */
 const LAST_DAY = 7;
+/** Ids that are ranges lie at most so many days ahead of the database's clock: later ones have no partition. */
+export const MOST_DAYS_AHEAD = LAST_DAY + 1;
 /** Any number; with the table's name it names this lock among the advisory locks of the database. */
 const LOCK_CLASS = 7_302_115;
 /** A detachment waits for whoever uses the table; nobody waits for it. */

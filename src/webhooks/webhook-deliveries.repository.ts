@@ -16,7 +16,14 @@ import {
 } from './delivery.js';
 import { oldestDay } from '../infra/daily-partitions.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
-import { deliveryIdSql, deliveryIdStem, IS_OPEN, WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+import { earliestDelivery, listedParts } from './listed-deliveries.js';
+import {
+  deliveryIdSql,
+  deliveryIdStem,
+  HAS_ENDED,
+  IS_OPEN,
+  WebhookDeliveryEntity,
+} from './webhook-delivery.entity.js';
 
 export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;
@@ -53,27 +60,6 @@ interface AttemptRow {
   response_body: string | null;
 }
 
-const ofEndpoint = (column: string): string =>
-  `(SELECT ${column} FROM webhook_endpoints w WHERE w.id = :endpointId)`;
-const KEPT = `t.status = 'pending' AND t.created_at >= coalesce(${ofEndpoint('w.discard_before')}, '-infinity')`;
-
-/**
- * `STATUS_CONDITIONS` for the list of one endpoint, in parts that have no delivery in common. What is asked of the
- * endpoint is asked once and not for each delivery, so that each part is read by the index of its stored status.
- */
-const LISTED: Readonly<Record<DeliveryStatus, readonly string[]>> = {
-  pending: [`${KEPT} AND ${ofEndpoint('w.enabled')}`],
-  held: [`${KEPT} AND NOT ${ofEndpoint('w.enabled')}`],
-  discarded: [
-    `t.status = 'discarded'`,
-    `t.status = 'discarding'`,
-    `t.status = 'pending' AND t.created_at < ${ofEndpoint('w.discard_before')}`,
-  ],
-  delivered: [`t.status = 'delivered'`],
-  failed: [`t.status = 'failed'`],
-};
-/** Listed in the partition of what is open alone, which is no day's. */
-const OPEN: ReadonlySet<DeliveryStatus | undefined> = new Set(['pending', 'held']);
 /** A count that is this is "at least". */
 const COUNTED = 10_000;
 
@@ -134,13 +120,13 @@ export class WebhookDeliveriesRepository {
   async insertResend(
     tx: Tx,
     newId: string,
-    source: Pick<WebhookDeliveryEntity, 'endpointId' | 'eventId' | 'eventType'>,
+    source: Pick<WebhookDeliveryEntity, 'endpointId' | 'mode' | 'eventId' | 'eventType'>,
   ): Promise<string | null> {
     const { rows } = await sql<{ partner_id: string }>(
       tx.manager,
       `WITH source AS (
          SELECT w.id AS endpoint_id, w.partner_id, w.mode FROM webhook_endpoints w
-         WHERE w.id = $2 AND w.deleted_at IS NULL AND EXISTS (SELECT 1 FROM events e WHERE e.id = $3)
+         WHERE w.id = $2 AND w.deleted_at IS NULL AND EXISTS (SELECT 1 FROM events e WHERE e.id = $3 AND e.mode = $5)
          FOR KEY SHARE OF w
        ), inserted AS (
          INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
@@ -148,7 +134,7 @@ export class WebhookDeliveriesRepository {
          SELECT $1, endpoint_id, partner_id, mode, $3, $4, 'resend', 'pending', now() FROM source
        )
        SELECT partner_id FROM source`,
-      [newId, source.endpointId, source.eventId, source.eventType],
+      [newId, source.endpointId, source.eventId, source.eventType, source.mode],
     );
     return rows[0]?.partner_id ?? null;
   }
@@ -175,27 +161,42 @@ export class WebhookDeliveriesRepository {
     filters: DeliveryFilters,
     options: ListOptions,
   ): Promise<Page<WebhookDeliveryEntity>> {
-    const { status, createdAfter, createdBefore } = filters;
-    const parts = status === undefined ? [null] : LISTED[status];
-    const queries = parts.map((part) => this.matching(endpoint, part, filters));
-    if (OPEN.has(status)) return this.pages.listMerged(queries, options);
-    const oldestKept = await oldestDay(this.manager, [DELIVERY_TABLES[endpoint.mode]]);
-    const oldest = createdAfter === undefined ? oldestKept : latest(oldestKept, new Date(createdAfter));
+    const { status, createdBefore } = filters;
+    const parts = listedParts(status);
+    const matching = (part: string) => this.matching(endpoint, part, filters);
+    const open = parts.open.map(matching);
+    if (parts.ended.length === 0) return this.pages.listMerged(open, options);
+    const oldest = await this.oldestListed(endpoint, filters);
     const newest = createdBefore === undefined ? null : earliest(new Date(), new Date(createdBefore));
-    return this.pages.listByDay(queries, options, { oldest, newest, ids: null });
+    const days = { oldest, newest, ids: null, besides: open };
+    return this.pages.listByDay(parts.ended.map(matching), options, days);
+  }
+
+  /** The day on which the list ends. */
+  private async oldestListed(
+    { mode }: ListedEndpoint,
+    { createdAfter, eventId }: DeliveryFilters,
+  ): Promise<Date> {
+    const bounds = [await oldestDay(this.manager, [DELIVERY_TABLES[mode]])];
+    if (createdAfter !== undefined) bounds.push(new Date(createdAfter));
+    if (eventId !== undefined) bounds.push(earliestDelivery(eventId));
+    return bounds.reduce(latest);
   }
 
   private matching(
     { id: endpointId, mode }: ListedEndpoint,
-    condition: string | null,
+    condition: string,
     { eventType, eventId, createdAfter, createdBefore }: DeliveryFilters,
   ): SelectQueryBuilder<WebhookDeliveryEntity> {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
-      .where('t.endpoint_id = :endpointId AND t.mode = :mode', { endpointId, mode });
-    if (condition !== null) query.andWhere(condition);
+      .where('t.endpoint_id = :endpointId AND t.mode = :mode', { endpointId, mode })
+      .andWhere(condition);
     if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
-    if (eventId !== undefined) query.andWhere('t.event_id = :eventId', { eventId });
+    if (eventId !== undefined) {
+      const eventDay = earliestDelivery(eventId);
+      query.andWhere('t.event_id = :eventId AND t.created_at >= :eventDay', { eventId, eventDay });
+    }
     if (createdAfter !== undefined)
       query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
     if (createdBefore !== undefined)
@@ -215,15 +216,19 @@ export class WebhookDeliveriesRepository {
 
   /** The bytes that are sent (D28); null when the event is past its retention. */
   private async bodyOf(manager: EntityManager, delivery: WebhookDeliveryEntity): Promise<string | null> {
-    const { id, eventId, createdAt } = delivery;
+    const { id, mode, eventId, createdAt } = delivery;
     const { rows } =
       eventId === null
         ? await sql<{ body: string | null }>(
             manager,
-            `SELECT test_body AS body FROM webhook_deliveries WHERE id = $1 AND created_at >= $2 AND created_at < $3`,
-            [id, createdAt, new Date(createdAt.getTime() + 1)],
+            `SELECT test_body AS body FROM webhook_deliveries
+             WHERE id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4`,
+            [id, mode, createdAt, new Date(createdAt.getTime() + 1)],
           )
-        : await sql<{ body: string | null }>(manager, 'SELECT body FROM events WHERE id = $1', [eventId]);
+        : await sql<{ body: string | null }>(manager, 'SELECT body FROM events WHERE id = $1 AND mode = $2', [
+            eventId,
+            mode,
+          ]);
     return rows[0]?.body ?? null;
   }
 
@@ -256,7 +261,7 @@ export class WebhookDeliveriesRepository {
   }
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 function latest(a: Date, b: Date): Date {
   return a > b ? a : b;
@@ -266,19 +271,24 @@ function earliest(a: Date, b: Date): Date {
   return a < b ? a : b;
 }
 
-/** What is open first: it may end meanwhile, and never opens again. */
+/**
+ * What is open first: it may end meanwhile, and never opens again. Its id tells the day of what has ended: no transaction
+ * takes an hour, and clocks seldom differ by one; where they did, all days are looked at.
+ */
 async function findDelivery(manager: EntityManager, id: string): Promise<WebhookDeliveryEntity | null> {
-  const byId = () =>
-    manager.createQueryBuilder(WebhookDeliveryEntity, 't').where('t.id = :deliveryId', { deliveryId: id });
-  const open = await byId().andWhere(`t.${IS_OPEN}`).getOne();
+  const byId = (condition: string) =>
+    manager
+      .createQueryBuilder(WebhookDeliveryEntity, 't')
+      .where('t.id = :deliveryId', { deliveryId: id })
+      .andWhere(`t.${condition}`);
+  const open = await byId(IS_OPEN).getOne();
   if (open) return open;
   const madeAt = timeOfId(id).getTime();
-  const nearby = await byId()
+  const nearby = await byId(HAS_ENDED)
     .andWhere('t.created_at >= :from AND t.created_at < :to', {
-      from: new Date(madeAt - DAY_MS),
-      to: new Date(madeAt + DAY_MS),
+      from: new Date(madeAt - HOUR_MS),
+      to: new Date(madeAt + HOUR_MS),
     })
     .getOne();
-  // The process that made the id may have had another clock than the database.
-  return nearby ?? byId().getOne();
+  return nearby ?? byId(HAS_ENDED).getOne();
 }

@@ -20,13 +20,15 @@ interface Listed extends ObjectLiteral {
 export type ListOrder = 'newest_first' | 'oldest_first';
 
 /** How a table that is partitioned by day is paged through. */
-interface ListedDays {
+interface ListedDays<T extends Listed> {
   /** The oldest day that there is, or is asked for. */
   readonly oldest: Date;
   /** The newest time that is asked for; null: now. */
   readonly newest: Date | null;
   /** The ids' prefix when the ids are what is partitioned; null: `created_at` is. */
   readonly ids: IdPrefix | null;
+  /** Select what lies in a partition that is no day's; read once, and first: it may come to lie in a day meanwhile. */
+  readonly besides?: readonly SelectQueryBuilder<T>[];
 }
 
 /** Where a row stands in its list: creation time, as text that sorts and keeps the microseconds, and id. */
@@ -100,19 +102,22 @@ export class KeysetPages {
   async listByDay<T extends Listed>(
     queries: readonly SelectQueryBuilder<T>[],
     options: ListOptions,
-    { oldest, newest, ids }: ListedDays,
+    { oldest, newest, ids, besides = [] }: ListedDays<T>,
   ): Promise<Page<T>> {
-    const scope = queries.map((query) => query.getQueryAndParameters());
+    const scope = [...queries, ...besides].map((query) => query.getQueryAndParameters());
     const start = this.startOf(options, scope);
     const sorting: Sorting = { direction: 'DESC', byIdAlone: ids !== null };
     const reached = start && (ids === null ? new Date(start[0]) : timeOfId(start[1]));
+    const undated = await this.read(besides, start, options.limit + 1, sorting);
     const found: Placed<T>[] = [];
     for (const window of dayWindows(reached ?? newest, oldest)) {
       const parts = queries.map((query) => within(query.clone(), window, ids));
       found.push(...(await this.read(parts, start, options.limit + 1 - found.length, sorting)));
       if (found.length > options.limit) break;
     }
-    return this.toPage(found, options.limit, scope);
+    const dated = new Set(found.map(({ entity }) => entity.id));
+    const others = undated.filter(({ entity }) => !dated.has(entity.id));
+    return this.toPage(merge([found, others], sorting), options.limit, scope);
   }
 
   /**

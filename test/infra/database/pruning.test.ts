@@ -112,7 +112,9 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     expect(await daysOf(record)).toBe(2);
     const found = await deliveries(dataSource.manager).findWithLog(claim!.id);
     expect(found).toMatchObject({ delivery: { status: 'delivered' }, attempts: [{ number: 1 }], body: '{}' });
-    expect(await daysOf((manager) => deliveries(manager).find(claim!.id))).toBeLessThanOrEqual(6);
+    // The hour before and after that of its id, of either mode.
+    expect(await daysOf((manager) => deliveries(manager).find(claim!.id))).toBeLessThanOrEqual(4);
+    expect(await daysOf((manager) => deliveries(manager).findWithLog(claim!.id))).toBeLessThanOrEqual(7);
   });
 
   it('when the feed is polled and given positions', async () => {
@@ -203,13 +205,21 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
       ...{ status: undefined, eventType: undefined, eventId: undefined },
       ...{ createdAfter: undefined, createdBefore: undefined },
     };
-    const list = (manager: EntityManager) =>
-      deliveries(manager).list({ id: 'whe_1', mode: 'live' }, filters, { limit: 1, cursor: undefined });
+    const list = (manager: EntityManager, eventId?: string) =>
+      deliveries(manager).list(
+        { id: 'whe_1', mode: 'live' },
+        { ...filters, eventId },
+        { limit: eventId === undefined ? 1 : 100, cursor: undefined },
+      );
     await database.pool.query(
       `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status)
        SELECT 'dlv_' || n, 'whe_1', 'ptn_1', 'live', '${event}', 'esim.activated', 'event', 'pending'
        FROM generate_series(1, 5) AS n`,
     );
-    expect(await daysOf(list)).toBe(2);
+    expect(await daysOf((manager) => list(manager))).toBe(2);
+    // Until the list ends: no delivery is older than its event, whose id is at most some days ahead of its time.
+    expect((await list(dataSource.manager, event)).items).toHaveLength(6);
+    expect(await daysOf((manager) => list(manager, event))).toBeLessThanOrEqual(14);
+    expect(await daysOf((manager) => list(manager, 'evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ'))).toBe(0);
   });
 });
