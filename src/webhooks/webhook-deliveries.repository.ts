@@ -262,6 +262,7 @@ export class WebhookDeliveriesRepository {
 }
 
 const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
 
 function latest(a: Date, b: Date): Date {
   return a > b ? a : b;
@@ -273,7 +274,8 @@ function earliest(a: Date, b: Date): Date {
 
 /**
  * What is open first: it may end meanwhile, and never opens again. Its id tells the day of what has ended: no transaction
- * takes an hour, and clocks seldom differ by one; where they did, all days are looked at.
+ * takes an hour, and clocks seldom differ by one. Where they did, days around are looked at, and not all: an id that
+ * nothing has would lock each of them.
  */
 async function findDelivery(manager: EntityManager, id: string): Promise<WebhookDeliveryEntity | null> {
   const byId = (condition: string) =>
@@ -281,14 +283,13 @@ async function findDelivery(manager: EntityManager, id: string): Promise<Webhook
       .createQueryBuilder(WebhookDeliveryEntity, 't')
       .where('t.id = :deliveryId', { deliveryId: id })
       .andWhere(`t.${condition}`);
-  const open = await byId(IS_OPEN).getOne();
-  if (open) return open;
   const madeAt = timeOfId(id).getTime();
-  const nearby = await byId(HAS_ENDED)
-    .andWhere('t.created_at >= :from AND t.created_at < :to', {
-      from: new Date(madeAt - HOUR_MS),
-      to: new Date(madeAt + HOUR_MS),
-    })
-    .getOne();
-  return nearby ?? byId(HAS_ENDED).getOne();
+  const within = (ms: number) =>
+    byId(HAS_ENDED)
+      .andWhere('t.created_at >= :from AND t.created_at < :to', {
+        from: new Date(madeAt - ms),
+        to: new Date(madeAt + ms),
+      })
+      .getOne();
+  return (await byId(IS_OPEN).getOne()) ?? (await within(HOUR_MS)) ?? within(WEEK_MS);
 }

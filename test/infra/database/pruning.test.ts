@@ -114,6 +114,8 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     expect(found).toMatchObject({ delivery: { status: 'delivered' }, attempts: [{ number: 1 }], body: '{}' });
     // The hour before and after that of its id, of either mode.
     expect(await daysOf((manager) => deliveries(manager).find(claim!.id))).toBeLessThanOrEqual(4);
+    // What nobody has, of both modes.
+    expect(await daysOf((manager) => deliveries(manager).find(newId('dlv')))).toBeLessThanOrEqual(2 * 16);
     expect(await daysOf((manager) => deliveries(manager).findWithLog(claim!.id))).toBeLessThanOrEqual(7);
   });
 
