@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|events|webhooks';
+  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|retention|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -21,6 +21,7 @@ const MAY_USE = {
   support: ['auth', 'audit', 'alerts', 'partners', 'esims', 'orders', 'topups', 'providers'],
   'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
+  retention: ['alerts', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };
 

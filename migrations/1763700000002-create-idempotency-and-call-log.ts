@@ -20,7 +20,7 @@ export class CreateIdempotencyAndCallLog1763700000002 implements MigrationInterf
       ) WITH (fillfactor = 70);
       CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
 
-      -- One partition a day, made ahead and dropped when old; the default takes what no partition fits.
+      -- One partition a day, made ahead and dropped when old.
       CREATE TABLE api_calls (
         request_id text NOT NULL,
         client_request_id text,
@@ -39,7 +39,6 @@ export class CreateIdempotencyAndCallLog1763700000002 implements MigrationInterf
       ) PARTITION BY RANGE (created_at);
       CREATE INDEX api_calls_by_request ON api_calls (request_id);
       CREATE INDEX api_calls_by_partner ON api_calls (partner_id, created_at DESC, request_id DESC);
-      CREATE TABLE api_calls_default PARTITION OF api_calls DEFAULT;
     `);
   }
 

@@ -13,10 +13,6 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
 
       ALTER TABLE webhook_deliveries ADD COLUMN replay_id text;
       CREATE INDEX webhook_deliveries_by_replay ON webhook_deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
-      DROP INDEX webhook_deliveries_due_anywhere;
-      -- What is in flight: an index of a few rows, whatever waits or has ended.
-      CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (endpoint_id, lease_until)
-        WHERE lease_until IS NOT NULL;
 
       CREATE TABLE webhook_replays (
         id text PRIMARY KEY,
@@ -57,6 +53,7 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
       CREATE INDEX alerts_list ON alerts (created_at, id);
       CREATE UNIQUE INDEX alerts_once ON alerts (type, subject_id, once_key) WHERE once_key IS NOT NULL;
     `);
+    await runner.query(CLAIMED_TYPE);
     await runner.query(CLAIM_FUNCTION);
   }
 
@@ -64,18 +61,26 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
     await runner.query(`
       DROP FUNCTION claim_webhook_deliveries (text, int, int, text, int);
       DROP TABLE alerts, webhook_replay_items, webhook_replays;
-      DROP INDEX webhook_deliveries_by_replay, webhook_deliveries_leased;
+      DROP TYPE claimed_webhook_delivery;
+      DROP INDEX webhook_deliveries_by_replay;
       ALTER TABLE webhook_deliveries DROP COLUMN replay_id;
-      CREATE INDEX webhook_deliveries_due_anywhere ON webhook_deliveries (next_attempt_at) WHERE status = 'pending';
       ALTER TABLE webhook_endpoints DROP COLUMN ramp_window, DROP COLUMN ramp_widened_at, DROP COLUMN discard_before;
     `);
   }
 }
 
+const CLAIMED_TYPE = `
+  CREATE TYPE claimed_webhook_delivery AS (
+    id text, event_type text, event_id text, test_body text, fence bigint, counted_attempts int,
+    due_at timestamptz, lapsed_claimed_at timestamptz, lapsed_until timestamptz
+  )`;
+
 /**
  * Leases due deliveries of one endpoint, and says when to look again, in one round trip. A function, because each of
  * its statements sees what was committed before it: claims of one endpoint take turns at the advisory lock, so the
- * number in flight is exact over all workers, attempts of discarded deliveries included (D34).
+ * number in flight is exact over all workers, attempts of discarded deliveries included (D34). Every statement names
+ * the status, so that its plan has the open partition alone; the bodies are read by a plan that is made for these ids,
+ * so that it has their days alone.
  */
 const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_webhook_deliveries (
@@ -93,6 +98,9 @@ const CLAIM_FUNCTION = `
     of_others int;
     found_count int;
     look timestamptz;
+    taken claimed_webhook_delivery[];
+    event_ids text[];
+    bodies text[];
   BEGIN
     PERFORM pg_advisory_xact_lock(7302116, hashtext(of_endpoint));
     claim_time := clock_timestamp();
@@ -108,7 +116,8 @@ const CLAIM_FUNCTION = `
 
     SELECT least(endpoint.ramp_window, most_in_flight) - count(*), count(*) FILTER (WHERE d.lease_owner <> owner)
     INTO free, of_others
-    FROM webhook_deliveries d WHERE d.endpoint_id = of_endpoint AND d.lease_until > claim_time;
+    FROM webhook_deliveries d
+    WHERE d.endpoint_id = of_endpoint AND d.status IN ('pending', 'discarding') AND d.lease_until > claim_time;
     -- Full. Whose own attempts fill it looks at their ends; nobody tells of the ends of others.
     IF free <= 0 THEN
       IF of_others > 0 THEN
@@ -118,7 +127,6 @@ const CLAIM_FUNCTION = `
       RETURN;
     END IF;
 
-    RETURN QUERY
     WITH due AS (
       SELECT d.id, d.claimed_at, d.lease_until
       FROM webhook_deliveries d
@@ -128,18 +136,30 @@ const CLAIM_FUNCTION = `
       ORDER BY d.next_attempt_at, d.id
       LIMIT least(slots, free)
       FOR UPDATE OF d SKIP LOCKED
+    ), leased AS (
+      UPDATE webhook_deliveries d
+      SET lease_owner = owner, claimed_at = claim_time, lease_until = claim_time + lease_ms * interval '1 millisecond', fence = d.fence + 1
+      FROM due
+      WHERE d.id = due.id AND d.status = 'pending'
+      RETURNING d.id, d.event_type, d.event_id, d.test_body, d.fence, d.counted_attempts, d.next_attempt_at,
+        due.claimed_at, due.lease_until
     )
-    UPDATE webhook_deliveries d
-    SET lease_owner = owner, claimed_at = claim_time, lease_until = claim_time + lease_ms * interval '1 millisecond', fence = d.fence + 1
-    FROM due
-    WHERE d.id = due.id
-    RETURNING d.id, d.event_type, d.fence, d.counted_attempts, endpoint.url, endpoint.secret,
+    SELECT array_agg(ROW (l.*)::claimed_webhook_delivery), array_agg(l.event_id) FILTER (WHERE l.event_id IS NOT NULL), count(*)
+    INTO taken, event_ids, found_count
+    FROM leased l;
+
+    IF event_ids IS NOT NULL THEN
+      EXECUTE format('SELECT array_agg(e.id), array_agg(e.body) FROM %I e WHERE e.id = ANY ($1)', 'events_' || endpoint.mode)
+        INTO event_ids, bodies USING event_ids;
+    END IF;
+    RETURN QUERY
+    SELECT t.id, t.event_type, t.fence, t.counted_attempts, endpoint.url, endpoint.secret,
       CASE WHEN endpoint.previous_secret_until > claim_time THEN endpoint.previous_secret END,
-      coalesce(d.test_body, (SELECT e.body FROM events e WHERE e.id = d.event_id)),
-      (extract(epoch FROM claim_time - due.lease_until) * 1000)::float8,
-      (extract(epoch FROM due.lease_until - due.claimed_at) * 1000)::float8,
-      d.next_attempt_at, NULL::float8, NULL::int;
-    GET DIAGNOSTICS found_count = ROW_COUNT;
+      coalesce(t.test_body, b.body),
+      (extract(epoch FROM claim_time - t.lapsed_until) * 1000)::float8,
+      (extract(epoch FROM t.lapsed_until - t.lapsed_claimed_at) * 1000)::float8,
+      t.due_at, NULL::float8, NULL::int
+    FROM unnest(taken) AS t LEFT JOIN unnest(event_ids, bodies) AS b (event_id, body) ON b.event_id = t.event_id;
 
     id := NULL;
     room := free - found_count;

@@ -22,7 +22,7 @@ export class IndexListFilters1763700000022 implements MigrationInterface {
       CREATE INDEX topups_by_esim_status ON topups (esim_id, status, created_at DESC, id DESC);
 
       CREATE INDEX events_feed_by_type ON events (partner_id, mode, type, position) WHERE position IS NOT NULL;
-      CREATE INDEX events_by_type ON events (partner_id, type, created_at DESC, id DESC);
+      CREATE INDEX events_by_type ON events (partner_id, type, id DESC);
 
       DROP INDEX webhook_endpoints_list;
       CREATE INDEX webhook_endpoints_list ON webhook_endpoints (partner_id, created_at DESC, id DESC)

@@ -18,6 +18,7 @@ import { TellPackageTerms1763700000017 } from './1763700000017-tell-package-term
 import { CountSuppressedCalls1763700000020 } from './1763700000020-count-suppressed-calls.js';
 import { DivideWork1763700000021 } from './1763700000021-divide-work.js';
 import { IndexListFilters1763700000022 } from './1763700000022-index-list-filters.js';
+import { IndexWhatIsPurged1763700000023 } from './1763700000023-index-what-is-purged.js';
 import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -42,5 +43,6 @@ export const MIGRATIONS = [
   CountSuppressedCalls1763700000020,
   DivideWork1763700000021,
   IndexListFilters1763700000022,
+  IndexWhatIsPurged1763700000023,
   KeepWhatWasSold1763700000024,
 ];

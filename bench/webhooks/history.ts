@@ -1,3 +1,5 @@
+import { idFloor } from '../../src/common/ids.js';
+import { dayOf, partitionName } from '../../src/infra/daily-partitions.js';
 import type { Section } from '../report/report.js';
 import { WebhookBed } from './bed.js';
 import { alternate, comparisonRows } from './comparison.js';
@@ -47,24 +49,47 @@ export const history: WebhookPart = async (server, options, cleanups) => {
 
 /** Old events, one delivery and one attempt each, spread over the endpoints and the last days. */
 async function insertHistory(bed: WebhookBed, count: number): Promise<void> {
-  const list = (ids: readonly string[]): string => `(ARRAY['${ids.join("','")}'])[n % ${ids.length} + 1]`;
-  const at = `now() - interval '1 day' - n * interval '${DAYS * 86_400} seconds' / ${count}`;
-  const digits = `lpad(n::text, 26, '0')`;
-  const numbers = `generate_series(1, ${count}) AS n`;
-  // Foreign keys are not checked: the rows are made to fit.
+  const perDay = Math.floor(count / DAYS);
+  for (let age = DAYS; age >= 1; age--)
+    await insertDay(bed, dayOf(new Date(), -age), (DAYS - age) * perDay, perDay);
   await bed.query(
-    `SET session_replication_role = replica;
-     INSERT INTO events (id, partner_id, mode, type, body, position, created_at)
-     SELECT 'evt_' || ${digits}, ${list(bed.partnerIds)}, 'sandbox', 'esim.activated',
-            json_build_object('id', 'evt_' || ${digits}, 'type', 'esim.activated', 'data', repeat('x', 150)), n, ${at}
+    `SELECT setval('event_positions', ${count});
+     INSERT INTO event_feed_days (partition_name, mode, first_position, last_position)
+     SELECT c.relname, e.mode, min(e.position), max(e.position) FROM events e JOIN pg_class c ON c.oid = e.tableoid
+     WHERE e.position IS NOT NULL GROUP BY 1, 2 ON CONFLICT (partition_name) DO NOTHING`,
+  );
+}
+
+async function insertDay(bed: WebhookBed, day: Date, first: number, count: number): Promise<void> {
+  const list = (ids: readonly string[]): string => `(ARRAY['${ids.join("','")}'])[n % ${ids.length} + 1]`;
+  const at = `'${day.toISOString()}'::timestamptz + n * interval '86000 seconds' / ${count}`;
+  const idOf = (prefix: 'evt' | 'dlv'): string =>
+    `'${idFloor(prefix, new Date(day.getTime() + 1))}' || lpad(n::text, 16, '0')`;
+  const numbers = `generate_series(1, ${count}) AS n`;
+  const bounds = (from: string, to: string): string => `FOR VALUES FROM ('${from}') TO ('${to}')`;
+  const next = dayOf(day, 1);
+  const times = bounds(day.toISOString(), next.toISOString());
+  const ids = bounds(idFloor('evt', day), idFloor('evt', next));
+  const tables = [
+    ['events_sandbox', ids],
+    ['webhook_deliveries_sandbox', times],
+    ['webhook_attempts', times],
+  ] as const;
+  for (const [table, range] of tables)
+    await bed.query(`CREATE TABLE IF NOT EXISTS ${partitionName(table, day)} PARTITION OF ${table} ${range}`);
+  await bed.query(
+    `INSERT INTO events (id, partner_id, mode, type, body, position, created_at)
+     SELECT ${idOf('evt')}, ${list(bed.partnerIds)}, 'sandbox', 'esim.activated',
+            json_build_object('id', ${idOf('evt')}, 'type', 'esim.activated', 'data', repeat('x', 150)), ${first} + n, ${at}
      FROM ${numbers};
-     SELECT setval('event_positions', ${count});
-     INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, attempt_count,
-                                     counted_attempts, fence, created_at, delivered_at)
-     SELECT 'dlv_' || ${digits}, ${list(bed.endpointIds)}, 'evt_' || ${digits}, 'esim.activated', 'event',
-            'delivered', 1, 1, 1, ${at}, ${at}
+     INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, attempt_count,
+                                     counted_attempts, fence, created_at, delivered_at, ended_at)
+     SELECT ${idOf('dlv')}, ${list(bed.endpointIds)}, ${list(bed.partnerIds)}, 'sandbox', ${idOf('evt')}, 'esim.activated',
+            'event', 'delivered', 1, 1, 1, ${at}, ${at}, ${at}
      FROM ${numbers};
-     INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, status_code, latency_ms)
-     SELECT 'dlv_' || ${digits}, ${list(bed.endpointIds)}, 1, ${at}, 'delivered', 200, 40 FROM ${numbers}`,
+     INSERT INTO webhook_attempts (delivery_id, endpoint_id, partner_id, number, started_at, outcome, status_code,
+                                   latency_ms, recorded_at)
+     SELECT ${idOf('dlv')}, ${list(bed.endpointIds)}, ${list(bed.partnerIds)}, 1, ${at}, 'delivered', 200, 40, ${at}
+     FROM ${numbers}`,
   );
 }

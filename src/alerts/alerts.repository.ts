@@ -89,6 +89,18 @@ export class AlertsRepository {
     );
   }
 
+  /** Deletes up to `limit` alerts that are older than `days` (D44); answers how many. What still waits is raised again. */
+  async purge(days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM alerts WHERE id = ANY (ARRAY(
+         SELECT id FROM alerts WHERE created_at < now() - $1::int * interval '1 day' ORDER BY created_at, id LIMIT $2
+         FOR UPDATE SKIP LOCKED))`,
+      [days, limit],
+    );
+    return affected;
+  }
+
   async isToldWithin(
     tx: Tx,
     { type, onceKey }: { readonly type: AlertType; readonly onceKey: string },

@@ -5,7 +5,7 @@ import { AlertEntity } from './alerts.repository.js';
  * Features call `Alerts.raise` in the transaction in which it happened; a `onceKey` keeps a repetition out. Whoever has
  * a list of what waits for support gives it to `ReviewSweeps`, which raises an alert for each entry once.
  */
-export { type AlertType, type NewAlert } from './alerts.repository.js';
+export { AlertsRepository, type AlertType, type NewAlert } from './alerts.repository.js';
 export { Alerts, ReviewSweeps } from './alerts.js';
 export { AlertsAdminModule, AlertsModule } from './alerts.module.js';
 

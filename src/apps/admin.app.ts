@@ -17,6 +17,7 @@ import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
 import { CatalogSyncAdminModule } from '../catalog-sync/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
 import { OPS_PATHS, type OpsProbe } from './ops.js';
+import { PartitionsModule } from './partitions.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -42,7 +43,7 @@ import type { ProcessResources } from './process-resources.js';
 })
 export class AdminModule {
   static of(process: ProcessResources): DynamicModule {
-    return { module: AdminModule, imports: [PlatformModule.of(process)] };
+    return { module: AdminModule, imports: [PlatformModule.of(process), PartitionsModule.of('ensure')] };
   }
 }
 

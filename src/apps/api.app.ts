@@ -8,6 +8,7 @@ import { TopupsApiModule } from '../topups/index.js';
 import { WalletApiModule } from '../wallet/index.js';
 import { WebhooksCoreModule } from '../webhooks/index.js';
 import { type RunningHttpApp, startHttpApp } from './http-app.js';
+import { PartitionsModule } from './partitions.js';
 import { HttpPipelineModule, PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -27,7 +28,7 @@ import type { ProcessResources } from './process-resources.js';
 })
 export class ApiModule {
   static of(process: ProcessResources): DynamicModule {
-    return { module: ApiModule, imports: [PlatformModule.of(process)] };
+    return { module: ApiModule, imports: [PlatformModule.of(process), PartitionsModule.of('ensure')] };
   }
 }
 

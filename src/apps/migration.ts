@@ -5,6 +5,7 @@ import { MIGRATIONS } from '../../migrations/index.js';
 import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
 import { createDataSource, openDataSource, Transactions } from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
+import { ensurePartitions } from './partitions.js';
 import { ENTITIES } from './process-resources.js';
 
 /** Any number; it names this lock among the advisory locks of the database. */
@@ -16,7 +17,7 @@ export interface MigrationReport {
 }
 
 /**
- * Brings a database up to date: BullMQ's schema, ours, and the Sandbox catalogue of this release. Any number of
+ * Brings a database up to date: BullMQ's schema, ours, the partitions of the next days, and the Sandbox catalogue of this release. Any number of
  * processes may call it at once; TypeORM takes no lock of its own, so one is held around everything.
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
@@ -31,19 +32,33 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
   }
 }
 
+/**
+ * A statement that waits for a lock makes everybody wait who comes after it: a migration gives up, and is started again.
+ * One that builds an index concurrently waits without holding anybody up, and sets its own.
+ */
+const LOCK_TIMEOUT_MS = 1_000;
+
+/** The connections of migrations; the caller destroys them. */
+export async function openForMigrations(databaseUrl: string): Promise<DataSource> {
+  return openDataSource(
+    createDataSource({
+      url: databaseUrl,
+      poolMax: 2,
+      // An index of a large table takes as long as it takes.
+      statementTimeoutMs: 0,
+      entities: ENTITIES,
+      migrations: MIGRATIONS,
+      applicationName: 'partner-esim-migrate',
+      lockTimeoutMs: LOCK_TIMEOUT_MS,
+    }),
+  );
+}
+
 async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
-  const dataSource = createDataSource({
-    url: databaseUrl,
-    poolMax: 2,
-    // An index of a large table takes as long as it takes.
-    statementTimeoutMs: 0,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
-    applicationName: 'partner-esim-migrate',
-  });
-  await openDataSource(dataSource);
+  const dataSource = await openForMigrations(databaseUrl);
   try {
     const done = await dataSource.runMigrations();
+    await ensurePartitions(dataSource);
     return { migrations: done.map((migration) => migration.name), packages: await seedCatalog(dataSource) };
   } finally {
     await dataSource.destroy();

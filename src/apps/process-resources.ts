@@ -21,6 +21,7 @@ import { PARTNER_ENTITIES } from '../partners/index.js';
 import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
+import { ensurePartitions } from './partitions.js';
 
 /** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const ENTITIES = [
@@ -146,7 +147,9 @@ async function openDataSources(config: AppConfig, role: ProcessName): Promise<Da
       };
       opened.set(app, await openDataSource(createDataSource(settings)));
     }
-    await assertSchemaIsCurrent(opened.get(APP_ROLES[role][0])!);
+    const first = opened.get(APP_ROLES[role][0])!;
+    await assertSchemaIsCurrent(first);
+    await ensurePartitions(first, config.retention);
   } catch (error) {
     await destroyAll(opened);
     throw error;

@@ -10,6 +10,7 @@ import { NestLogger } from '../infra/logging.js';
 import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
+import { RetentionWorkerModule } from '../retention/index.js';
 import { SupportWorkerModule } from '../support/index.js';
 import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
@@ -17,6 +18,7 @@ import { CatalogSyncWorkerModule } from '../catalog-sync/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
 import { type CallbackRateLimit, startCallbacks } from './callbacks.app.js';
 import type { RunningApp } from './http-app.js';
+import { PartitionsModule } from './partitions.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -36,12 +38,13 @@ import type { ProcessResources } from './process-resources.js';
     ApiKeysWorkerModule,
     CatalogSyncWorkerModule,
     ReconciliationWorkerModule,
+    RetentionWorkerModule,
     WalletWorkerModule,
   ],
 })
 export class WorkerModule {
   static of(process: ProcessResources): DynamicModule {
-    return { module: WorkerModule, imports: [PlatformModule.of(process)] };
+    return { module: WorkerModule, imports: [PlatformModule.of(process), PartitionsModule.of('maintain')] };
   }
 }
 

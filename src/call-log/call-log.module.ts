@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { ApiKeysModule } from '../api-keys/index.js';
-import { DailyPartitions } from '../infra/daily-partitions.js';
 import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
 import { AccessLog } from './access-log.js';
 import { CallLogRepository, CallRowsRepository } from './call-log.repository.js';
-import { CallLogMaintenance } from './worker/call-log-maintenance.js';
+import { IdempotencyPurge } from './worker/idempotency-purge.js';
 
 /** Writing, on both HTTP ports. */
 @Module({
@@ -20,5 +19,5 @@ export class CallLogModule {}
 export class CallLogAdminModule {}
 
 /** Retention, in the worker. */
-@Module({ providers: [DailyPartitions, CallLogMaintenance], exports: [CallLogMaintenance] })
+@Module({ providers: [IdempotencyPurge], exports: [IdempotencyPurge] })
 export class CallLogWorkerModule {}

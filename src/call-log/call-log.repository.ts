@@ -90,19 +90,32 @@ export type CallRow = FinishedCall & { readonly suppressed?: number };
 /** `X-Forwarded-For` may hold any text (D15). */
 const MAX_ADDRESS = 64;
 
-const COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
-  latency_ms, remote_address, replay_of, created_at, suppressed`;
+const CALL_COLUMNS = `request_id, client_request_id, key_id, partner_id, mode, method, route, path, status, error_code,
+  latency_ms, remote_address, replay_of`;
+const COLUMNS = `${CALL_COLUMNS}, created_at, suppressed`;
+
+/** Whose partitions are the days of the call log. */
+export const CALL_LOG_TABLE = 'api_calls';
+
+/** A row without a partition would hold up the others: a process whose clock is wrong logs by the database's (D40). */
+const CREATED_AT = `least(greatest(c.created_at, now() - interval '1 day'), now() + interval '1 day')`;
 
 const INSERT = `
   INSERT INTO api_calls (${COLUMNS})
-  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+  SELECT ${CALL_COLUMNS}, ${CREATED_AT}, suppressed
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
     $8::text[], $9::smallint[], $10::text[], $11::real[], $12::text[], $13::text[], $14::timestamptz[],
     $15::int[])
     AS c (${COLUMNS})`;
 
-/** After a failure nobody knows whether the rows were committed: only those that are missing are written. */
+/**
+ * After a failure nobody knows whether the rows were committed: only those that are missing are written. A row is not
+ * where its call says when that was another time: it is looked for in all days in which it may have been written.
+ */
 const INSERT_MISSING = `${INSERT}
-  WHERE NOT EXISTS (SELECT 1 FROM api_calls w WHERE w.request_id = c.request_id AND w.created_at = c.created_at)`;
+  WHERE NOT EXISTS (SELECT 1 FROM api_calls w
+                    WHERE w.request_id = c.request_id AND w.created_at >= now() - interval '2 days'
+                      AND w.created_at < now() + interval '2 days')`;
 
 /** The writing side of `api_calls`, on the edge's pool: long transactions must not delay the call log. */
 @Injectable()

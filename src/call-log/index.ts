@@ -3,10 +3,11 @@ import { ApiCallEntity } from './api-call.entity.js';
 /**
  * Who called what, and with which result (D38). Owns the table `api_calls`, a partition a day.
  * The edge of both HTTP ports records every answered call in `AccessLog`, which writes its line and, in batches, its
- * row and the key's `last_used_at`. Support reads the rows on the admin port; the worker makes and drops partitions.
+ * row and the key's `last_used_at`. Support reads the rows on the admin port; `src/apps/partitions.ts` makes and drops the days.
  */
 export { AccessLog } from './access-log.js';
+export { CALL_LOG_TABLE } from './call-log.repository.js';
 export { CallLogAdminModule, CallLogModule, CallLogWorkerModule } from './call-log.module.js';
-export { CallLogMaintenance } from './worker/call-log-maintenance.js';
+export { IdempotencyPurge } from './worker/idempotency-purge.js';
 
 export const CALL_LOG_ENTITIES = [ApiCallEntity];

@@ -4,6 +4,7 @@ import { AuditModule } from '../audit/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { ProvidersController } from './admin/providers.controller.js';
+import { CatalogHistoryRepository } from './catalog-history.repository.js';
 import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { LiveCatalogRepository } from './live-catalog.repository.js';
 import { RefreshCatalog, ReportCostOverrun } from './report-cost-overrun.js';
@@ -16,8 +17,14 @@ import { CatalogSyncJobs } from './worker/catalog-sync-jobs.js';
 /** For who notices that the live catalogue is out of date. */
 @Module({
   imports: [AlertsModule],
-  providers: [CatalogSyncsRepository, TopupFitsRepository, RefreshCatalog, ReportCostOverrun],
-  exports: [RefreshCatalog, ReportCostOverrun],
+  providers: [
+    CatalogSyncsRepository,
+    CatalogHistoryRepository,
+    TopupFitsRepository,
+    RefreshCatalog,
+    ReportCostOverrun,
+  ],
+  exports: [RefreshCatalog, ReportCostOverrun, CatalogHistoryRepository],
 })
 export class CatalogSyncModule {}
 

@@ -41,8 +41,6 @@ export class SyncOvertaken extends Error {
   }
 }
 
-const RETENTION = `interval '30 days'`;
-
 /** SQL of `catalog_syncs`. */
 @Injectable()
 export class CatalogSyncsRepository {
@@ -132,11 +130,6 @@ export class CatalogSyncsRepository {
       tx.manager,
       `UPDATE catalog_syncs SET status = $2, ended_at = now(), lease_until = NULL, result = $3::jsonb WHERE id = $1`,
       [id, status, JSON.stringify(result)],
-    );
-    // A provider that stays away is asked every minute.
-    await sql(
-      tx.manager,
-      `DELETE FROM catalog_syncs WHERE ended_at < now() - ${RETENTION} AND requested_at < now() - ${RETENTION}`,
     );
   }
 

@@ -7,6 +7,7 @@
  */
 import { CatalogSyncEntity } from './catalog-sync.entity.js';
 
+export { CatalogHistoryRepository } from './catalog-history.repository.js';
 export { RefreshCatalog, ReportCostOverrun } from './report-cost-overrun.js';
 export { CatalogSyncAdminModule, CatalogSyncModule, CatalogSyncWorkerModule } from './catalog-sync.module.js';
 

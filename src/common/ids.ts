@@ -65,6 +65,17 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${ulid()}`;
 }
 
+/** Every id made at `at` or later is greater, in byte order, and every earlier one smaller. */
+export function idFloor(prefix: IdPrefix, at: Date): string {
+  return `${prefix}_${encodeTime(Math.max(0, at.getTime()))}`;
+}
+
+/** When an id was made, by the clock of the process that made it. */
+export function timeOfId(id: string): Date {
+  const digits = id.slice(-26, -16);
+  return new Date([...digits].reduce((ms, digit) => ms * 32 + CROCKFORD.indexOf(digit), 0));
+}
+
 const ID_PATTERNS = new Map<IdPrefix, RegExp>();
 
 /** Whether `value` has the form that `newId(prefix)` makes. Catalog ids are checked by the catalog. */

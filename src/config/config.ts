@@ -8,6 +8,7 @@ import {
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
+import { readRetention, type RetentionConfig } from './retention.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -45,7 +46,7 @@ export interface AppConfig {
   readonly liveProviders: LiveProvidersConfig;
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
-  readonly callLogRetentionDays: number;
+  readonly retention: RetentionConfig;
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   readonly shutdownTimeoutMs: number;
@@ -69,8 +70,6 @@ export interface WebhookConfig {
   readonly allowPrivateTargets: boolean;
   /** New deliveries a second that one replay makes. */
   readonly replayPerSecond: number;
-  /** Whole days that attempts are kept, besides today. */
-  readonly attemptRetentionDays: number;
 }
 
 export interface ProvisioningConfig {
@@ -173,7 +172,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     liveProviders: readLiveProviders(read, production),
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
-    callLogRetentionDays: read.integer('CALL_LOG_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),
+    retention: readRetention(read),
     reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', 86_400_000, MILLISECONDS),
     shutdownTimeoutMs: read.integer('SHUTDOWN_TIMEOUT_MS', 4_000, { min: 100, max: 120_000 }),
   };
@@ -229,7 +228,6 @@ function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig 
     concurrency: read.integer('WEBHOOK_CONCURRENCY', 2_048, { min: 16, max: 20_000 }),
     allowPrivateTargets,
     replayPerSecond: read.integer('WEBHOOK_REPLAY_PER_SECOND', 100, COUNTS),
-    attemptRetentionDays: read.integer('WEBHOOK_ATTEMPT_RETENTION_DAYS', 30, { min: 1, max: 3_650 }),
   };
 }
 

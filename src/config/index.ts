@@ -17,3 +17,4 @@ export {
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';
+export { DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';

@@ -24,6 +24,18 @@ export class EsimsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
+  async listIdsOfOrders(tx: Tx, orderIds: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(tx.manager, 'SELECT id FROM esims WHERE order_id = ANY ($1)', [
+      orderIds,
+    ]);
+    return rows.map(({ id }) => id);
+  }
+
+  /** For orders that are deleted past their retention (D44). */
+  async deleteOfOrders(tx: Tx, orderIds: readonly string[]): Promise<void> {
+    await sql(tx.manager, 'DELETE FROM esims WHERE order_id = ANY ($1)', [orderIds]);
+  }
+
   async insert(tx: Tx, esims: readonly Omit<EsimEntity, 'createdAt' | 'updatedAt'>[]): Promise<void> {
     await tx.manager.insert(EsimEntity, [...esims]);
   }

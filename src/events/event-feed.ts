@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
-import { EventsRepository } from './events.repository.js';
+import { EventsRepository, type IdWindow } from './events.repository.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Sweeps } from '../infra/sweeps.js';
 
@@ -33,21 +34,17 @@ export class EventFeed {
 
   /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
   async list(scope: TenantScope, request: FeedRequest): Promise<FeedPage> {
-    await this.givePositions();
+    await this.givePositions(scope.mode);
     const cursorScope = ['events', scope.partnerId, scope.mode, request.type ?? null];
     const start = await this.startOf(scope, request.after, cursorScope);
-    // Before the page: positions appear in their order, so the page sees all that is not behind this one (D39).
-    const end = request.type === undefined ? start : await this.events.lastPosition(scope);
     const found = await this.events.listAfter(scope, start, request.type, request.limit + 1);
-    const items = found.slice(0, request.limit);
-    const hasMore = found.length > request.limit;
-    const last = items.at(-1)?.position ?? start;
-    // On the last page also behind events of other types: the next poll need not look at them again.
-    const next = hasMore ? last : Math.max(last, end);
+    const items = found.items.slice(0, request.limit);
+    const hasMore = found.items.length > request.limit;
     return {
       bodies: items.map((item) => item.body),
       hasMore,
-      nextCursor: this.cursors.encode([next], cursorScope),
+      // A poller goes on behind all that was looked at, not behind the last event that fits.
+      nextCursor: this.cursors.encode([hasMore ? items.at(-1)!.position : found.completeTo], cursorScope),
     };
   }
 
@@ -59,8 +56,9 @@ export class EventFeed {
   }
 
   /** Readers give positions too, so that an event is listed as soon as it is committed. */
-  private async givePositions(): Promise<void> {
-    if (await this.events.hasUnpositioned()) await this.events.assignPositions();
+  private async givePositions(mode: Mode): Promise<void> {
+    const window = recentIds();
+    if (await this.events.hasUnpositioned(window, mode)) await this.events.assignPositions(window, mode);
   }
 
   private async startOf(
@@ -76,20 +74,40 @@ export class EventFeed {
   }
 }
 
+const HOUR_MS = 3_600_000;
+/** How often all days are searched, for events that a process with a wrong clock recorded. */
+const ANYWHERE_EVERY_MS = 60_000;
+
+/** Ids of events that may still wait for a position: no transaction takes an hour, and no clocks differ by one. */
+function recentIds(): IdWindow {
+  const now = Date.now();
+  return { from: new Date(now - HOUR_MS), to: new Date(now + HOUR_MS) };
+}
+
 /** Gives feed positions to committed events, so that readers find little left to do (D39). */
 @Injectable()
 export class EventPositions {
   constructor(
-    events: EventsRepository,
+    private readonly events: EventsRepository,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'sweepIntervalMs'>,
     sweeps: Sweeps,
   ) {
     sweeps.register({
       name: 'events.positions',
       intervalMs: config.sweepIntervalMs,
+      run: () => this.assign(recentIds()),
+    });
+    sweeps.register({
+      name: 'events.positions_anywhere',
+      intervalMs: ANYWHERE_EVERY_MS,
       run: async () => {
-        while ((await events.hasUnpositioned()) && (await events.assignPositions()) > 0);
+        await this.assign(null);
+        await this.events.forgetDroppedDays();
       },
     });
+  }
+
+  private async assign(window: IdWindow): Promise<void> {
+    while ((await this.events.hasUnpositioned(window)) && (await this.events.assignPositions(window)) > 0);
   }
 }

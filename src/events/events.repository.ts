@@ -3,8 +3,12 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Page } from '../common/page.js';
 import type { TenantScope } from '../common/tenant-scope.js';
+import { idFloor } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
 import { KeysetPages, type ListOptions, sql, toSafeInteger } from '../infra/database/index.js';
+import { dayOf, dayOfPartition, oldestDay } from '../infra/daily-partitions.js';
 import type { EventType } from './event.js';
+import { EVENT_TABLES, eventTable } from './event-days.js';
 import { EventEntity } from './event.entity.js';
 
 /** One line of the feed. */
@@ -12,6 +16,26 @@ export interface FeedItem {
   readonly position: number;
   readonly body: string;
 }
+
+/** A part of the feed. */
+export interface FeedRange {
+  readonly items: readonly FeedItem[];
+  /** Every event up to this position that fits was looked at; more than one page of them may be left. */
+  readonly completeTo: number;
+}
+
+/** Positions of one day's partition of events; those of neighbours overlap. */
+interface FeedDay {
+  readonly day: Date;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Which ids are searched for events without a position; null: all, for those that a wrong clock made. */
+export type IdWindow = { readonly from: Date; readonly to: Date } | null;
+
+/** The most days of one statement. */
+const MAX_DAYS = 16;
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const POSITIONS_LOCK = 7_302_114;
@@ -29,7 +53,7 @@ export class EventsRepository {
     return this.manager.findOneBy(EventEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
   }
 
-  /** Events of both modes, newest first: support's view. */
+  /** Events of both modes, the last recorded first: support's view. */
   async listOfPartner(
     partnerId: string,
     type: EventType | undefined,
@@ -39,58 +63,129 @@ export class EventsRepository {
       .createQueryBuilder(EventEntity, 't')
       .where('t.partner_id = :partnerId', { partnerId });
     if (type !== undefined) query.andWhere('t.type = :type', { type });
-    return this.pages.list(query, options);
+    const oldest = await oldestDay(this.manager, Object.values(EVENT_TABLES));
+    return this.pages.listByDay([query], options, { oldest, newest: null, ids: 'evt' });
   }
 
-  /** Events after `position`, in feed order, at most `limit`. */
+  /**
+   * Events after `position`, in feed order, at most `limit`. The days are read first: whatever is given a position
+   * later has a greater one than `completeTo`, so that no statement has to look at days that hold nothing new.
+   */
   async listAfter(
     scope: TenantScope,
     position: number,
     type: EventType | undefined,
     limit: number,
+  ): Promise<FeedRange> {
+    const days = await this.feedDays(scope.mode, position);
+    const completeTo = Math.max(position, ...days.map(({ last }) => last));
+    const items: FeedItem[] = [];
+    let after = position;
+    for (let next = 0, width = 1; after < completeTo && items.length < limit; width *= 2) {
+      next += Math.min(width, MAX_DAYS);
+      const upTo = next < days.length ? Math.max(after, days[next]!.first - 1) : completeTo;
+      const among = days.filter(({ first, last }) => last > after && first <= upTo);
+      if (among.length > 0)
+        items.push(...(await this.listBetween(scope, type, { after, upTo, among }, limit - items.length)));
+      after = upTo;
+    }
+    return { items, completeTo };
+  }
+
+  private async feedDays(mode: Mode, position: number): Promise<readonly FeedDay[]> {
+    const { rows } = await sql<{ partition_name: string; first_position: string; last_position: string }>(
+      this.manager,
+      `SELECT partition_name, first_position, last_position FROM event_feed_days
+       WHERE mode = $1 AND last_position > $2 ORDER BY first_position`,
+      [mode, position],
+    );
+    return rows.map((row) => ({
+      day: dayOfPartition(eventTable(mode), row.partition_name)!,
+      first: toSafeInteger(row.first_position),
+      last: toSafeInteger(row.last_position),
+    }));
+  }
+
+  private async listBetween(
+    scope: TenantScope,
+    type: EventType | undefined,
+    { after, upTo, among }: { after: number; upTo: number; among: readonly FeedDay[] },
+    limit: number,
   ): Promise<readonly FeedItem[]> {
+    const days = among.map(({ day }) => day.getTime());
     const { rows } = await sql<{ position: string; body: string }>(
       this.manager,
       `SELECT position, body FROM events
        WHERE partner_id = $1 AND mode = $2 AND position > $3 AND ($4::text IS NULL OR type = $4)
+         AND position <= $6 AND id >= $7 AND id < $8
        ORDER BY position LIMIT $5`,
-      [scope.partnerId, scope.mode, position, type ?? null, limit],
+      [
+        scope.partnerId,
+        scope.mode,
+        after,
+        type ?? null,
+        limit,
+        upTo,
+        idFloor('evt', new Date(Math.min(...days))),
+        idFloor('evt', dayOf(new Date(Math.max(...days)), 1)),
+      ],
     );
     return rows.map((row) => ({ position: toSafeInteger(row.position), body: row.body }));
   }
 
-  /** The last position of partner and mode, of whatever type; 0 when there is none. */
-  async lastPosition({ partnerId, mode }: TenantScope): Promise<number> {
-    const { rows } = await sql<{ position: string }>(
-      this.manager,
-      `SELECT position FROM events WHERE partner_id = $1 AND mode = $2 AND position IS NOT NULL
-       ORDER BY position DESC LIMIT 1`,
-      [partnerId, mode],
-    );
-    return toSafeInteger(rows[0]?.position ?? 0);
-  }
-
   /**
-   * Gives positions to committed events that have none. One transaction at a time, under a lock held to its
+   * Gives positions to committed events that have none, of one mode or of both. One transaction at a time, under a lock held to its
    * commit: whoever reads a position can be sure that no smaller one will appear later (D39).
    */
-  async assignPositions(): Promise<number> {
+  async assignPositions(window: IdWindow, mode: Mode | null = null): Promise<number> {
     return this.manager.transaction(async (manager) => {
       await sql(manager, 'SELECT pg_advisory_xact_lock($1)', [POSITIONS_LOCK]);
-      const { affected } = await sql(
+      const { rows } = await sql<{ given: number }>(
         manager,
-        `UPDATE events e SET position = n.position
-         FROM (SELECT id, nextval('event_positions') AS position
-               FROM (SELECT id FROM events WHERE position IS NULL ORDER BY created_at, id LIMIT $1) AS waiting) AS n
-         WHERE e.id = n.id`,
-        [POSITIONS_BATCH],
+        `WITH given AS (
+           UPDATE events e SET position = n.position
+           FROM (SELECT id, mode, nextval('event_positions') AS position
+                 FROM (SELECT id, mode FROM events
+                       WHERE position IS NULL AND id >= $2 AND id < $3 AND ($4::text IS NULL OR mode = $4)
+                       ORDER BY created_at, id LIMIT $1) AS waiting) AS n
+           WHERE e.id = n.id AND e.mode = n.mode AND e.id >= $2 AND e.id < $3 AND ($4::text IS NULL OR e.mode = $4)
+           RETURNING e.tableoid, e.mode, e.position
+         ), noted AS (
+           INSERT INTO event_feed_days AS f (partition_name, mode, first_position, last_position)
+           SELECT c.relname, g.mode, min(g.position), max(g.position)
+           FROM given g JOIN pg_class c ON c.oid = g.tableoid GROUP BY 1, 2
+           ON CONFLICT (partition_name) DO UPDATE
+           SET first_position = least(f.first_position, excluded.first_position),
+               last_position = greatest(f.last_position, excluded.last_position)
+         )
+         SELECT count(*)::int AS given FROM given`,
+        [POSITIONS_BATCH, ...boundsOf(window), mode],
       );
-      return affected;
+      return rows[0]!.given;
     });
   }
 
-  async hasUnpositioned(): Promise<boolean> {
-    const { rows } = await sql(this.manager, 'SELECT 1 FROM events WHERE position IS NULL LIMIT 1');
+  /** A day that is dropped has no positions to look for. */
+  async forgetDroppedDays(): Promise<void> {
+    await sql(
+      this.manager,
+      `DELETE FROM event_feed_days f WHERE NOT EXISTS (SELECT 1 FROM pg_class c WHERE c.relname = f.partition_name)`,
+    );
+  }
+
+  /** Whether events without a position are waiting, in one mode or in any. */
+  async hasUnpositioned(window: IdWindow, mode: Mode | null = null): Promise<boolean> {
+    const { rows } = await sql(
+      this.manager,
+      `SELECT 1 FROM events
+       WHERE position IS NULL AND id >= $1 AND id < $2 AND ($3::text IS NULL OR mode = $3) LIMIT 1`,
+      [...boundsOf(window), mode],
+    );
     return rows.length > 0;
   }
+}
+
+/** Ids from and to; every id of an event is between those of `null`. */
+function boundsOf(window: IdWindow): [string, string] {
+  return window === null ? ['evt_', 'evt`'] : [idFloor('evt', window.from), idFloor('evt', window.to)];
 }

@@ -1,64 +1,110 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type IdPrefix, idFloor } from '../common/ids.js';
 import { sql, Transactions, type Tx } from './database/index.js';
-/** A table partitioned by day (UTC), with a default partition `<table>_default`. */
+
+/** The day of a partition, UTC: from its midnight to the next. */
+export interface Day {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** A table whose partitions are days, and how long they are kept. */
 export interface DailyTable {
+  /** Partitioned by range, such as `events_live`; its partitions are named `events_live_p20261121`. */
   readonly table: string;
-  /** The `timestamptz` column that it is partitioned by. */
-  readonly column: string;
+  /** What its ranges are ranges of: times, or ids of this prefix, which begin with their time. */
+  readonly ranges: 'times' | { readonly idPrefix: IdPrefix };
   /** Whole days that are kept, besides today. */
   readonly retentionDays: number;
+  /** Asked before an old day is dropped, and once more when nobody can reach it any longer; a day that is needed stays. */
+  isNeeded?(manager: EntityManager, partition: string, day: Day): Promise<boolean>;
+  /** Days before yesterday into which rows may still come. */
+  openDays?(manager: EntityManager): Promise<readonly Date[]>;
 }
 
 const DAY_MS = 86_400_000;
 const NAME = /^[a-z][a-z_]{0,39}$/;
 
 /** Names come from the code, never from outside; this keeps it so. @throws Error */
-function assertPlainNames({ table, column }: DailyTable): void {
-  if (!NAME.test(table) || !NAME.test(column))
-    throw new Error('table and column must be plain lower-case names');
+function assertPlainName({ table }: DailyTable): void {
+  if (!NAME.test(table)) throw new Error('a table must have a plain lower-case name');
 }
 
 /** Midnight UTC, `days` after the day of `at`. */
-function dayOf(at: Date, days = 0): Date {
+export function dayOf(at: Date, days = 0): Date {
   return new Date(Math.floor(at.getTime() / DAY_MS) * DAY_MS + days * DAY_MS);
 }
 
 /** `<table>_p20261121` */
-function partitionName(table: string, day: Date): string {
+export function partitionName(table: string, day: Date): string {
   return `${table}_p${day.toISOString().slice(0, 10).replaceAll('-', '')}`;
 }
 
 /** The day of a partition's name; null when it is not the name of a day's partition of this table. */
-function dayOfPartition(table: string, partition: string): Date | null {
+export function dayOfPartition(table: string, partition: string): Date | null {
   if (!partition.startsWith(`${table}_p`)) return null;
   const digits = /^(\d{4})(\d{2})(\d{2})$/.exec(partition.slice(table.length + 2));
   return digits ? new Date(`${digits[1]}-${digits[2]}-${digits[3]}T00:00:00Z`) : null;
+}
+
+const ASKED_AGAIN_AFTER_MS = 60_000;
+const oldestDays = new WeakMap<DataSource, Map<string, { readonly day: Date; readonly askedAtMs: number }>>();
+
+/**
+ * The oldest day that one of the tables has a partition of, as of the last minute; today when there is none. For
+ * readers that go back in time step by step and take the last step without an end.
+ */
+export async function oldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
+  const { dataSource } = manager;
+  const known = oldestDays.get(dataSource) ?? new Map<string, { day: Date; askedAtMs: number }>();
+  oldestDays.set(dataSource, known);
+  const kept = known.get(tables.join());
+  if (kept && performance.now() - kept.askedAtMs < ASKED_AGAIN_AFTER_MS) return kept.day;
+  const day = await askOldestDay(manager, tables);
+  known.set(tables.join(), { day, askedAtMs: performance.now() });
+  return day;
+}
+
+async function askOldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
+  const { rows } = await sql<{ day: Date | null }>(
+    manager,
+    `SELECT to_timestamp(min(right(c.relname, 8)) || ' UTC', 'YYYYMMDD TZ') AS day
+     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = ANY ($1::text[]::regclass[])`,
+    [tables],
+  );
+  return rows[0]!.day ?? dayOf(new Date());
 }
 
 /** What one maintenance did. */
 export interface PartitionChanges {
   readonly created: string[];
   readonly dropped: string[];
-  /** Old rows deleted from the default partition. */
-  deletedRows: number;
+}
+
+/** What there is: `leaving` was detached by a process that ended before it dropped it. */
+interface Partitions {
+  readonly today: Date;
+  readonly attached: readonly string[];
+  readonly leaving: readonly string[];
 }
 
 const FIRST_DAY = -1;
-const LAST_DAY = 3;
+/** Every process that writes makes them when it starts and every ten minutes: a week without any is what this bridges. */
+const LAST_DAY = 7;
+/** Ids that are ranges lie at most so many days ahead of the database's clock: later ones have no partition. */
+export const MOST_DAYS_AHEAD = LAST_DAY + 1;
 /** Any number; with the table's name it names this lock among the advisory locks of the database. */
 const LOCK_CLASS = 7_302_115;
-/** More rows than these are not moved out of the default partition: calls would wait for it. */
-const MAX_MOVED_ROWS = 20_000;
-const DELETE_BATCH_ROWS = 5_000;
-/** Of one maintenance: it must be able to end in time when the worker stops. */
-const MAX_DELETE_BATCHES = 20;
+/** A detachment waits for whoever uses the table; nobody waits for it. */
+const DETACH_PATIENCE = '2s';
 
 /**
- * Makes the partitions of yesterday to in three days, and drops those past their retention. Every step is its own
- * short transaction under an advisory lock, may be repeated, and stands alone: one that fails is made up for by
- * the next maintenance, and the default partition takes the rows of a day without a partition meanwhile.
+ * Makes the partitions of yesterday to in seven days, and drops those past their retention. No step locks the table
+ * against readers or writers. Every step may be repeated and stands alone: what fails or is cut is made up for by the
+ * next maintenance. There is no default partition: it would forbid to detach concurrently, and would have to be
+ * searched before each day is attached.
  */
 @Injectable()
 export class DailyPartitions {
@@ -67,143 +113,212 @@ export class DailyPartitions {
     private readonly transactions: Transactions,
   ) {}
 
-  /** @throws AggregateError after all steps were tried, when some failed */
+  /** Makes what is missing and drops what is old. @throws AggregateError after all steps were tried, when some failed */
   async maintain(daily: DailyTable): Promise<PartitionChanges> {
-    assertPlainNames(daily);
-    const changes: PartitionChanges = { created: [], dropped: [], deletedRows: 0 };
-    const failures: unknown[] = [];
-    const attempt = (step: () => Promise<void>) => step().catch((error: unknown) => failures.push(error));
-    const { today, partitions } = await this.look(daily);
-    for (const day of missingDays(daily, today, partitions)) {
-      await attempt(async () => {
-        if (await this.create(daily, day)) changes.created.push(partitionName(daily.table, day));
-      });
-    }
-    for (const partition of oldPartitions(daily, today, partitions)) {
-      await attempt(async () => {
-        if (await this.drop(daily, partition)) changes.dropped.push(partition);
-      });
-    }
-    await attempt(async () => {
-      changes.deletedRows = await this.deleteLeftovers(daily, dayOf(today, -daily.retentionDays));
-    });
-    if (failures.length > 0) throw toOneError(daily, failures);
-    return changes;
+    const partitions = await this.look(daily);
+    const created = await this.createMissing(daily, partitions);
+    const dropped = await attemptEach(oldPartitions(daily, partitions), (partition) =>
+      this.drop(daily, partition),
+    );
+    throwFailures(daily, [...created.failures, ...dropped.failures]);
+    return { created: created.done, dropped: dropped.done };
+  }
+
+  /** Makes what is missing; answers their names. @throws AggregateError as `maintain` */
+  async ensure(daily: DailyTable): Promise<readonly string[]> {
+    const { done, failures } = await this.createMissing(daily, await this.look(daily));
+    throwFailures(daily, failures);
+    return done;
+  }
+
+  /** Whether what is written today and tomorrow has its partitions. */
+  async coversTomorrow(daily: DailyTable): Promise<boolean> {
+    const { today, attached } = await this.look(daily);
+    return [0, 1].every((days) => attached.includes(partitionName(daily.table, dayOf(today, days))));
+  }
+
+  private async createMissing(daily: DailyTable, { today, attached }: Partitions): Promise<Attempted> {
+    const open = (await daily.openDays?.(this.manager)) ?? [];
+    const wanted = [...open.map((at) => dayOf(at)), ...nextDays(today)];
+    const missing = new Map(wanted.map((day) => [partitionName(daily.table, day), day]));
+    for (const name of attached) missing.delete(name);
+    return attemptEach([...missing.keys()], (name) => this.create(daily, name, missing.get(name)!));
   }
 
   /** Today by the database's clock (D40), and the partitions there are. */
-  private async look({ table }: DailyTable): Promise<{ today: Date; partitions: string[] }> {
-    const { rows } = await sql<{ now: Date; partitions: string[] }>(
+  private async look(daily: DailyTable): Promise<Partitions> {
+    assertPlainName(daily);
+    const { rows } = await sql<{ now: Date; attached: string[]; leaving: string[] }>(
       this.manager,
-      `SELECT now() AS now, ARRAY(SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-                                  WHERE i.inhparent = $1::regclass ORDER BY c.relname) AS partitions`,
-      [table],
+      `SELECT now() AS now,
+              ARRAY(SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                    WHERE i.inhparent = $1::regclass AND NOT i.inhdetachpending ORDER BY c.relname) AS attached,
+              ARRAY(SELECT c.relname::text FROM pg_class c
+                    LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND NOT i.inhdetachpending
+                    WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = $1::regclass)
+                      AND c.relkind = 'r' AND i.inhrelid IS NULL AND c.relname ~ ('^' || $1::text || '_p[0-9]{8}$')
+                    ORDER BY c.relname) AS leaving`,
+      [daily.table],
     );
-    return { today: dayOf(rows[0]!.now), partitions: rows[0]!.partitions };
+    return { today: dayOf(rows[0]!.now), attached: rows[0]!.attached, leaving: rows[0]!.leaving };
   }
 
-  /**
-   * Built apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole table, behind every reader.
-   * Rows of that day that the default partition holds are moved first, or the day could never get a partition;
-   * when there are too many to move in a moment, they stay, and so does the day: no rows are lost or hidden by it.
-   * An insert that was already on its way to the default partition fails with 23514; writers try again.
-   */
-  private async create({ table, column }: DailyTable, day: Date): Promise<boolean> {
-    const name = partitionName(table, day);
-    const bounds = [day.toISOString(), dayOf(day, 1).toISOString()];
+  /** Built apart and then attached: CREATE TABLE ... PARTITION OF would lock the whole table, behind every reader. */
+  private async create(daily: DailyTable, name: string, day: Date): Promise<boolean> {
+    const { table } = daily;
+    const [from, to] = boundsOf(daily, { from: day, to: dayOf(day, 1) });
     return this.transactions.run(async (tx) => {
-      await lock(tx, table);
-      if (await isPartition(tx, table, name)) return false;
-      // Nobody may add a row of that day between the move and the attachment.
-      await sql(tx.manager, `LOCK TABLE ${table}_default IN ACCESS EXCLUSIVE MODE`);
-      const ofThatDay = `${column} >= $1 AND ${column} < $2`;
-      const { rows } = await sql<{ count: number }>(
-        tx.manager,
-        `SELECT count(*)::int AS count
-         FROM (SELECT 1 FROM ${table}_default WHERE ${ofThatDay} LIMIT ${MAX_MOVED_ROWS + 1}) AS found`,
-        bounds,
-      );
-      if (rows[0]!.count > MAX_MOVED_ROWS) return false;
+      await lockUntilCommit(tx, table);
+      if (await isPartition(tx.manager, table, name)) return false;
       await sql(tx.manager, `CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
       await sql(
         tx.manager,
-        `WITH moved AS (DELETE FROM ${table}_default WHERE ${ofThatDay} RETURNING *) INSERT INTO ${name} SELECT * FROM moved`,
-        bounds,
-      );
-      await sql(
-        tx.manager,
-        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${bounds[0]}') TO ('${bounds[1]}')`,
+        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
       );
       return true;
     });
   }
 
-  private async drop({ table }: DailyTable, partition: string): Promise<boolean> {
-    return this.transactions.run(async (tx) => {
-      await lock(tx, table);
-      if (!(await isPartition(tx, table, partition))) return false;
-      // The drop locks the whole table: behind a long reader it would make every writer wait. It comes again.
-      await sql(tx.manager, `SET LOCAL lock_timeout = '1s'`);
-      await sql(tx.manager, `DROP TABLE ${partition}`);
-      return true;
-    });
-  }
-
-  private async deleteLeftovers({ table, column }: DailyTable, before: Date): Promise<number> {
-    let deleted = 0;
-    for (let batch = 0; batch < MAX_DELETE_BATCHES; batch++) {
-      const { affected } = await sql(
-        this.manager,
-        `DELETE FROM ${table}_default WHERE ctid = ANY (ARRAY(
-           SELECT ctid FROM ${table}_default WHERE ${column} < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))`,
-        [before, DELETE_BATCH_ROWS],
-      );
-      deleted += affected;
-      if (affected < DELETE_BATCH_ROWS) break;
+  /**
+   * Detaches and drops. Readers and writers go on meanwhile; a transaction that uses the table already is waited for,
+   * for a moment, and else the next maintenance finishes. Answers whether the day is gone.
+   */
+  private async drop(daily: DailyTable, partition: string): Promise<boolean> {
+    const from = dayOfPartition(daily.table, partition)!;
+    const day = { from, to: dayOf(from, 1) };
+    // No transaction may be open around DETACH ... CONCURRENTLY, so the lock is the session's.
+    const runner = this.manager.dataSource.createQueryRunner();
+    try {
+      if (!(await lockSession(runner, daily.table))) return false;
+      await sql(runner.manager, `SET lock_timeout = '${DETACH_PATIENCE}'`);
+      return await detachAndDrop(runner, daily, partition, day);
+    } finally {
+      await releaseSession(runner, daily.table);
     }
-    return deleted;
   }
 }
 
-/** The log shows an error's message, not what it aggregates. */
-function toOneError({ table }: DailyTable, failures: readonly unknown[]): AggregateError {
-  const reasons = failures.map((failure) => (failure instanceof Error ? failure.message : 'unknown'));
-  return new AggregateError(failures, `partitions of ${table} are not complete: ${reasons.join('; ')}`);
+async function detachAndDrop(
+  runner: QueryRunner,
+  daily: DailyTable,
+  partition: string,
+  day: Day,
+): Promise<boolean> {
+  const { table } = daily;
+  const { manager } = runner;
+  const state = await stateOf(manager, table, partition);
+  if (state === 'gone') return false;
+  const isNeeded = async (): Promise<boolean> => (await daily.isNeeded?.(manager, partition, day)) ?? false;
+  if (state === 'attached') {
+    if (await isNeeded()) return false;
+    await sql(manager, `ALTER TABLE ${table} DETACH PARTITION ${partition} CONCURRENTLY`);
+  }
+  if (state === 'detaching')
+    await sql(manager, `ALTER TABLE ${table} DETACH PARTITION ${partition} FINALIZE`);
+  // Who came to need it between the look and the detachment has committed by now; nobody can from here on.
+  if (await isNeeded()) {
+    const [from, to] = boundsOf(daily, day);
+    await sql(
+      manager,
+      `ALTER TABLE ${table} ATTACH PARTITION ${partition} FOR VALUES FROM ('${from}') TO ('${to}')`,
+    );
+    return false;
+  }
+  await sql(manager, `DROP TABLE ${partition}`);
+  return true;
+}
+
+function boundsOf({ ranges }: DailyTable, { from, to }: Day): [string, string] {
+  if (ranges === 'times') return [from.toISOString(), to.toISOString()];
+  return [idFloor(ranges.idPrefix, from), idFloor(ranges.idPrefix, to)];
+}
+
+type PartitionState = 'attached' | 'detaching' | 'detached' | 'gone';
+
+async function stateOf(manager: EntityManager, table: string, partition: string): Promise<PartitionState> {
+  const { rows } = await sql<{ pending: boolean | null }>(
+    manager,
+    `SELECT i.inhdetachpending AS pending FROM pg_class c
+     LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND i.inhparent = $1::regclass
+     WHERE c.oid = to_regclass($2)`,
+    [table, partition],
+  );
+  const pending = rows[0]?.pending;
+  if (pending === undefined) return 'gone';
+  if (pending === null) return 'detached';
+  return pending ? 'detaching' : 'attached';
+}
+
+async function isPartition(manager: EntityManager, table: string, name: string): Promise<boolean> {
+  return (await stateOf(manager, table, name)) === 'attached';
 }
 
 /** Until the end of the transaction. Two workers at once: the second finds the work done. */
-async function lock(tx: Tx, table: string): Promise<void> {
-  // A process that freezes in here must not keep everybody from inserting: the server ends its session.
+async function lockUntilCommit(tx: Tx, table: string): Promise<void> {
+  // A process that freezes in here must not keep everybody from making partitions: the server ends its session.
   await sql(tx.manager, `SET LOCAL idle_in_transaction_session_timeout = '2s'`);
   await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, table]);
 }
 
-async function isPartition(tx: Tx, table: string, name: string): Promise<boolean> {
-  const { rows } = await sql(
-    tx.manager,
-    `SELECT 1 FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-     WHERE i.inhparent = $1::regclass AND c.relname = $2`,
-    [table, name],
+/** False when another process is at it. */
+async function lockSession(runner: QueryRunner, table: string): Promise<boolean> {
+  const { rows } = await sql<{ locked: boolean }>(
+    runner.manager,
+    'SELECT pg_try_advisory_lock($1, hashtext($2)) AS locked',
+    [LOCK_CLASS, table],
   );
-  return rows.length > 0;
+  return rows[0]!.locked;
 }
 
-function missingDays({ table }: DailyTable, today: Date, partitions: readonly string[]): Date[] {
-  const days: Date[] = [];
-  for (let offset = FIRST_DAY; offset <= LAST_DAY; offset++) {
-    const day = dayOf(today, offset);
-    if (!partitions.includes(partitionName(table, day))) days.push(day);
+/** Unlocking what is not locked only makes a warning of the server. */
+async function releaseSession(runner: QueryRunner, table: string): Promise<void> {
+  try {
+    await sql(runner.manager, 'RESET lock_timeout');
+    await sql(runner.manager, 'SELECT pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, table]);
+  } finally {
+    await runner.release();
   }
-  return days;
+}
+
+interface Attempted {
+  /** Names of what was done. */
+  readonly done: string[];
+  readonly failures: readonly unknown[];
+}
+
+async function attemptEach(
+  names: readonly string[],
+  step: (name: string) => Promise<boolean>,
+): Promise<Attempted> {
+  const done: string[] = [];
+  const failures: unknown[] = [];
+  for (const name of names) {
+    try {
+      if (await step(name)) done.push(name);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return { done, failures };
+}
+
+/** The log shows an error's message, not what it aggregates. */
+function throwFailures({ table }: DailyTable, failures: readonly unknown[]): void {
+  if (failures.length === 0) return;
+  const reasons = failures.map((failure) => (failure instanceof Error ? failure.message : 'unknown'));
+  throw new AggregateError(failures, `partitions of ${table} are not complete: ${reasons.join('; ')}`);
+}
+
+function nextDays(today: Date): Date[] {
+  return Array.from({ length: LAST_DAY - FIRST_DAY + 1 }, (_, nth) => dayOf(today, FIRST_DAY + nth));
 }
 
 function oldPartitions(
   { table, retentionDays }: DailyTable,
-  today: Date,
-  partitions: readonly string[],
+  { today, attached, leaving }: Partitions,
 ): string[] {
   const firstKept = dayOf(today, -retentionDays);
-  return partitions.filter((partition) => {
+  return [...leaving, ...attached].filter((partition) => {
     const day = dayOfPartition(table, partition);
     return day !== null && day < firstKept;
   });

@@ -74,6 +74,30 @@ export class OrdersRepository {
     private readonly pages: KeysetPages,
   ) {}
 
+  /** Locks up to `limit` Sandbox orders that are older than `days`, they and all that was bought for them (D44). */
+  async lockSandboxPast(
+    tx: Tx,
+    days: number,
+    limit: number,
+  ): Promise<readonly Pick<OrderEntity, 'id' | 'providerReference'>[]> {
+    const { rows } = await sql<{ id: string; reference: string }>(
+      tx.manager,
+      `SELECT o.id, o.provider_reference AS reference FROM orders o
+       WHERE o.mode = 'sandbox' AND o.created_at < now() - $1::int * interval '1 day'
+         AND o.status NOT IN ('pending', 'processing', 'canceling')
+         AND NOT EXISTS (SELECT 1 FROM esims e JOIN topups t ON t.esim_id = e.id
+                         WHERE e.order_id = o.id AND (t.created_at >= now() - $1::int * interval '1 day'
+                                                      OR t.status IN ('pending', 'processing')))
+       ORDER BY o.created_at LIMIT $2 FOR UPDATE OF o SKIP LOCKED`,
+      [days, limit],
+    );
+    return rows.map(({ id, reference }) => ({ id, providerReference: reference }));
+  }
+
+  async delete(tx: Tx, ids: readonly string[]): Promise<void> {
+    await sql(tx.manager, 'DELETE FROM orders WHERE id = ANY ($1)', [ids]);
+  }
+
   /**
    * Keeps a new order, due at once; what it does not name has the table's defaults. By hand: TypeORM's insert builder
    * costs more than the statement.

@@ -53,4 +53,5 @@ export {
   ProviderHealthRepository,
   type ProviderPlacement,
 } from './http/index.js';
+export { SandboxProviderRepository } from './sandbox/sandbox-provider.repository.js';
 export { ProvidersModule } from './providers.module.js';

@@ -110,6 +110,12 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
     },
     ConnectProviders,
   ],
-  exports: [ProviderRegistry, ProviderHealthRepository, PlacementGuard, EsimPurchasesRepository],
+  exports: [
+    ProviderRegistry,
+    ProviderHealthRepository,
+    PlacementGuard,
+    EsimPurchasesRepository,
+    SandboxProviderRepository,
+  ],
 })
 export class ProvidersModule {}

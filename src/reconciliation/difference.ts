@@ -1,3 +1,4 @@
+import type { RetentionConfig } from '../config/index.js';
 import type { SqlParameter } from '../infra/database/index.js';
 
 /** `warning`: nobody lost anything yet, but a person has to look. */
@@ -26,6 +27,8 @@ export type DifferenceKind = Pick<Difference, 'check' | 'severity' | 'what' | 'a
 export interface BookSettings {
   /** What waits longer than this for its provider is listed. */
   readonly needsReviewAfterMs: number;
+  /** Older events are no longer there. */
+  readonly retention: Pick<RetentionConfig, 'eventDays'>;
 }
 
 /**

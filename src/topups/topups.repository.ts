@@ -66,6 +66,16 @@ export class TopupsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
+  /** For eSIMs that are deleted past their retention (D44); answers the provider references. */
+  async deleteOfEsims(tx: Tx, esimIds: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await sql<{ reference: string }>(
+      tx.manager,
+      'DELETE FROM topups WHERE esim_id = ANY ($1) RETURNING provider_reference AS reference',
+      [esimIds],
+    );
+    return rows.map(({ reference }) => reference);
+  }
+
   /** Keeps the order of an eSIM from being canceled until the end of `tx`; true when it is, or is about to be. */
   async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
     const { rows } = await sql<{ ends: boolean }>(

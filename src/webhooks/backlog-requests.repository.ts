@@ -1,7 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { sql, type Tx } from '../infra/database/index.js';
+import type { Mode } from '../common/mode.js';
+import { oldestDay } from '../infra/daily-partitions.js';
+import {
+  type DayStep,
+  type DayWindow,
+  dayWindows,
+  laterDayWindows,
+  readByDay,
+  type RowCursor,
+  sql,
+  type SqlParameter,
+  type Tx,
+  type WindowRows,
+} from '../infra/database/index.js';
+import { DELIVERY_TABLES } from './delivery-days.js';
 import { deliveryIdSql, deliveryIdStem } from './webhook-delivery.entity.js';
 
 /** What is done with the deliveries of an endpoint that was enabled, in this order (D32). */
@@ -11,33 +25,23 @@ export type BacklogStep = 'release' | 'find_last_success' | 'resend';
 export interface BacklogRequest {
   readonly endpointId: string;
   readonly partnerId: string;
+  readonly mode: Mode;
   /** Null when all is done. */
   readonly step: BacklogStep | null;
   readonly resend: boolean;
   readonly requestedAt: string;
   readonly lastSuccessAt: string | null;
   /** The last delivery that the step has read; null at its beginning. */
-  readonly cursor: DeliveryCursor | null;
+  readonly cursor: RowCursor | null;
   readonly resent: number;
   /** Another resend was asked for before this one was done. */
   readonly resendAgain: boolean;
 }
 
-export interface DeliveryCursor {
-  readonly at: string;
-  readonly id: string;
-}
-
-/** What one step came to. */
-export interface BacklogPage {
-  /** Deliveries read: fewer than the limit when there are no more. */
-  readonly read: number;
-  readonly cursor: DeliveryCursor | null;
-}
-
 interface RequestRow {
   endpoint_id: string;
   partner_id: string;
+  mode: Mode;
   step: BacklogStep;
   resend: boolean;
   requested_at: string;
@@ -105,7 +109,7 @@ export class BacklogRequestsRepository {
   async lock(tx: Tx, endpointId: string): Promise<BacklogRequest | null> {
     const { rows } = await sql<RequestRow>(
       tx.manager,
-      `SELECT q.endpoint_id, w.partner_id, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
+      `SELECT q.endpoint_id, w.partner_id, w.mode, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
               q.cursor_at::text, q.cursor_id, q.resent, q.resend_again
        FROM webhook_backlog_requests q JOIN webhook_endpoints w ON w.id = q.endpoint_id
        WHERE q.endpoint_id = $1 AND w.deleted_at IS NULL FOR UPDATE OF q SKIP LOCKED`,
@@ -138,7 +142,7 @@ export class BacklogRequestsRepository {
    * Makes what waits due in the order of its creation, with the attempts that remain (D32). Reads what is due last
    * first: what is due only later is released by the first step.
    */
-  async release(tx: Tx, { endpointId, cursor }: BacklogRequest, limit: number): Promise<BacklogPage> {
+  async release(tx: Tx, { endpointId, cursor }: BacklogRequest, limit: number): Promise<DayStep> {
     const { rows } = await sql<PageRow>(
       tx.manager,
       `WITH page AS (
@@ -158,79 +162,139 @@ export class BacklogRequestsRepository {
        FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
       [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit],
     );
-    return toPage(rows[0]!);
+    const { read, last } = toWindowRows(rows[0]!);
+    return { cursor: last, isMore: read === limit };
   }
 
-  /** Reads the newest deliveries first, for the last 2xx before the request; tests do not count (D32). */
+  /** Reads what was delivered, the newest first, for the last 2xx before the request; tests do not count (D32). */
   async findLastSuccess(
     tx: Tx,
-    { endpointId, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+    request: BacklogRequest,
     limit: number,
-  ): Promise<BacklogPage & { readonly lastSuccessAt: string | null }> {
-    const { rows } = await sql<PageRow & { last_success_at: string | null }>(
-      tx.manager,
-      `WITH page AS (
-         SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
-         -- begins at the cursor: beside it, a later bound would be where the index begins to be read
-         WHERE d.endpoint_id = $1 AND d.created_at <= least($5, $2::timestamptz)
-           AND (d.created_at, d.id) < ($2::timestamptz, $3::text)
-         ORDER BY d.created_at DESC, d.id DESC LIMIT $4
-       )
-       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
-              greatest($6::timestamptz, (SELECT max(delivered_at) FROM page
-                                         WHERE kind <> 'test' AND delivered_at <= $5::timestamptz))::text AS last_success_at
-       FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
-      [endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt],
-    );
-    return { ...toPage(rows[0]!), lastSuccessAt: rows[0]!.last_success_at };
+  ): Promise<DayStep & { readonly lastSuccessAt: string | null }> {
+    const { mode, cursor, requestedAt } = request;
+    let { lastSuccessAt } = request;
+    const windows = dayWindows(new Date(cursor?.at ?? requestedAt), await oldestDayOf(tx, mode));
+    const step = await readByDay(windows, 'earlier', limit, async (window, most) => {
+      const row = await readDelivered(tx, { ...request, lastSuccessAt }, window, most);
+      lastSuccessAt = row.last_success_at;
+      return toWindowRows(row);
+    });
+    return { ...step, lastSuccessAt };
   }
 
   /**
    * Owes again what failed between the last 2xx and the request, once per event (D32), oldest first; answers how many
-   * besides. An event that was sent again since the request is passed over, whoever asked for it.
+   * besides. An event that was sent again since the request is passed over, whoever asked for it, and so is one that is
+   * past its retention.
    */
   async resend(
     tx: Tx,
-    { endpointId, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+    request: BacklogRequest,
     limit: number,
-  ): Promise<BacklogPage & { readonly resent: number }> {
-    const { rows } = await sql<PageRow & { resent: number }>(
-      tx.manager,
-      `WITH page AS (
-         SELECT d.* FROM webhook_deliveries d
-         WHERE d.endpoint_id = $1 AND d.created_at <= $5::timestamptz
-           AND (d.created_at, d.id) > ($2::timestamptz, $3::text)
-         ORDER BY d.created_at, d.id LIMIT $4
-       ), resent AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at, created_at)
-         SELECT ${deliveryIdSql('$7')}, endpoint_id, event_id, event_type, 'resend', 'pending', event_created_at, now()
-         FROM (SELECT DISTINCT ON (d.event_id) d.endpoint_id, d.event_id, d.event_type, e.created_at AS event_created_at
-               FROM page d JOIN events e ON e.id = d.event_id
-               WHERE d.status = 'failed' AND d.failed_at > coalesce($6::timestamptz, '-infinity')
-                 AND d.failed_at <= $5::timestamptz
-                 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
-                                 WHERE r.event_id = d.event_id AND r.endpoint_id = d.endpoint_id AND r.kind = 'resend'
-                                   AND r.created_at >= $5::timestamptz)
-               ORDER BY d.event_id) AS failed
-         RETURNING 1
-       )
-       SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
-              (SELECT count(*)::int FROM resent) AS resent
-       FROM (SELECT) AS one
-       LEFT JOIN (SELECT created_at AS at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true`,
-      [
-        ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit],
-        ...[requestedAt, lastSuccessAt, deliveryIdStem()],
-      ],
-    );
-    return { ...toPage(rows[0]!), resent: rows[0]!.resent };
+  ): Promise<DayStep & { readonly resent: number }> {
+    const { mode, cursor, requestedAt } = request;
+    let resent = 0;
+    const from = cursor && new Date(cursor.at);
+    const windows = laterDayWindows(from, await oldestDayOf(tx, mode), new Date(requestedAt));
+    const step = await readByDay(windows, 'later', limit, async (window, most) => {
+      const row = await readFailed(tx, request, window, most);
+      if (row.owed.length > 0) resent += await insertResends(tx, request, row.owed);
+      return toWindowRows(row);
+    });
+    return { ...step, resent };
   }
+}
+
+function oldestDayOf({ manager }: Tx, mode: Mode): Promise<Date> {
+  return oldestDay(manager, [DELIVERY_TABLES[mode]]);
+}
+
+const boundsOf = ({ from, to }: DayWindow): SqlParameter[] => [from ?? '-infinity', to];
+
+async function readDelivered(
+  tx: Tx,
+  { endpointId, mode, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+  window: DayWindow,
+  limit: number,
+): Promise<PageRow & { readonly last_success_at: string | null }> {
+  const { rows } = await sql<PageRow & { last_success_at: string | null }>(
+    tx.manager,
+    `WITH page AS (
+       SELECT d.id, d.created_at AS at, d.delivered_at, d.kind FROM webhook_deliveries d
+       -- begins at the cursor: beside it, a later bound would be where the index begins to be read
+       WHERE d.endpoint_id = $1 AND d.mode = $7 AND d.status = 'delivered'
+         AND d.created_at >= $8::timestamptz AND d.created_at < $9::timestamptz
+         AND d.created_at <= least($5, $2::timestamptz) AND (d.created_at, d.id) < ($2::timestamptz, $3::text)
+       ORDER BY d.created_at DESC, d.id DESC LIMIT $4
+     )
+     SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
+            greatest($6::timestamptz, (SELECT max(delivered_at) FROM page
+                                       WHERE kind <> 'test' AND delivered_at <= $5::timestamptz))::text AS last_success_at
+     FROM (SELECT) AS one LEFT JOIN (SELECT at, id FROM page ORDER BY at, id LIMIT 1) AS last ON true`,
+    [
+      ...[endpointId, cursor?.at ?? 'infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt, mode],
+      ...boundsOf(window),
+    ],
+  );
+  return rows[0]!;
+}
+
+/** Events that failed and were not sent again are `owed`. */
+async function readFailed(
+  tx: Tx,
+  { endpointId, mode, cursor, requestedAt, lastSuccessAt }: BacklogRequest,
+  window: DayWindow,
+  limit: number,
+): Promise<PageRow & { readonly owed: readonly string[] }> {
+  const { rows } = await sql<PageRow & { owed: string[] }>(
+    tx.manager,
+    `WITH page AS (
+       SELECT d.id, d.created_at AS at, d.event_id, d.failed_at FROM webhook_deliveries d
+       WHERE d.endpoint_id = $1 AND d.mode = $7 AND d.status = 'failed'
+         AND d.created_at >= $8::timestamptz AND d.created_at < $9::timestamptz
+         AND d.created_at <= $5::timestamptz AND (d.created_at, d.id) > ($2::timestamptz, $3::text)
+       ORDER BY d.created_at, d.id LIMIT $4
+     )
+     SELECT (SELECT count(*)::int FROM page) AS read, last.at::text, last.id,
+            ARRAY(SELECT DISTINCT d.event_id FROM page d
+                  WHERE d.event_id IS NOT NULL AND d.failed_at > coalesce($6::timestamptz, '-infinity')
+                    AND d.failed_at <= $5::timestamptz
+                    AND NOT EXISTS (SELECT 1 FROM webhook_deliveries r
+                                    WHERE r.event_id = d.event_id AND r.endpoint_id = $1 AND r.kind = 'resend'
+                                      AND r.mode = $7 AND r.created_at >= $5::timestamptz)) AS owed
+     FROM (SELECT) AS one
+     LEFT JOIN (SELECT at, id FROM page ORDER BY at DESC, id DESC LIMIT 1) AS last ON true`,
+    [
+      ...[endpointId, cursor?.at ?? '-infinity', cursor?.id ?? '', limit, requestedAt, lastSuccessAt, mode],
+      ...boundsOf(window),
+    ],
+  );
+  return rows[0]!;
+}
+
+/** The ids are values, so that the plan has the days of these events alone. */
+async function insertResends(
+  tx: Tx,
+  { endpointId, mode }: BacklogRequest,
+  eventIds: readonly string[],
+): Promise<number> {
+  const { affected } = await sql(
+    tx.manager,
+    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                     next_attempt_at, created_at)
+     SELECT ${deliveryIdSql('$4')}, $1, e.partner_id, e.mode, e.id, e.type, 'resend', 'pending', e.created_at, now()
+     FROM events e WHERE e.mode = $2 AND e.id = ANY ($3::text[])`,
+    [endpointId, mode, eventIds, deliveryIdStem()],
+  );
+  return affected;
 }
 
 function toRequest(row: RequestRow): BacklogRequest {
   return {
     endpointId: row.endpoint_id,
     partnerId: row.partner_id,
+    mode: row.mode,
     step: row.step,
     resend: row.resend,
     requestedAt: row.requested_at,
@@ -241,10 +305,10 @@ function toRequest(row: RequestRow): BacklogRequest {
   };
 }
 
-function toPage({ read, at, id }: PageRow): BacklogPage {
-  return { read, cursor: toCursor(at, id) };
+function toWindowRows({ read, at, id }: PageRow): WindowRows {
+  return { read, last: toCursor(at, id) };
 }
 
-function toCursor(at: string | null, id: string | null): DeliveryCursor | null {
+function toCursor(at: string | null, id: string | null): RowCursor | null {
   return at === null || id === null ? null : { at, id };
 }

@@ -65,13 +65,7 @@ export function afterAttempt(
   const exhausted = owed && counts && !delivered && isLast;
   const ends = delivered || exhausted || !owed;
   return {
-    status: delivered
-      ? 'delivered'
-      : exhausted
-        ? 'failed'
-        : owed || status !== 'pending'
-          ? status
-          : 'discarded',
+    status: delivered ? 'delivered' : exhausted ? 'failed' : owed ? status : 'discarded',
     countedAttempts,
     interruptions: counts ? 0 : delivery.interruptions + 1,
     nextAttempt: ends ? null : counts ? rules.retryDelaysMs[countedAttempts - 1]! : 'unchanged',

@@ -9,8 +9,8 @@ export type DeliveryEventType = EventType | typeof TEST_EVENT_TYPE;
 export const DELIVERY_KINDS = ['event', 'resend', 'replay', 'test'] as const;
 export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
-/** What the table holds. */
-export type StoredDeliveryStatus = 'pending' | 'delivered' | 'failed' | 'discarded';
+/** What the table holds; `discarding` is given up while its last attempt is still under way. */
+export type StoredDeliveryStatus = 'pending' | 'discarding' | 'delivered' | 'failed' | 'discarded';
 
 /** What callers see: `held` is a pending delivery of a disabled endpoint (D32). */
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'held', 'discarded'] as const;

@@ -20,6 +20,7 @@ export {
   RotatedWebhookSecretResponse,
   WebhookEndpointResponse,
 } from './admin/webhook-endpoint.response.js';
+export { attemptDays, deliveryDays, openDeliveriesNeed } from './delivery-days.js';
 export {
   type SignatureInput,
   signWebhook,

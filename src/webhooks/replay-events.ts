@@ -45,9 +45,9 @@ export class ReplayEvents {
 
   /** @throws NotFound */
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
-    await this.endpoints.getById(key, tx);
+    const { mode } = await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
-    return { ...selection, total: await this.replays.count(tx, selection) };
+    return { ...selection, total: await this.replays.count(tx, selection, mode) };
   }
 
   /** @throws NotFound */
@@ -76,7 +76,7 @@ export class ReplayEvents {
   async get(id: string, tx?: Tx): Promise<TrackedReplay> {
     const replay = await this.replays.find(id, tx);
     if (!replay) throw new NotFound();
-    return { replay, progress: await this.replays.progressOf(id, tx) };
+    return { replay, progress: await this.replays.progressOf(replay, tx) };
   }
 
   /**

@@ -42,10 +42,11 @@ export class SendOnRequest {
     const source = await this.deliveries.find(deliveryId, tx);
     if (!source) throw new NotFound();
     const id = newId('dlv');
-    const partnerId = await this.deliveries.insertResend(tx, id, deliveryId);
+    const partnerId = await this.deliveries.insertResend(tx, id, source);
     if (partnerId === null) {
       throw new AppError('conflict', {
-        detail: 'A test, or a delivery of a deleted endpoint, cannot be sent again.',
+        detail:
+          'A test, a delivery of a deleted endpoint, or an event that is no longer kept cannot be sent again.',
       });
     }
     const details = { delivery_id: id, endpoint_id: source.endpointId };

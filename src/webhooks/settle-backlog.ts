@@ -67,9 +67,9 @@ export class SettleBacklog {
 
   /** The request after a step of it; without a further step it is gone. */
   private async take(tx: Tx, request: BacklogRequest): Promise<BacklogRequest> {
-    const { read, ...done } = await this.perform(tx, request);
+    const { isMore, ...done } = await this.perform(tx, request);
     const after = { ...request, ...done };
-    if (read === STEP_SIZE) await this.requests.save(tx, after);
+    if (isMore) await this.requests.save(tx, after);
     else return this.beginNextStep(tx, after);
     return after;
   }
@@ -85,7 +85,7 @@ export class SettleBacklog {
   private async perform(
     tx: Tx,
     request: BacklogRequest,
-  ): Promise<Partial<BacklogRequest> & { readonly read: number }> {
+  ): Promise<Partial<BacklogRequest> & { readonly isMore: boolean }> {
     switch (request.step) {
       case 'release':
         return this.requests.release(tx, request, STEP_SIZE);
@@ -96,7 +96,7 @@ export class SettleBacklog {
         return { ...page, resent: request.resent + resent };
       }
       case null:
-        return { read: 0 };
+        return { isMore: false };
     }
   }
 }

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import { timeOfId } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { RecordedEvent } from '../events/index.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
@@ -12,7 +14,16 @@ import {
   type LoggedPhases,
   TEST_EVENT_TYPE,
 } from './delivery.js';
-import { deliveryIdSql, deliveryIdStem, WebhookDeliveryEntity } from './webhook-delivery.entity.js';
+import { oldestDay } from '../infra/daily-partitions.js';
+import { DELIVERY_TABLES } from './delivery-days.js';
+import { earliestDelivery, listedParts } from './listed-deliveries.js';
+import {
+  deliveryIdSql,
+  deliveryIdStem,
+  HAS_ENDED,
+  IS_OPEN,
+  WebhookDeliveryEntity,
+} from './webhook-delivery.entity.js';
 
 export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;
@@ -21,6 +32,12 @@ export interface DeliveryFilters {
   /** RFC 3339 texts: a Date would cut microseconds. Inclusive and exclusive (D11). */
   readonly createdAfter: string | undefined;
   readonly createdBefore: string | undefined;
+}
+
+/** Whose deliveries are listed, also after its deletion. */
+interface ListedEndpoint {
+  readonly id: string;
+  readonly mode: Mode;
 }
 
 export interface DeliveryWithLog {
@@ -43,24 +60,6 @@ interface AttemptRow {
   response_body: string | null;
 }
 
-const ofEndpoint = (column: string): string =>
-  `(SELECT ${column} FROM webhook_endpoints w WHERE w.id = :endpointId)`;
-const KEPT = `t.status = 'pending' AND t.created_at >= coalesce(${ofEndpoint('w.discard_before')}, '-infinity')`;
-
-/**
- * `STATUS_CONDITIONS` for the list of one endpoint, in parts that have no delivery in common. What is asked of the
- * endpoint is asked once and not for each delivery, so that each part is read by the index of its stored status.
- */
-const LISTED: Readonly<Record<DeliveryStatus, readonly string[]>> = {
-  pending: [`${KEPT} AND ${ofEndpoint('w.enabled')}`],
-  held: [`${KEPT} AND NOT ${ofEndpoint('w.enabled')}`],
-  discarded: [
-    `t.status = 'discarded'`,
-    `t.status = 'pending' AND t.created_at < ${ofEndpoint('w.discard_before')}`,
-  ],
-  delivered: [`t.status = 'delivered'`],
-  failed: [`t.status = 'failed'`],
-};
 /** A count that is this is "at least". */
 const COUNTED = 10_000;
 
@@ -80,14 +79,16 @@ export class WebhookDeliveriesRepository {
     const { rows } = await sql<{ id: string }>(
       tx.manager,
       `WITH owed AS (
-         SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.enabled
+         SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled
          FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, type, partner_id, mode)
          JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
          WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types))
          FOR KEY SHARE OF w
        ), inserted AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at)
-         SELECT ${deliveryIdSql('$5')}, endpoint_id, event_id, event_type, 'event', 'pending', now() FROM owed
+         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                         next_attempt_at)
+         SELECT ${deliveryIdSql('$5')}, endpoint_id, partner_id, mode, event_id, event_type, 'event', 'pending', now()
+         FROM owed
        )
        SELECT DISTINCT endpoint_id AS id FROM owed WHERE enabled`,
       [
@@ -104,30 +105,36 @@ export class WebhookDeliveriesRepository {
   async insertTest(tx: Tx, test: { id: string; endpointId: string; body: string }): Promise<void> {
     await sql(
       tx.manager,
-      `INSERT INTO webhook_deliveries (id, endpoint_id, event_type, kind, status, test_body, next_attempt_at)
-       VALUES ($1, $2, '${TEST_EVENT_TYPE}', 'test', 'pending', $3, now())`,
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_type, kind, status, test_body,
+                                       next_attempt_at)
+       SELECT $1, id, partner_id, mode, '${TEST_EVENT_TYPE}', 'test', 'pending', $3, now()
+       FROM webhook_endpoints WHERE id = $2`,
       [test.id, test.endpointId, test.body],
     );
   }
 
   /**
-   * A new delivery of the same event and bytes (D33); answers the partner, or null when the source is a test or its
-   * endpoint is deleted.
+   * A new delivery of the same event and bytes (D33); answers the partner, or null when the source is a test, its
+   * endpoint is deleted, or its event is past its retention.
    */
-  async insertResend(tx: Tx, newId: string, sourceId: string): Promise<string | null> {
+  async insertResend(
+    tx: Tx,
+    newId: string,
+    source: Pick<WebhookDeliveryEntity, 'endpointId' | 'mode' | 'eventId' | 'eventType'>,
+  ): Promise<string | null> {
     const { rows } = await sql<{ partner_id: string }>(
       tx.manager,
       `WITH source AS (
-         SELECT d.endpoint_id, d.event_id, d.event_type, w.partner_id
-         FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
-         WHERE d.id = $2 AND d.event_id IS NOT NULL AND w.deleted_at IS NULL
+         SELECT w.id AS endpoint_id, w.partner_id, w.mode FROM webhook_endpoints w
+         WHERE w.id = $2 AND w.deleted_at IS NULL AND EXISTS (SELECT 1 FROM events e WHERE e.id = $3 AND e.mode = $5)
          FOR KEY SHARE OF w
        ), inserted AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, next_attempt_at)
-         SELECT $1, endpoint_id, event_id, event_type, 'resend', 'pending', now() FROM source
+         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                         next_attempt_at)
+         SELECT $1, endpoint_id, partner_id, mode, $3, $4, 'resend', 'pending', now() FROM source
        )
        SELECT partner_id FROM source`,
-      [newId, sourceId],
+      [newId, source.endpointId, source.eventId, source.eventType, source.mode],
     );
     return rows[0]?.partner_id ?? null;
   }
@@ -146,30 +153,50 @@ export class WebhookDeliveriesRepository {
   }
 
   async find(id: string, tx?: Tx): Promise<WebhookDeliveryEntity | null> {
-    return (tx?.manager ?? this.manager).findOneBy(WebhookDeliveryEntity, { id });
+    return findDelivery(tx?.manager ?? this.manager, id);
   }
 
   async list(
-    endpointId: string,
+    endpoint: ListedEndpoint,
     filters: DeliveryFilters,
     options: ListOptions,
   ): Promise<Page<WebhookDeliveryEntity>> {
-    const parts = filters.status === undefined ? [null] : LISTED[filters.status];
-    const queries = parts.map((part) => this.matching(endpointId, part, filters));
-    return this.pages.listMerged(queries, options);
+    const { status, createdBefore } = filters;
+    const parts = listedParts(status);
+    const matching = (part: string) => this.matching(endpoint, part, filters);
+    const open = parts.open.map(matching);
+    if (parts.ended.length === 0) return this.pages.listMerged(open, options);
+    const oldest = await this.oldestListed(endpoint, filters);
+    const newest = createdBefore === undefined ? null : earliest(new Date(), new Date(createdBefore));
+    const days = { oldest, newest, ids: null, besides: open };
+    return this.pages.listByDay(parts.ended.map(matching), options, days);
+  }
+
+  /** The day on which the list ends. */
+  private async oldestListed(
+    { mode }: ListedEndpoint,
+    { createdAfter, eventId }: DeliveryFilters,
+  ): Promise<Date> {
+    const bounds = [await oldestDay(this.manager, [DELIVERY_TABLES[mode]])];
+    if (createdAfter !== undefined) bounds.push(new Date(createdAfter));
+    if (eventId !== undefined) bounds.push(earliestDelivery(eventId));
+    return bounds.reduce(latest);
   }
 
   private matching(
-    endpointId: string,
-    condition: string | null,
+    { id: endpointId, mode }: ListedEndpoint,
+    condition: string,
     { eventType, eventId, createdAfter, createdBefore }: DeliveryFilters,
   ): SelectQueryBuilder<WebhookDeliveryEntity> {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
-      .where('t.endpoint_id = :endpointId', { endpointId });
-    if (condition !== null) query.andWhere(condition);
+      .where('t.endpoint_id = :endpointId AND t.mode = :mode', { endpointId, mode })
+      .andWhere(condition);
     if (eventType !== undefined) query.andWhere('t.event_type = :eventType', { eventType });
-    if (eventId !== undefined) query.andWhere('t.event_id = :eventId', { eventId });
+    if (eventId !== undefined) {
+      const eventDay = earliestDelivery(eventId);
+      query.andWhere('t.event_id = :eventId AND t.created_at >= :eventDay', { eventId, eventDay });
+    }
     if (createdAfter !== undefined)
       query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
     if (createdBefore !== undefined)
@@ -180,31 +207,44 @@ export class WebhookDeliveriesRepository {
   /** The delivery with all that its log shows, of one snapshot: an attempt may be recorded meanwhile. */
   async findWithLog(id: string): Promise<DeliveryWithLog | null> {
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
-      const delivery = await manager.findOneBy(WebhookDeliveryEntity, { id });
+      const delivery = await findDelivery(manager, id);
       if (!delivery) return null;
-      const attempts = await this.attemptsOf(manager, id);
-      return { delivery, attempts, body: await this.bodyOf(manager, id) };
+      const attempts = await this.attemptsOf(manager, delivery);
+      return { delivery, attempts, body: await this.bodyOf(manager, delivery) };
     });
   }
 
-  /** The bytes that are sent (D28). */
-  private async bodyOf(manager: EntityManager, deliveryId: string): Promise<string | null> {
-    const { rows } = await sql<{ body: string | null }>(
-      manager,
-      `SELECT coalesce(d.test_body, e.body) AS body
-       FROM webhook_deliveries d LEFT JOIN events e ON e.id = d.event_id WHERE d.id = $1`,
-      [deliveryId],
-    );
+  /** The bytes that are sent (D28); null when the event is past its retention. */
+  private async bodyOf(manager: EntityManager, delivery: WebhookDeliveryEntity): Promise<string | null> {
+    const { id, mode, eventId, createdAt } = delivery;
+    const { rows } =
+      eventId === null
+        ? await sql<{ body: string | null }>(
+            manager,
+            `SELECT test_body AS body FROM webhook_deliveries
+             WHERE id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4`,
+            [id, mode, createdAt, new Date(createdAt.getTime() + 1)],
+          )
+        : await sql<{ body: string | null }>(manager, 'SELECT body FROM events WHERE id = $1 AND mode = $2', [
+            eventId,
+            mode,
+          ]);
     return rows[0]?.body ?? null;
   }
 
-  private async attemptsOf(manager: EntityManager, deliveryId: string): Promise<readonly LoggedAttempt[]> {
+  /** An attempt is recorded after its delivery was made, and not after it has ended. */
+  private async attemptsOf(
+    manager: EntityManager,
+    { id, createdAt, endedAt }: WebhookDeliveryEntity,
+  ): Promise<readonly LoggedAttempt[]> {
     const { rows } = await sql<AttemptRow>(
       manager,
       `SELECT number, started_at, outcome, status_code, latency_ms, error, phases, request_headers, response_headers,
               response_body
-       FROM webhook_attempts WHERE delivery_id = $1 ORDER BY number`,
-      [deliveryId],
+       FROM webhook_attempts
+       WHERE delivery_id = $1 AND recorded_at >= $2 AND recorded_at < coalesce($3::timestamptz, 'infinity')
+       ORDER BY number`,
+      [id, createdAt, endedAt && new Date(endedAt.getTime() + 1)],
     );
     return rows.map((row) => ({
       number: row.number,
@@ -219,4 +259,37 @@ export class WebhookDeliveriesRepository {
       responseBody: row.response_body,
     }));
   }
+}
+
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
+
+function latest(a: Date, b: Date): Date {
+  return a > b ? a : b;
+}
+
+function earliest(a: Date, b: Date): Date {
+  return a < b ? a : b;
+}
+
+/**
+ * What is open first: it may end meanwhile, and never opens again. Its id tells the day of what has ended: no transaction
+ * takes an hour, and clocks seldom differ by one. Where they did, days around are looked at, and not all: an id that
+ * nothing has would lock each of them.
+ */
+async function findDelivery(manager: EntityManager, id: string): Promise<WebhookDeliveryEntity | null> {
+  const byId = (condition: string) =>
+    manager
+      .createQueryBuilder(WebhookDeliveryEntity, 't')
+      .where('t.id = :deliveryId', { deliveryId: id })
+      .andWhere(`t.${condition}`);
+  const madeAt = timeOfId(id).getTime();
+  const within = (ms: number) =>
+    byId(HAS_ENDED)
+      .andWhere('t.created_at >= :from AND t.created_at < :to', {
+        from: new Date(madeAt - ms),
+        to: new Date(madeAt + ms),
+      })
+      .getOne();
+  return (await byId(IS_OPEN).getOne()) ?? (await within(HOUR_MS)) ?? within(WEEK_MS);
 }

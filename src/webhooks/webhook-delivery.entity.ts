@@ -1,5 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, VirtualColumn } from 'typeorm';
 import { newId } from '../common/ids.js';
+import type { Mode } from '../common/mode.js';
 import type { DeliveryEventType, DeliveryKind, DeliveryStatus, StoredDeliveryStatus } from './delivery.js';
 
 /** One body owed to one endpoint, with one id for all its attempts (D30). */
@@ -10,6 +11,12 @@ export class WebhookDeliveryEntity {
 
   @Column({ name: 'endpoint_id', type: 'text' })
   endpointId!: string;
+
+  @Column({ name: 'partner_id', type: 'text' })
+  partnerId!: string;
+
+  @Column({ type: 'text' })
+  mode!: Mode;
 
   /** Null for a test, which is no event. */
   @Column({ name: 'event_id', type: 'text', nullable: true })
@@ -51,10 +58,15 @@ export class WebhookDeliveryEntity {
 
   @Column({ name: 'delivered_at', type: 'timestamptz', nullable: true })
   deliveredAt!: Date | null;
+
+  /** When the row left what is open: null for what is owed or under way. */
+  @Column({ name: 'ended_at', type: 'timestamptz', nullable: true })
+  endedAt!: Date | null;
 }
 
 /** `held` and `discarded` are derived, so that a switch writes one row and not a backlog (D32). */
 export function deliveryStatus(delivery: WebhookDeliveryEntity): DeliveryStatus {
+  if (delivery.status === 'discarding') return 'discarded';
   if (delivery.status !== 'pending') return delivery.status;
   if (delivery.givenUp) return 'discarded';
   return delivery.endpointEnabled ? 'pending' : 'held';
@@ -68,7 +80,7 @@ const GIVEN_UP = ofEndpoint('t.created_at < w.discard_before');
 export const STATUS_CONDITIONS: Readonly<Record<DeliveryStatus, string>> = {
   pending: `(t.status = 'pending' AND ${ofEndpoint('w.enabled')} AND NOT ${GIVEN_UP})`,
   held: `(t.status = 'pending' AND ${ofEndpoint('NOT w.enabled')} AND NOT ${GIVEN_UP})`,
-  discarded: `(t.status = 'discarded' OR t.status = 'pending' AND ${GIVEN_UP})`,
+  discarded: `(t.status IN ('discarded', 'discarding') OR t.status = 'pending' AND ${GIVEN_UP})`,
   delivered: `t.status = 'delivered'`,
   failed: `t.status = 'failed'`,
 };
@@ -85,3 +97,12 @@ export function deliveryIdStem(): string {
 export function deliveryIdSql(stem: string): string {
   return `${stem} || upper(right(replace(gen_random_uuid()::text, '-', ''), 15))`;
 }
+
+/** The statuses of the partition of what is open; named in a statement, they keep its plan to that partition. */
+export const IS_OPEN = `status IN ('pending', 'discarding')`;
+/** Those of the partitions by mode and day. */
+export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
+
+/** Columns that a delivery keeps when it is given up: it is deleted from what is open and inserted as ended. */
+export const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
+  attempt_count, counted_attempts, interruptions, fence, created_at`;

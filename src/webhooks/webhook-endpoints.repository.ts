@@ -46,8 +46,8 @@ export class WebhookEndpointsRepository {
   }
 
   /** The delivery log outlives its endpoint. */
-  async existedOnce(key: EndpointKey): Promise<boolean> {
-    return this.manager.existsBy(WebhookEndpointEntity, { ...key });
+  async findEvenDeleted(key: EndpointKey): Promise<WebhookEndpointEntity | null> {
+    return this.manager.findOneBy(WebhookEndpointEntity, { ...key });
   }
 
   /** Locks the endpoint against other changes of it, and against nothing else. */

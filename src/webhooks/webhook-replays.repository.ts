@@ -1,8 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
-import { deliveryIdSql, deliveryIdStem, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
+import type { Mode } from '../common/mode.js';
+import { oldestDay } from '../infra/daily-partitions.js';
+import {
+  type DayWindow,
+  laterDayWindows,
+  readByDay,
+  sql,
+  type SqlParameter,
+  type Tx,
+  type WindowRows,
+} from '../infra/database/index.js';
+import { DELIVERY_TABLES } from './delivery-days.js';
+import {
+  deliveryIdSql,
+  deliveryIdStem,
+  GIVEN_UP_COLUMNS,
+  STATUS_CONDITIONS,
+} from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** Which deliveries a replay repeats: those of events, made in [since, until), that have ended (D33). */
@@ -17,6 +33,21 @@ export interface ReplayProgress {
   readonly failed: number;
   readonly pending: number;
   readonly discarded: number;
+}
+
+/** Where choosing goes on; `at` is null at its beginning. A text: a Date would cut microseconds. */
+interface ChoosingStart {
+  readonly mode: Mode;
+  readonly at: string | null;
+  readonly last: string;
+}
+
+interface ChoosingStep {
+  readonly id: string;
+  readonly selection: ReplaySelection;
+  readonly start: ChoosingStart;
+  readonly window: DayWindow;
+  readonly limit: number;
 }
 
 /** SQL of `webhook_replays` and of the deliveries that they make. */
@@ -39,38 +70,60 @@ export class WebhookReplaysRepository {
    * after it began is passed over. The replay is locked.
    */
   async choose(tx: Tx, id: string, selection: ReplaySelection, limit: number): Promise<void> {
-    const { at, last } = await this.cursorOf(tx, id);
+    const start = await this.startOf(tx, id);
+    const from = new Date(Math.max(selection.since.getTime(), start.at === null ? 0 : Date.parse(start.at)));
+    const oldest = await oldestDay(tx.manager, [DELIVERY_TABLES[start.mode]]);
+    const windows = laterDayWindows(from < oldest ? null : from, oldest, selection.until);
+    const { cursor, isMore } = await readByDay(windows, 'later', limit, (window, most) =>
+      this.chooseFrom(tx, { id, selection, start, window, limit: most }),
+    );
     await sql(
+      tx.manager,
+      `UPDATE webhook_replays SET choosing = $2, chosen_to_at = coalesce($3, chosen_to_at), chosen_to_id = coalesce($4, chosen_to_id)
+       WHERE id = $1`,
+      [id, isMore, cursor?.at ?? null, cursor?.id ?? null],
+    );
+  }
+
+  private async chooseFrom(
+    tx: Tx,
+    { id, selection, start, window, limit }: ChoosingStep,
+  ): Promise<WindowRows> {
+    const { rows } = await sql<{ read: number; at: string | null; last: string | null }>(
       tx.manager,
       `WITH replay AS (SELECT r.total, r.created_at FROM webhook_replays r WHERE r.id = $5), page AS (
          SELECT t.id, t.created_at, ${matching(selection)}
                 AND coalesce(t.delivered_at, t.failed_at, '-infinity') <= (SELECT created_at FROM replay) AS matches
          FROM webhook_deliveries t
          -- values, not what a subquery says: the plan must know how little it reads, and begin there
-         WHERE t.endpoint_id = $1 AND t.created_at >= greatest($2, $7::timestamptz) AND t.created_at < $3
+         WHERE t.endpoint_id = $1 AND t.mode = $9 AND t.created_at >= greatest($2, $7::timestamptz) AND t.created_at < $3
            AND (t.created_at, t.id) > ($7::timestamptz, $8::text)
+           AND t.created_at >= $10::timestamptz AND t.created_at < $11::timestamptz
          ORDER BY t.created_at, t.id LIMIT $6
        ), items AS (
          INSERT INTO webhook_replay_items (replay_id, place, delivery_id)
          SELECT $5, (SELECT total FROM replay) + row_number() OVER (ORDER BY created_at, id), id FROM page WHERE matches
          RETURNING 1
        )
-       UPDATE webhook_replays r
-       SET total = r.total + (SELECT count(*) FROM items), choosing = (SELECT count(*) FROM page) = $6,
-           chosen_to_at = coalesce(last.created_at, r.chosen_to_at), chosen_to_id = coalesce(last.id, r.chosen_to_id)
+       UPDATE webhook_replays r SET total = r.total + (SELECT count(*) FROM items)
        FROM (SELECT) AS one
        LEFT JOIN (SELECT created_at, id FROM page ORDER BY created_at DESC, id DESC LIMIT 1) AS last ON true
-       WHERE r.id = $5`,
-      [...parametersOf(selection), id, limit, at, last],
+       WHERE r.id = $5
+       RETURNING (SELECT count(*)::int FROM page) AS read, last.created_at::text AS at, last.id AS last`,
+      [
+        ...[...parametersOf(selection), id, limit, start.at ?? '-infinity', start.last, start.mode],
+        ...[window.from ?? '-infinity', window.to],
+      ],
     );
+    const { read, at, last } = rows[0]!;
+    return { read, last: at === null || last === null ? null : { at, id: last } };
   }
 
-  /** The last delivery that was looked at. A text: a Date would cut microseconds. */
-  private async cursorOf(tx: Tx, id: string): Promise<{ readonly at: string; readonly last: string }> {
-    const { rows } = await sql<{ at: string; last: string }>(
+  private async startOf(tx: Tx, id: string): Promise<ChoosingStart> {
+    const { rows } = await sql<ChoosingStart>(
       tx.manager,
-      `SELECT coalesce(chosen_to_at::text, '-infinity') AS at, coalesce(chosen_to_id, '') AS last
-       FROM webhook_replays WHERE id = $1`,
+      `SELECT w.mode, r.chosen_to_at::text AS at, coalesce(r.chosen_to_id, '') AS last
+       FROM webhook_replays r JOIN webhook_endpoints w ON w.id = r.endpoint_id WHERE r.id = $1`,
       [id],
     );
     return rows[0]!;
@@ -85,24 +138,27 @@ export class WebhookReplaysRepository {
     return tx.manager.findOne(WebhookReplayEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
   }
 
-  async count(tx: Tx, selection: ReplaySelection): Promise<number> {
+  async count(tx: Tx, selection: ReplaySelection, mode: Mode): Promise<number> {
     const { rows } = await sql<{ total: number }>(
       tx.manager,
-      `SELECT count(*)::int AS total FROM webhook_deliveries t WHERE ${matching(selection)}`,
-      parametersOf(selection),
+      `SELECT count(*)::int AS total FROM webhook_deliveries t WHERE t.mode = $5 AND ${matching(selection)}`,
+      [...parametersOf(selection), mode],
     );
     return rows[0]!.total;
   }
 
-  async progressOf(id: string, tx?: Tx): Promise<ReplayProgress> {
+  async progressOf(
+    { id, createdAt }: Pick<WebhookReplayEntity, 'id' | 'createdAt'>,
+    tx?: Tx,
+  ): Promise<ReplayProgress> {
     const { rows } = await sql<{ delivered: number; failed: number; pending: number; discarded: number }>(
       tx?.manager ?? this.manager,
       `SELECT count(*) FILTER (WHERE t.status = 'delivered')::int AS delivered,
               count(*) FILTER (WHERE t.status = 'failed')::int AS failed,
               count(*) FILTER (WHERE ${STATUS_CONDITIONS.pending} OR ${STATUS_CONDITIONS.held})::int AS pending,
               count(*) FILTER (WHERE ${STATUS_CONDITIONS.discarded})::int AS discarded
-       FROM webhook_deliveries t WHERE t.replay_id = $1`,
-      [id],
+       FROM webhook_deliveries t WHERE t.replay_id = $1 AND t.created_at >= $2`,
+      [id, createdAt],
     );
     return rows[0]!;
   }
@@ -141,7 +197,12 @@ export class WebhookReplaysRepository {
   }
 
   /** Makes up to `limit` further deliveries, oldest first; answers how many. The replay is locked. */
-  async makeDeliveries(tx: Tx, id: string, limit: number): Promise<number> {
+  async makeDeliveries(
+    tx: Tx,
+    { id, since, until }: Pick<WebhookReplayEntity, 'id' | 'since' | 'until'>,
+    mode: Mode,
+    limit: number,
+  ): Promise<number> {
     const { rows } = await sql<{ made: number }>(
       tx.manager,
       `WITH taken AS (
@@ -150,15 +211,20 @@ export class WebhookReplaysRepository {
                                             ORDER BY place LIMIT $2)
          RETURNING place, delivery_id
        ), made AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, replay_id, next_attempt_at)
-         SELECT ${deliveryIdSql('$3')}, d.endpoint_id, d.event_id, d.event_type, 'replay', 'pending', $1,
-                now() + taken.place * interval '1 microsecond'
-         FROM taken JOIN webhook_deliveries d ON d.id = taken.delivery_id
+         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
+                                         next_attempt_at)
+         SELECT ${deliveryIdSql('$3')}, d.endpoint_id, d.partner_id, d.mode, d.event_id, d.event_type, 'replay', 'pending',
+                $1, now() + taken.place * interval '1 microsecond'
+         FROM taken
+         -- by id, one by one: a join that reads deliveries would read whole days of them
+         CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries
+                             WHERE id = taken.delivery_id AND mode = $6
+                               AND created_at >= $4 AND created_at < $5 LIMIT 1) AS d
        )
        UPDATE webhook_replays r SET created = r.created + (SELECT count(*) FROM taken), advanced_at = clock_timestamp()
        WHERE r.id = $1
        RETURNING (SELECT count(*)::int FROM taken) AS made`,
-      [id, limit, deliveryIdStem()],
+      [id, limit, deliveryIdStem(), since, until, mode],
     );
     return rows[0]!.made;
   }
@@ -200,9 +266,19 @@ export class WebhookReplaysRepository {
   async discardPending(tx: Tx, id: string): Promise<void> {
     await sql(
       tx.manager,
-      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
-       WHERE id = ANY (ARRAY(SELECT id FROM webhook_deliveries
-                             WHERE replay_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE))`,
+      `WITH chosen AS (
+         SELECT id, coalesce(lease_until > statement_timestamp(), false) AS leased FROM webhook_deliveries
+         WHERE replay_id = $1 AND status = 'pending' ORDER BY id FOR UPDATE
+       ), under_way AS (
+         -- the record of the attempt's outcome ends it
+         UPDATE webhook_deliveries SET status = 'discarding', next_attempt_at = NULL
+         WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE leased)
+       ), given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+       SELECT ${GIVEN_UP_COLUMNS}, 'discarded', statement_timestamp() FROM given_up`,
       [id],
     );
   }

@@ -4,7 +4,6 @@ import { AuditModule } from '../audit/index.js';
 import { Clock, SystemClock } from '../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EventsModule } from '../events/index.js';
-import { DailyPartitions } from '../infra/daily-partitions.js';
 import { PartnersModule } from '../partners/index.js';
 import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
 import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
@@ -89,7 +88,6 @@ export class WebhooksAdminModule {}
     BacklogRunner,
     BacklogRepository,
     WebhookMetrics,
-    DailyPartitions,
     WebhookMaintenance,
   ],
 })

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
-import { CallLogMaintenance } from '../../src/call-log/index.js';
+import { IdempotencyPurge } from '../../src/call-log/index.js';
 import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
 import { CallRowsRepository } from '../../src/call-log/call-log.repository.js';
 import { newId } from '../../src/common/ids.js';
@@ -15,7 +15,7 @@ import { finishedCall } from './finished-call.js';
 
 const DAY_MS = 86_400_000;
 const RETENTION_DAYS = 30;
-const CALLS = { table: 'api_calls', column: 'created_at', retentionDays: RETENTION_DAYS };
+const CALLS = { table: 'api_calls', ranges: 'times', retentionDays: RETENTION_DAYS } as const;
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -30,6 +30,8 @@ beforeEach(async () => {
     applicationName: 'test',
   }).initialize();
   partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
+  // The migration made them; a database that was away for a week has none of today.
+  for (const name of await existing()) await database.pool.query(`DROP TABLE ${name}`);
 });
 
 afterEach(async () => {
@@ -40,7 +42,7 @@ afterEach(async () => {
 const midnight = (days: number) => new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS + days * DAY_MS);
 const partitionOf = (days: number) =>
   `api_calls_p${midnight(days).toISOString().slice(0, 10).replaceAll('-', '')}`;
-const EXPECTED = ['api_calls_default', ...[-1, 0, 1, 2, 3].map(partitionOf)].sort();
+const EXPECTED = [-1, 0, 1, 2, 3, 4, 5, 6, 7].map(partitionOf).sort();
 
 async function existing(): Promise<string[]> {
   const { rows } = await database.pool.query<{ name: string }>(
@@ -76,32 +78,25 @@ async function addPartition(days: number): Promise<void> {
   );
 }
 
+/** How long an insert takes, in milliseconds. */
+async function insertMs(): Promise<number> {
+  const startedAt = performance.now();
+  await writeRows({ days: 0, rows: 1 });
+  return performance.now() - startedAt;
+}
+
 describe('daily partitions', () => {
-  it('are made from yesterday to in three days, once', async () => {
+  it('are made from yesterday to in seven days, once', async () => {
     const first = await partitions.maintain(CALLS);
     expect(await existing()).toEqual(EXPECTED);
-    expect(first).toEqual({ created: EXPECTED.slice(1), dropped: [], deletedRows: 0 });
-    expect(await partitions.maintain(CALLS)).toEqual({ created: [], dropped: [], deletedRows: 0 });
+    expect(first).toEqual({ created: EXPECTED, dropped: [] });
+    expect(await partitions.maintain(CALLS)).toEqual({ created: [], dropped: [] });
   });
 
   it('are made once when five workers start at the same time', async () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => partitions.maintain(CALLS)));
     expect(await existing()).toEqual(EXPECTED);
-    expect(results.flatMap((changes) => changes.created).sort()).toEqual(EXPECTED.slice(1));
-  });
-
-  it('take the rows that the default partition held for their day', async () => {
-    await writeRows({ days: 0, rows: 500 }, { days: -5, rows: 7 });
-    await partitions.maintain(CALLS);
-    expect(await existing()).toEqual(EXPECTED);
-    expect(await placed()).toEqual({ [partitionOf(0)]: 500, api_calls_default: 7 });
-  });
-
-  it('leave a day to the default partition when it holds too many rows of it to move', async () => {
-    await writeRows({ days: 0, rows: 20_001 });
-    expect((await partitions.maintain(CALLS)).created).toEqual([-1, 1, 2, 3].map(partitionOf));
-    expect(await placed()).toEqual({ api_calls_default: 20_001 });
-    await partitions.maintain(CALLS);
+    expect(results.flatMap((changes) => changes.created).sort()).toEqual(EXPECTED);
   });
 
   it('have the same indexes as the table', async () => {
@@ -117,6 +112,13 @@ describe('daily partitions', () => {
     expect(rows.length).toBeGreaterThan(1);
   });
 
+  it('take a late row of an old day as long as the day is kept', async () => {
+    await addPartition(-RETENTION_DAYS);
+    await partitions.maintain(CALLS);
+    await writeRows({ days: -RETENTION_DAYS, rows: 3 });
+    expect(await placed()).toEqual({ [partitionOf(-RETENTION_DAYS)]: 3 });
+  });
+
   it('are dropped when every row is older than the retention, and not a day before', async () => {
     for (const days of [-RETENTION_DAYS - 2, -RETENTION_DAYS - 1, -RETENTION_DAYS]) await addPartition(days);
     const changes = await partitions.maintain(CALLS);
@@ -124,13 +126,54 @@ describe('daily partitions', () => {
     expect(await existing()).toEqual([...EXPECTED, partitionOf(-RETENTION_DAYS)].sort());
   });
 
-  it('leave only what is young enough in the default partition', async () => {
-    await writeRows({ days: -RETENTION_DAYS - 3, rows: 12_000 }, { days: -RETENTION_DAYS + 2, rows: 5 });
-    expect((await partitions.maintain(CALLS)).deletedRows).toBe(12_000);
-    expect(await placed()).toEqual({ api_calls_default: 5 });
+  it('stay while something needs them, and come back when it shows during the detachment', async () => {
+    const old = partitionOf(-RETENTION_DAYS - 1);
+    await addPartition(-RETENTION_DAYS - 1);
+    await writeRows({ days: -RETENTION_DAYS - 1, rows: 2 });
+    const asked: string[] = [];
+    const answers = [true, false, true];
+    const isNeeded = (_manager: unknown, name: string) => (
+      asked.push(name),
+      Promise.resolve(answers.shift()!)
+    );
+    const first = await partitions.maintain({ ...CALLS, isNeeded });
+    expect({ first: first.dropped, asked }).toEqual({ first: [], asked: [old] });
+    const second = await partitions.maintain({ ...CALLS, isNeeded });
+    expect({ second: second.dropped, asked }).toEqual({ second: [], asked: [old, old, old] });
+    expect(await placed()).toEqual({ [old]: 2 });
+  });
+
+  it('are dropped beside a reader that does not end: nobody waits, and a later maintenance finishes', async () => {
+    await addPartition(-RETENTION_DAYS - 1);
+    await partitions.ensure(CALLS);
+    const reader = await database.pool.connect();
+    await reader.query('BEGIN; SELECT count(*) FROM api_calls');
+    const dropping = partitions.maintain(CALLS).catch((error: Error) => error.message);
+    const times: number[] = [];
+    let waiting = true;
+    void dropping.finally(() => (waiting = false));
+    while (waiting) times.push(await insertMs());
+    expect(await dropping).toContain('lock timeout');
+    // Two seconds of inserts, of which none waited for the reader's end.
+    expect(times.length).toBeGreaterThan(5);
+    expect(Math.max(...times)).toBeLessThan(1_000);
+    await reader.query('COMMIT');
+    reader.release();
+    expect((await partitions.maintain(CALLS)).dropped).toEqual([partitionOf(-RETENTION_DAYS - 1)]);
+    expect(await existing()).toEqual(EXPECTED);
+  });
+
+  it('that a process detached before it died are dropped by the next', async () => {
+    await addPartition(-RETENTION_DAYS - 1);
+    const old = partitionOf(-RETENTION_DAYS - 1);
+    await database.pool.query(`ALTER TABLE api_calls DETACH PARTITION ${old}`);
+    expect((await partitions.maintain(CALLS)).dropped).toEqual([old]);
+    const { rows } = await database.pool.query('SELECT to_regclass($1) AS old', [old]);
+    expect(rows[0].old).toBeNull();
   });
 
   it('are made while calls are written and read', async () => {
+    await partitions.ensure(CALLS);
     const edge = new Pool({ connectionString: database.url, max: 2 });
     const writer = new CallRowWriter(new CallRowsRepository(edge), pino({ level: 'silent' }));
     let going = true;
@@ -155,6 +198,17 @@ describe('daily partitions', () => {
     expect(Object.values(await placed()).reduce((sum, n) => sum + n, 0)).toBe(written);
   });
 
+  it('take the calls of a process whose clock is days wrong, and of its neighbours', async () => {
+    await partitions.ensure(CALLS);
+    const edge = new Pool({ connectionString: database.url, max: 1 });
+    const days = [-40, 0, 40];
+    await new CallRowsRepository(edge).insert(
+      days.map((offset) => ({ ...finishedCall(), finishedAt: new Date(Date.now() + offset * DAY_MS) })),
+    );
+    await edge.end();
+    expect(await placed()).toEqual(Object.fromEntries([-1, 0, 1].map((day) => [partitionOf(day), 1])));
+  });
+
   it('are made as far as possible when a step fails, and the failure is told', async () => {
     await database.pool.query(`CREATE TABLE ${partitionOf(1)} (in_the_way int)`);
     await expect(partitions.maintain(CALLS)).rejects.toThrow('already exists');
@@ -166,33 +220,16 @@ describe('daily partitions', () => {
   });
 });
 
-describe('call log maintenance', () => {
-  const logger = pino({ level: 'silent' });
-  const start = (sweeps = new Sweeps(logger)) =>
-    new CallLogMaintenance(
-      dataSource.manager,
-      { callLogRetentionDays: RETENTION_DAYS },
-      logger,
-      partitions,
-      new IdempotencyKeysRepository(),
-      sweeps,
-    );
-
-  it('makes the partitions at start and ends when asked', async () => {
-    const sweeps = new Sweeps(logger);
-    start(sweeps);
-    sweeps.onApplicationBootstrap();
-    await sweeps.beforeApplicationShutdown();
-    expect(await existing()).toEqual(EXPECTED);
-  });
-
-  it('purges expired idempotency keys and no others', async () => {
+describe('the purge of idempotency keys', () => {
+  it('takes expired ones and no others', async () => {
     await database.pool.query(
       `INSERT INTO idempotency_keys (scope, key, fingerprint, request_id, expires_at)
        SELECT 'a', 'expired-' || n, '\\x'::bytea, '', now() - interval '1 second' FROM generate_series(1, 2500) AS n
        UNION ALL SELECT 'a', 'fresh', '\\x', '', now() + interval '1 hour'`,
     );
-    expect(await start().purgeKeys()).toBe(2_500);
+    const sweeps = new Sweeps(pino({ level: 'silent' }));
+    const purge = new IdempotencyPurge(dataSource.manager, new IdempotencyKeysRepository(), sweeps);
+    expect(await purge.purgeKeys()).toBe(2_500);
     const { rows } = await database.pool.query('SELECT key FROM idempotency_keys');
     expect(rows).toEqual([{ key: 'fresh' }]);
   });

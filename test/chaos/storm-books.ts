@@ -68,7 +68,7 @@ export async function readDeliveries({ pool }: TestDatabase): Promise<readonly L
     `SELECT d.id, d.endpoint_id, d.event_id, d.status, count(a.*)::int AS attempts,
             count(*) FILTER (WHERE a.outcome = 'interrupted')::int AS interrupted
      FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.delivery_id = d.id
-     GROUP BY d.id`,
+     GROUP BY d.id, d.endpoint_id, d.event_id, d.status`,
   );
   return rows;
 }

@@ -108,6 +108,7 @@ describe('loadConfig', () => {
       'src/config/bounds.ts',
       'src/config/credentials.ts',
       'src/config/live-package-rules.ts',
+      'src/config/retention.ts',
       'src/embedded/development-settings.ts',
     ]
       .map((file) => readFileSync(file, 'utf8'))

@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
+import { DEFAULT_RETENTION } from '../../src/config/index.js';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import type { LiveWorld } from './live-world.js';
 
-const SETTINGS = { needsReviewAfterMs: 900_000 };
+const SETTINGS = { needsReviewAfterMs: 900_000, retention: DEFAULT_RETENTION };
 /** Warnings are for people to settle: of an eSIM that the provider takes back by itself, as one does here. */
 const ERROR_CHECKS = BOOK_CHECKS.filter(({ severity }) => severity === 'error');
 const LINE_NUMBER = /-\d+$/;

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { SimulatorState as EsimAccessState } from '../../simulators/esim-access/control.js';
 import type { SimulatorState as ZenditState } from '../../simulators/zendit/simulator.js';
+import { DEFAULT_RETENTION } from '../../src/config/index.js';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { eventually, type TestDatabase } from '../harness/index.js';
 import { type LiveService, NEEDS_REVIEW_AFTER_MS } from './live-service.js';
@@ -69,7 +70,7 @@ async function settleBySupport({ admin, database }: LiveService, id: string): Pr
 export async function expectBooksToAgree({ pool }: TestDatabase): Promise<void> {
   for (const { check, query, parameters } of BOOK_CHECKS) {
     const { rows } = await pool.query(query, [
-      ...(parameters?.({ needsReviewAfterMs: SETTLE_MS * 4 }) ?? []),
+      ...(parameters?.({ needsReviewAfterMs: SETTLE_MS * 4, retention: DEFAULT_RETENTION }) ?? []),
     ]);
     expect(rows, check).toEqual([]);
   }

@@ -66,8 +66,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'feed-of-a-type-skips-to-its-end',
     file: 'src/events/event-feed.ts',
-    find: 'const next = hasMore ? last : Math.max(last, end);',
-    replace: 'const next = Math.max(last, end);',
+    find: 'hasMore ? items.at(-1)!.position : found.completeTo',
+    replace: 'found.completeTo',
     tests: ['test/e2e/event-pages.test.ts'],
   },
   {

@@ -49,7 +49,7 @@ async function counters(): Promise<Churn> {
             (SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables
              WHERE schemaname = 'bullmq' AND relname = 'job') AS job_writes,
             (SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables
-             WHERE relname = 'webhook_deliveries') AS delivery_writes`,
+             WHERE relname = 'webhook_deliveries_open') AS delivery_writes`,
   );
   const { looks, job_writes, delivery_writes } = rows[0]!;
   return { looks: Number(looks), jobWrites: Number(job_writes), deliveryWrites: Number(delivery_writes) };

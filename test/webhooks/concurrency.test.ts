@@ -86,7 +86,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     // Given up before any worker was there: an outage that these tests need not live through.
     await record(CAP * 20);
     await office.database.pool.query(
-      `UPDATE webhook_deliveries SET status = 'failed', failed_at = now(), next_attempt_at = NULL
+      `UPDATE webhook_deliveries SET status = 'failed', failed_at = now(), ended_at = now(), next_attempt_at = NULL
        WHERE endpoint_id = $1`,
       [endpoint.id],
     );

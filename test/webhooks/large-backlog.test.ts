@@ -39,9 +39,10 @@ async function insertFailed(count: number): Promise<void> {
        FROM generate_series(1, $1::int) AS n
        RETURNING id, type, created_at
      )
-     INSERT INTO webhook_deliveries (id, endpoint_id, event_id, event_type, kind, status, attempt_count, counted_attempts,
-                                     created_at, failed_at)
-     SELECT 'dlv' || substr(id, 4), $3, id, type, 'event', 'failed', 6, 6, created_at, now() - interval '30 seconds' FROM made`,
+     INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, attempt_count,
+                                     counted_attempts, created_at, failed_at, ended_at)
+     SELECT 'dlv' || substr(id, 4), $3, $2, 'sandbox', id, type, 'event', 'failed', 6, 6, created_at,
+            now() - interval '30 seconds', now() - interval '30 seconds' FROM made`,
     [count, partner.id, endpoint.id],
   );
   await office.database.pool.query('ANALYZE events, webhook_deliveries');

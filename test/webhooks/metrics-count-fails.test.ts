@@ -73,6 +73,7 @@ it('the oldest due one and what is open are found by index among many that have 
   await fillTable(pool, 'webhook_endpoints', 3, { id: `'whe_' || i`, enabled: 'true' });
   await fillTable(pool, 'webhook_deliveries', 40_000, {
     endpoint_id: `'whe_' || (1 + i % 3)`,
+    mode: `'sandbox'`,
     status: `CASE WHEN i % 10000 = 0 THEN 'pending' ELSE 'delivered' END`,
     kind: `'event'`,
     next_attempt_at: `CASE WHEN i % 10000 = 0 THEN now() END`,
@@ -87,7 +88,11 @@ it('the oldest due one and what is open are found by index among many that have 
   const read = queries.filter(({ text }) => text.includes('webhook_deliveries'));
   expect(read.length).toBeGreaterThanOrEqual(2);
   for (const { text, rows, scanned } of read) {
-    expect(scanned, text).not.toContain('webhook_deliveries');
+    // The partition of what is open may be read as it likes: four rows.
+    expect(
+      scanned.filter((table) => table.startsWith('webhook_deliveries') && !table.endsWith('_open')),
+      text,
+    ).toEqual([]);
     expect(rows, text).toBeLessThan(100);
   }
 }, 60_000);

@@ -63,17 +63,14 @@ describe('attempts', () => {
     const old = `webhook_attempts_p${day.replaceAll('-', '')}`;
     await pool.query(`CREATE TABLE ${old} PARTITION OF webhook_attempts
       FOR VALUES FROM ('${day}T00:00:00Z') TO ('${day}T00:00:00Z'::timestamptz + interval '1 day')`);
-    await pool.query(
-      `INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, latency_ms)
-       VALUES ($1, $2, 99, '${day}T12:00:00Z', 'failed', 1)`,
-      [id, endpoint.id],
-    );
-    expect((await getDelivery(service, id)).attempts).toHaveLength(2);
+    await pool.query(`UPDATE webhook_attempts SET recorded_at = '${day}T12:00:00Z' WHERE delivery_id = $1`, [
+      id,
+    ]);
     // A worker does it when it starts, and every ten minutes from then on.
     const worker = await startTestService({ role: 'worker', database: service.database, env: FAST });
     await eventually('the old day is gone', async () => !(await partitions()).includes(old));
     await worker.stop();
-    expect((await getDelivery(service, id)).attempts).toHaveLength(1);
+    expect(await getDelivery(service, id)).toMatchObject({ status: 'delivered', attempts: [] });
   });
 });
 

@@ -16,6 +16,8 @@ interface DataSourceSettings {
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
   readonly applicationName: string;
+  /** How long a statement waits for a lock; LOCK_TIMEOUT_MS by default. */
+  readonly lockTimeoutMs?: number;
 }
 
 /** D18: a duplicate of a running call waits this long for the first one's row lock. */
@@ -36,10 +38,10 @@ export async function openDataSource(dataSource: DataSource): Promise<DataSource
   return dataSource;
 }
 
-function sessionLimits(statementTimeoutMs: number): string {
+function sessionLimits(statementTimeoutMs: number, lockTimeoutMs: number): string {
   const limits = [
     `statement_timeout=${statementTimeoutMs}`,
-    `lock_timeout=${LOCK_TIMEOUT_MS}`,
+    `lock_timeout=${lockTimeoutMs}`,
     'idle_in_transaction_session_timeout=30000',
   ];
   return limits.map((limit) => `-c ${limit}`).join(' ');
@@ -64,7 +66,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       max: settings.poolMax,
       connectionTimeoutMillis: settings.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       keepAlive: true,
-      options: sessionLimits(settings.statementTimeoutMs ?? 0),
+      options: sessionLimits(settings.statementTimeoutMs ?? 0, settings.lockTimeoutMs ?? LOCK_TIMEOUT_MS),
     },
   });
 }

@@ -25,5 +25,14 @@ export {
   openDataSource,
   surviveLostConnections,
 } from './database.module.js';
+export {
+  type DayStep,
+  type DayWindow,
+  dayWindows,
+  laterDayWindows,
+  readByDay,
+  type RowCursor,
+  type WindowRows,
+} from './day-windows.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { Transactions, withSavepoint, type Tx } from './transactions.js';

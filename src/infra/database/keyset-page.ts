@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import { type IdPrefix, idFloor, timeOfId } from '../../common/ids.js';
 import type { Page } from '../../common/page.js';
 import { CursorCodec } from '../crypto/index.js';
+import { type DayWindow, dayWindows } from './day-windows.js';
 
 /** What a caller may choose of a list (D11). */
 export interface ListOptions {
@@ -16,6 +18,18 @@ interface Listed extends ObjectLiteral {
 
 /** Newest first is the rule (D11); what waits for somebody is listed oldest first. */
 export type ListOrder = 'newest_first' | 'oldest_first';
+
+/** How a table that is partitioned by day is paged through. */
+interface ListedDays<T extends Listed> {
+  /** The oldest day that there is, or is asked for. */
+  readonly oldest: Date;
+  /** The newest time that is asked for; null: now. */
+  readonly newest: Date | null;
+  /** The ids' prefix when the ids are what is partitioned; null: `created_at` is. */
+  readonly ids: IdPrefix | null;
+  /** Select what lies in a partition that is no day's; read once, and first: it may come to lie in a day meanwhile. */
+  readonly besides?: readonly SelectQueryBuilder<T>[];
+}
 
 /** Where a row stands in its list: creation time, as text that sorts and keeps the microseconds, and id. */
 type Position = readonly [at: string, id: string];
@@ -32,6 +46,17 @@ interface Stretch<T extends Listed> {
   /** How many of them one page looks at. */
   readonly most: number;
 }
+
+/** A list that is read by columns: time and id, or the id alone, which begins with a time. */
+interface Sorting {
+  readonly direction: 'ASC' | 'DESC';
+  readonly byIdAlone: boolean;
+}
+
+const SORTINGS: Readonly<Record<ListOrder, Sorting>> = {
+  newest_first: { direction: 'DESC', byIdAlone: false },
+  oldest_first: { direction: 'ASC', byIdAlone: false },
+};
 
 const AT = `to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
@@ -65,8 +90,34 @@ export class KeysetPages {
   ): Promise<Page<T>> {
     const scope = queries.map((query) => query.getQueryAndParameters());
     const start = this.startOf(options, scope);
-    const found = await this.read(queries, start, options.limit + 1, order);
+    const found = await this.read(queries, start, options.limit + 1, SORTINGS[order]);
     return this.toPage(found, options.limit, scope);
+  }
+
+  /**
+   * As `listMerged`, newest first, of a table that is partitioned by day: some days at a time, until the page is full.
+   * By ids, newest is what was recorded last.
+   * @throws AppError `invalid_cursor`
+   */
+  async listByDay<T extends Listed>(
+    queries: readonly SelectQueryBuilder<T>[],
+    options: ListOptions,
+    { oldest, newest, ids, besides = [] }: ListedDays<T>,
+  ): Promise<Page<T>> {
+    const scope = [...queries, ...besides].map((query) => query.getQueryAndParameters());
+    const start = this.startOf(options, scope);
+    const sorting: Sorting = { direction: 'DESC', byIdAlone: ids !== null };
+    const reached = start && (ids === null ? new Date(start[0]) : timeOfId(start[1]));
+    const undated = await this.read(besides, start, options.limit + 1, sorting);
+    const found: Placed<T>[] = [];
+    for (const window of dayWindows(reached ?? newest, oldest)) {
+      const parts = queries.map((query) => within(query.clone(), window, ids));
+      found.push(...(await this.read(parts, start, options.limit + 1 - found.length, sorting)));
+      if (found.length > options.limit) break;
+    }
+    const dated = new Set(found.map(({ entity }) => entity.id));
+    const others = undated.filter(({ entity }) => !dated.has(entity.id));
+    return this.toPage(merge([found, others], sorting), options.limit, scope);
   }
 
   /**
@@ -87,7 +138,7 @@ export class KeysetPages {
         endAt: end[0],
         endId: end[1],
       });
-    const found = await this.read([query], start, options.limit + 1, 'newest_first');
+    const found = await this.read([query], start, options.limit + 1, SORTINGS.newest_first);
     const page = this.toPage(found, options.limit, scope);
     if (!end || page.hasMore) return page;
     return { items: page.items, hasMore: true, nextCursor: this.cursors.encode(end, scope) };
@@ -102,7 +153,8 @@ export class KeysetPages {
     { rows, most }: Stretch<T>,
     start: Position | null,
   ): Promise<Position | null> {
-    const [row] = await ordered(behind(rows, start, 'newest_first'), 'newest_first')
+    const newestFirst = SORTINGS.newest_first;
+    const [row] = await ordered(behind(rows, start, newestFirst), newestFirst)
       .select(AT, 'at')
       .addSelect('t.id', 'id')
       .offset(most - 1)
@@ -115,12 +167,12 @@ export class KeysetPages {
     queries: readonly SelectQueryBuilder<T>[],
     start: Position | null,
     count: number,
-    order: ListOrder,
+    sorting: Sorting,
   ): Promise<readonly Placed<T>[]> {
     const parts: Placed<T>[][] = [];
     // One after the other: a list must not hold two connections.
-    for (const query of queries) parts.push(await readPart(behind(query, start, order), count, order));
-    return parts.length === 1 ? parts[0]! : merge(parts, order).slice(0, count);
+    for (const query of queries) parts.push(await readPart(behind(query, start, sorting), count, sorting));
+    return parts.length === 1 ? parts[0]! : merge(parts, sorting).slice(0, count);
   }
 
   private toPage<T extends Listed>(found: readonly Placed<T>[], limit: number, scope: unknown): Page<T> {
@@ -135,36 +187,52 @@ export class KeysetPages {
 function behind<T extends Listed>(
   query: SelectQueryBuilder<T>,
   start: Position | null,
-  order: ListOrder,
+  { direction, byIdAlone }: Sorting,
 ): SelectQueryBuilder<T> {
   if (start === null) return query;
   const [cursorAt, cursorId] = start;
-  const beyond = order === 'newest_first' ? '<' : '>';
+  const beyond = direction === 'DESC' ? '<' : '>';
+  if (byIdAlone) return query.andWhere(`t.id ${beyond} :cursorId`, { cursorId });
   return query.andWhere(`(t.created_at, t.id) ${beyond} (:cursorAt::timestamptz, :cursorId)`, {
     cursorAt,
     cursorId,
   });
 }
 
-function ordered<T extends Listed>(query: SelectQueryBuilder<T>, order: ListOrder): SelectQueryBuilder<T> {
-  const direction = order === 'newest_first' ? 'DESC' : 'ASC';
+/** `query`, of the days of `window` alone. */
+function within<T extends Listed>(
+  query: SelectQueryBuilder<T>,
+  { from, to }: DayWindow,
+  ids: IdPrefix | null,
+): SelectQueryBuilder<T> {
+  const column = ids === null ? 't.created_at' : 't.id';
+  const bound = (at: Date): string => (ids === null ? at.toISOString() : idFloor(ids, at));
+  if (from !== null) query.andWhere(`${column} >= :windowFrom`, { windowFrom: bound(from) });
+  return query.andWhere(`${column} < :windowTo`, { windowTo: bound(to) });
+}
+
+function ordered<T extends Listed>(
+  query: SelectQueryBuilder<T>,
+  { direction, byIdAlone }: Sorting,
+): SelectQueryBuilder<T> {
+  if (byIdAlone) return query.orderBy('t.id', direction);
   return query.orderBy('t.created_at', direction).addOrderBy('t.id', direction);
 }
 
 async function readPart<T extends Listed>(
   query: SelectQueryBuilder<T>,
   count: number,
-  order: ListOrder,
+  sorting: Sorting,
 ): Promise<Placed<T>[]> {
   // A Date would cut the microseconds, and rows would be skipped or repeated.
-  const { entities, raw } = await ordered(query.addSelect(AT, 'cursor_at'), order)
+  const { entities, raw } = await ordered(query.addSelect(AT, 'cursor_at'), sorting)
     .limit(count)
     .getRawAndEntities<{ cursor_at: string }>();
   return entities.map((entity, i) => ({ entity, position: [raw[i]!.cursor_at, entity.id] }));
 }
 
-function merge<T>(parts: readonly (readonly Placed<T>[])[], order: ListOrder): readonly Placed<T>[] {
-  const sign = order === 'newest_first' ? -1 : 1;
+function merge<T>(parts: readonly (readonly Placed<T>[])[], { direction }: Sorting): readonly Placed<T>[] {
+  const sign = direction === 'DESC' ? -1 : 1;
   return parts.flat().sort((a, b) => sign * compare(a.position, b.position));
 }
 

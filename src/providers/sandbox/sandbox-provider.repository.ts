@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { SecretBox } from '../../infra/crypto/index.js';
-import { sql } from '../../infra/database/index.js';
+import { sql, type Tx } from '../../infra/database/index.js';
 import type { FailureCode, ProviderProfile } from '../esim-provider.js';
 
 /** An order as the simulated provider remembers it. */
@@ -100,6 +100,19 @@ export class SandboxProviderRepository {
       'UPDATE sandbox_upstream_orders SET canceled_at = coalesce(canceled_at, now()) WHERE reference = $1',
       [reference],
     );
+  }
+
+  /** Forgets purchases that we forget (D44), in our transaction: nobody asks for them by their references any more. */
+  async forget(
+    tx: Tx,
+    references: { readonly orders: readonly string[]; readonly topups: readonly string[] },
+  ): Promise<void> {
+    await sql(tx.manager, 'DELETE FROM sandbox_upstream_topups WHERE reference = ANY ($1)', [
+      references.topups,
+    ]);
+    await sql(tx.manager, 'DELETE FROM sandbox_upstream_orders WHERE reference = ANY ($1)', [
+      references.orders,
+    ]);
   }
 
   /** Keeps the top-up unless the reference is known: applied exactly once. */

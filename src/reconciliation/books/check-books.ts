@@ -86,15 +86,17 @@ interface CheckedBooks {
 export class CheckBooks {
   constructor(
     private readonly books: BooksRepository,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'provisioning'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'provisioning' | 'retention'>,
   ) {}
 
   async execute(): Promise<CheckedBooks> {
     const differences: Difference[] = [];
     const cut: string[] = [];
+    const { provisioning, retention } = this.config;
+    const settings = { needsReviewAfterMs: provisioning.needsReviewAfterMs, retention };
     for (const each of BOOK_CHECKS) {
       const { check, severity, what, advice } = each;
-      const breaches = await this.books.listBreaches(each, this.config.provisioning, MAX_PER_CHECK);
+      const breaches = await this.books.listBreaches(each, settings, MAX_PER_CHECK);
       differences.push(...breaches.map((breach) => ({ check, severity, what, advice, ...breach })));
       if (breaches.length === MAX_PER_CHECK) cut.push(check);
     }

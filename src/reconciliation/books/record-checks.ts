@@ -1,5 +1,10 @@
 import type { BookCheck, BookSettings } from '../difference.js';
 
+/** Whether what ended at `at` still has its event: a day that was begun is kept whole (D44). */
+const keptSince = (at: string, mode: string): string =>
+  `${at} >= now() - CASE ${mode} WHEN 'live' THEN $1::int ELSE $2::int END * interval '1 day'`;
+const eventDays = ({ retention: { eventDays: days } }: BookSettings) => [days.live, days.sandbox];
+
 const afterMs = ({ needsReviewAfterMs }: BookSettings) => [needsReviewAfterMs];
 const ORDER = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
 const TOPUP = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;
@@ -50,8 +55,9 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
   {
     check: 'ended_order_has_one_event',
     severity: 'error',
-    what: 'An order that has ended has exactly one order.issued or order.failed; an open one has none.',
+    what: 'An order that has ended has exactly one order.issued or order.failed, as long as events are kept; an open one has none.',
     advice: 'Tell the partner what the order says now.',
+    parameters: eventDays,
     query: `
       SELECT ${ORDER},
              format('%s: order.issued %s, order.failed %s', o.status, o.wanted_good::int, o.wanted_bad::int) AS expected,
@@ -60,13 +66,15 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
                    status = 'failed' AS wanted_bad FROM orders) AS o
            LEFT JOIN ${eventsBy('order_id', 'order.issued', 'order.failed')} AS v
                   ON v.about = o.id AND v.partner_id = o.partner_id AND v.mode = o.mode
-      WHERE coalesce(v.good, 0) <> o.wanted_good::int OR coalesce(v.bad, 0) <> o.wanted_bad::int`,
+      WHERE (coalesce(v.good, 0) <> o.wanted_good::int OR coalesce(v.bad, 0) <> o.wanted_bad::int)
+        AND ${keptSince('coalesce(o.issued_at, o.failed_at, now())', 'o.mode')}`,
   },
   {
     check: 'ended_topup_has_one_event',
     severity: 'error',
-    what: 'A top-up that has ended has exactly one event of it; an open one has none.',
+    what: 'A top-up that has ended has exactly one event of it, as long as events are kept; an open one has none.',
     advice: 'Tell the partner what the top-up says now.',
+    parameters: eventDays,
     query: `
       SELECT ${TOPUP},
              format('%s: completed %s, failed %s', p.status, (p.status = 'completed')::int, (p.status = 'failed')::int)
@@ -75,8 +83,9 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
       FROM topups p
            LEFT JOIN ${eventsBy('topup_id', 'order.topup.completed', 'order.topup.failed')} AS v
                   ON v.about = p.id AND v.partner_id = p.partner_id AND v.mode = p.mode
-      WHERE coalesce(v.good, 0) <> (p.status = 'completed')::int
-         OR coalesce(v.bad, 0) <> (p.status = 'failed')::int`,
+      WHERE (coalesce(v.good, 0) <> (p.status = 'completed')::int
+             OR coalesce(v.bad, 0) <> (p.status = 'failed')::int)
+        AND ${keptSince('coalesce(p.completed_at, p.failed_at, now())', 'p.mode')}`,
   },
   {
     check: 'order_is_not_stuck',

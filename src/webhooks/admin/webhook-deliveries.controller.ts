@@ -54,8 +54,9 @@ export class WebhookDeliveriesController {
     @Param('id', PathId('whe')) id: string,
     @Query() query: DeliveriesQueryDto,
   ): Promise<ListResponse<WebhookDeliveryResponse>> {
-    if (!(await this.endpoints.existedOnce({ partnerId, id }))) throw new NotFound();
-    const page = await this.deliveries.list(id, toDeliveryFilters(query), toListOptions(query));
+    const endpoint = await this.endpoints.findEvenDeleted({ partnerId, id });
+    if (!endpoint) throw new NotFound();
+    const page = await this.deliveries.list(endpoint, toDeliveryFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toDeliveryResponse));
   }
 

@@ -10,7 +10,7 @@ import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
 export interface AttemptPerformerParts {
-  readonly jobs: Pick<DeliveryJobsRepository, 'release'>;
+  readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'discard'>;
   readonly batcher: OutcomeBatcher;
   readonly sender: WebhookSender;
   readonly secrets: DecryptedSecretCache;
@@ -39,7 +39,8 @@ export class AttemptPerformer {
 
   private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
     const isStopping = this.parts.isStopping();
-    const webhook = isStopping ? null : this.sign(delivery);
+    if (delivery.body === null) return this.discard(delivery);
+    const webhook = isStopping ? null : this.sign(delivery, Buffer.from(delivery.body));
     if (webhook) {
       const result = await this.parts.sender.send(webhook, control);
       return { ...result, requestHeaders: withoutSignature(webhook.headers) };
@@ -48,11 +49,17 @@ export class AttemptPerformer {
     return null;
   }
 
+  private async discard(delivery: ClaimedDelivery): Promise<null> {
+    const { id: deliveryId, endpointId } = delivery;
+    await this.parts.jobs.discard(delivery);
+    this.parts.logger.warn({ event: 'webhook.event_gone', deliveryId, endpointId }, 'discarded');
+    return null;
+  }
+
   /** A fresh `t` at every attempt: receivers refuse what is older than five minutes (D29). */
-  private sign(delivery: ClaimedDelivery): OutgoingWebhook | null {
+  private sign(delivery: ClaimedDelivery, body: Buffer): OutgoingWebhook | null {
     const { secrets, clock, logger } = this.parts;
     try {
-      const body = Buffer.from(delivery.body);
       const signature = signWebhook({
         timestampSeconds: Math.floor(clock.now().getTime() / 1_000),
         body,

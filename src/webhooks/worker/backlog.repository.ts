@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
 import { sql } from '../../infra/database/index.js';
 import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
+import { GIVEN_UP_COLUMNS, HAS_ENDED, IS_OPEN } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
 
 export interface DeliveryCount {
@@ -25,6 +27,12 @@ const ENDED_LIMIT = '60s';
 /** More than this is a backlog, and how much more does not matter. */
 export const MOST_OPEN_COUNTED = 100_000;
 
+const NOW = 'statement_timestamp()';
+
+const INSERT_DISCARDED = `
+  INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+  SELECT ${GIVEN_UP_COLUMNS}, 'discarded', ${NOW} FROM given_up`;
+
 /**
  * SQL over all that is owed: writes down, row by row, what one row of the endpoint has decided (D32, DELETE), and
  * counts for the operators (D33).
@@ -45,20 +53,91 @@ export class BacklogRepository {
   }
 
   /**
-   * Discards up to `limit` deliveries that the endpoint has given up; answers how many. The lease of an attempt under
-   * way is left, so that its outcome is still logged, and counted when it is a 2xx.
+   * Discards up to `limit` deliveries that the endpoint has given up; answers how many. One with an attempt under way is
+   * left to the record of its outcome, which counts when it is a 2xx.
    */
   async writeDiscards(endpointId: string, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
       // In the order of the index of what is pending: the table may hold millions that have ended.
-      `UPDATE webhook_deliveries SET status = 'discarded', next_attempt_at = NULL
-       WHERE id = ANY (ARRAY(
-         SELECT d.id FROM webhook_deliveries d
-         WHERE d.endpoint_id = $1 AND d.status = 'pending'
-           AND d.created_at < (SELECT w.discard_before FROM webhook_endpoints w WHERE w.id = $1)
-         ORDER BY d.next_attempt_at, d.id LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_deliveries d
+           WHERE d.endpoint_id = $1 AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
+             AND d.created_at < (SELECT w.discard_before FROM webhook_endpoints w WHERE w.id = $1)
+           ORDER BY d.next_attempt_at, d.id LIMIT $2 FOR UPDATE SKIP LOCKED))
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       ${INSERT_DISCARDED}`,
       [endpointId, limit],
+    );
+    return affected;
+  }
+
+  /** Ends what was given up during an attempt that nobody records any more: its worker died, or gave it back. */
+  async endAbandoned(limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'discarding' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_deliveries d
+           WHERE d.status = 'discarding' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
+           LIMIT $1 FOR UPDATE SKIP LOCKED))
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       ${INSERT_DISCARDED}`,
+      [limit],
+    );
+    return affected;
+  }
+
+  /**
+   * Discards up to `limit` deliveries that a disabled endpoint has held for `days` days, and their events as long: the
+   * end of "held at least 30 days" (D32, D44). The lock of the endpoint lets nobody enable it meanwhile.
+   */
+  async discardHeld(mode: Mode, days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id = ANY (ARRAY(
+           SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
+           WHERE w.mode = $1 AND NOT w.enabled AND w.updated_at < now() - $2::int * interval '1 day'
+             AND d.status = 'pending' AND d.created_at < now() - $2::int * interval '1 day'
+             AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
+           LIMIT $3 FOR SHARE OF w SKIP LOCKED FOR UPDATE OF d SKIP LOCKED))
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       ${INSERT_DISCARDED}`,
+      [mode, days, limit],
+    );
+    return affected;
+  }
+
+  async purgeReplays(days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM webhook_replays WHERE id = ANY (ARRAY(
+         SELECT r.id FROM webhook_replays r
+         WHERE r.ended_at < now() - $1::int * interval '1 day'
+           -- what it did not repeat is removed in steps before
+           AND NOT EXISTS (SELECT 1 FROM webhook_replay_items i WHERE i.replay_id = r.id)
+         LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+      [days, limit],
+    );
+    return affected;
+  }
+
+  /** Deleted endpoints to which nothing refers any more; their ended deliveries go with their days. */
+  async purgeEndpoints(days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM webhook_endpoints WHERE id = ANY (ARRAY(
+         SELECT w.id FROM webhook_endpoints w
+         WHERE w.deleted_at < now() - $1::int * interval '1 day'
+           AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.${IS_OPEN})
+           AND NOT EXISTS (SELECT 1 FROM webhook_replays r WHERE r.endpoint_id = w.id)
+         LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+      [days, limit],
     );
     return affected;
   }
@@ -113,19 +192,22 @@ export class BacklogRepository {
          )
          SELECT o.kind, CASE WHEN o.created_at < w.discard_before THEN 'discarded' WHEN w.enabled THEN 'pending'
                              ELSE 'held' END AS status, count(*)::int AS count
-         FROM open o JOIN webhook_endpoints w ON w.id = o.endpoint_id GROUP BY 1, 2`,
+         FROM open o JOIN webhook_endpoints w ON w.id = o.endpoint_id GROUP BY 1, 2
+         UNION ALL
+         -- given up while their last attempts are under way
+         SELECT kind, 'discarded', count(*)::int FROM webhook_deliveries WHERE status = 'discarding' GROUP BY 1`,
         [MOST_OPEN_COUNTED],
       );
       return rows;
     });
   }
 
-  /** Deliveries that have ended. Reads all of them. @throws Error after ENDED_LIMIT */
+  /** Deliveries that have ended and are kept. Reads all of them. @throws Error after ENDED_LIMIT */
   async countEnded(): Promise<readonly DeliveryCount[]> {
     return this.within(ENDED_LIMIT, async (manager) => {
       const { rows } = await sql<DeliveryCount>(
         manager,
-        `SELECT kind, status, count(*)::int AS count FROM webhook_deliveries WHERE status <> 'pending' GROUP BY 1, 2`,
+        `SELECT kind, status, count(*)::int AS count FROM webhook_deliveries WHERE ${HAS_ENDED} GROUP BY 1, 2`,
       );
       return rows;
     });

@@ -8,6 +8,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { sql } from '../../infra/database/index.js';
 import type { Claim, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
+import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
 
 /** A delivery under this process's lease, with all that one attempt needs. */
 export interface ClaimedDelivery {
@@ -21,8 +22,8 @@ export interface ClaimedDelivery {
   readonly url: string;
   /** Sealed signing secrets, newest first (D29). */
   readonly sealedSecrets: readonly string[];
-  /** The stored bytes (D28). */
-  readonly body: string;
+  /** The stored bytes (D28); null when the event is past its retention. */
+  readonly body: string | null;
   /** Set when the lease before this one lapsed: its attempt was interrupted and must be logged first (D30). */
   readonly lapse: LapsedLease | null;
 }
@@ -57,7 +58,7 @@ interface ClaimRow extends OwnerRow {
   url: string;
   secret: string;
   previous_secret: string | null;
-  body: string;
+  body: string | null;
   lapsed_ago_ms: number | null;
   lapsed_ran_ms: number | null;
   due_text: string;
@@ -138,11 +139,11 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
       `WITH mine AS (
          SELECT d.id FROM webhook_deliveries d
          JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = d.id AND l.fence = d.fence
-         WHERE d.lease_owner = $3
+         WHERE d.lease_owner = $3 AND d.${IS_OPEN}
          ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
        )
        UPDATE webhook_deliveries d SET lease_until = ${NOW} + $4::int * interval '1 millisecond'
-       FROM mine WHERE d.id = mine.id`,
+       FROM mine WHERE d.id = mine.id AND d.${IS_OPEN}`,
       [leases.map((lease) => lease.id), leases.map((lease) => lease.fence), this.owner, this.leaseMs],
     );
   }
@@ -155,8 +156,22 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
        SET lease_owner = NULL, claimed_at = NULL, lease_until = NULL,
            next_attempt_at = CASE WHEN status = 'pending' AND $4::int > 0
              THEN ${NOW} + $4::int * interval '1 millisecond' ELSE next_attempt_at END
-       WHERE id = $1 AND fence = $2 AND lease_owner = $3`,
+       WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}`,
       [lease.id, lease.fence, this.owner, delayMs],
+    );
+  }
+
+  /** Ends a delivery that has nothing to send any more: its event was dropped, being past its retention (D44). */
+  async discard(lease: LeaseKey): Promise<void> {
+    await sql(
+      this.manager,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}
+         RETURNING ${GIVEN_UP_COLUMNS}
+       )
+       INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+       SELECT ${GIVEN_UP_COLUMNS}, 'discarded', ${NOW} FROM given_up`,
+      [lease.id, lease.fence, this.owner],
     );
   }
 
@@ -180,7 +195,7 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
          AND EXISTS (SELECT 1 FROM webhook_deliveries d
                      WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
                        AND ${NOT_LEASED} AND (w.discard_before IS NULL OR d.created_at >= w.discard_before))
-         AND (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.lease_until > ${NOW})
+         AND (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.${IS_OPEN} AND d.lease_until > ${NOW})
              < least(w.ramp_window, $3::int)
        LIMIT $2`,
       [after, limit, this.mostInFlight],

@@ -3,6 +3,7 @@ import { APP_CONFIG, type AppConfig, type WebhookConfig } from '../../config/ind
 import { sql, type SqlParameter, type Tx } from '../../infra/database/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import { type EndedAttempt, maxAttempts, UNCOUNTED_INTERRUPTIONS } from '../delivery-rules.js';
+import { IS_OPEN } from '../webhook-delivery.entity.js';
 import type { FinishedAttempt } from './attempt-result.js';
 
 /** A delivery after one of its attempts was recorded. */
@@ -26,7 +27,8 @@ export class OutcomesRepository {
 
   /**
    * Writes attempt rows and next states, for those attempts that still hold their lease. A delivery that was
-   * discarded meanwhile gets its attempt row, and becomes `delivered` when that is what happened.
+   * discarded meanwhile gets its attempt row, and becomes `delivered` when that is what happened. What ends leaves what
+   * is open for its day: deleted and inserted, so that a renewal that waits for the row passes over it.
    */
   async record(
     tx: Tx,
@@ -63,6 +65,9 @@ interface RecordedRow {
   ended_at: Date;
 }
 
+const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, exhausted, ended_at, ran_ms, latency_ms,
+  status_code, error, phases, response_body, request_headers, response_headers`;
+
 const RECORD = `
   WITH attempt AS (
     SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
@@ -72,45 +77,58 @@ const RECORD = `
             response_headers, ran_ms)
   ), next AS (
     SELECT d.id, a.outcome, a.status_code, a.latency_ms, a.ran_ms, a.ended_at, a.error, a.phases, a.response_body,
-           a.request_headers, a.response_headers,
-           o.given_up, o.owed, c.counts, d.counted_attempts + c.counts::int AS counted,
-           c.counts AND a.outcome <> 'delivered' AND o.owed
-             AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
+           a.request_headers, a.response_headers, c.counts, d.counted_attempts + c.counts::int AS counted,
+           CASE WHEN c.counts THEN 0 ELSE d.interruptions + 1 END AS interruptions, x.exhausted,
+           a.outcome = 'delivered' OR x.exhausted OR NOT o.owed AS ends
     FROM attempt a
     JOIN webhook_deliveries d ON d.id = a.id AND d.fence = a.fence AND d.lease_owner = $10
     JOIN webhook_endpoints w ON w.id = d.endpoint_id
     -- given up by one row of the endpoint, and not written down yet (D32)
-    CROSS JOIN LATERAL (SELECT d.status = 'pending' AND coalesce(d.created_at < w.discard_before, false) AS given_up,
-                               d.status = 'pending' AND NOT coalesce(d.created_at < w.discard_before, false) AS owed) o
+    CROSS JOIN LATERAL (SELECT d.status = 'pending' AND NOT coalesce(d.created_at < w.discard_before, false) AS owed) o
     CROSS JOIN LATERAL (
       SELECT a.outcome <> 'interrupted' OR d.interruptions >= ${UNCOUNTED_INTERRUPTIONS} AS counts
     ) c
+    CROSS JOIN LATERAL (
+      SELECT c.counts AND a.outcome <> 'delivered' AND o.owed
+             AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
+    ) x
+    WHERE d.${IS_OPEN}
     ORDER BY d.id
     FOR UPDATE OF d
-  ), recorded AS (
+  ), going_on AS (
     UPDATE webhook_deliveries d
-    SET status = CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed'
-                      WHEN n.given_up THEN 'discarded' ELSE d.status END,
-        attempt_count = d.attempt_count + 1,
+    SET attempt_count = d.attempt_count + 1,
         counted_attempts = n.counted,
-        interruptions = CASE WHEN n.counts THEN 0 ELSE d.interruptions + 1 END,
-        next_attempt_at = CASE
-          WHEN n.outcome = 'delivered' OR n.exhausted OR NOT n.owed THEN NULL
-          WHEN n.counts THEN n.ended_at + ($11::int[])[n.counted] * interval '1 millisecond'
-          ELSE d.next_attempt_at END,
-        lease_owner = NULL, claimed_at = NULL, lease_until = NULL,
-        delivered_at = CASE WHEN n.outcome = 'delivered' THEN n.ended_at ELSE d.delivered_at END,
-        failed_at = CASE WHEN n.exhausted THEN n.ended_at ELSE d.failed_at END
+        interruptions = n.interruptions,
+        next_attempt_at = CASE WHEN n.counts THEN n.ended_at + ($11::int[])[n.counted] * interval '1 millisecond'
+                               ELSE d.next_attempt_at END,
+        lease_owner = NULL, claimed_at = NULL, lease_until = NULL
     FROM next n
-    WHERE d.id = n.id
+    WHERE d.id = n.id AND d.status = 'pending' AND NOT n.ends
     -- everything of the attempt too: joining it again would cost the square of the batch
-    RETURNING d.id, d.endpoint_id, d.kind, d.status, d.attempt_count AS number, n.outcome, n.exhausted, n.ended_at,
-      n.ran_ms, n.latency_ms, n.status_code, n.error, n.phases, n.response_body, n.request_headers, n.response_headers
+    RETURNING d.endpoint_id, d.partner_id, d.kind, d.status, d.attempt_count AS number, n.*
+  ), ended AS (
+    DELETE FROM webhook_deliveries d USING next n
+    WHERE d.id = n.id AND d.${IS_OPEN} AND n.ends
+    RETURNING d.endpoint_id, d.partner_id, d.kind,
+      CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed' ELSE 'discarded' END AS status,
+      d.attempt_count + 1 AS number, d.mode, d.event_id, d.event_type, d.test_body, d.replay_id, d.fence, d.created_at, n.*
+  ), stored AS (
+    INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body,
+                                    replay_id, attempt_count, counted_attempts, interruptions, fence, created_at,
+                                    delivered_at, failed_at, ended_at)
+    SELECT id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body, replay_id, number, counted,
+           interruptions, fence, created_at, CASE WHEN status = 'delivered' THEN ended_at END,
+           CASE WHEN status = 'failed' THEN ended_at END, ${NOW}
+    FROM ended
+  ), recorded AS (
+    SELECT ${RECORDED} FROM going_on UNION ALL SELECT ${RECORDED} FROM ended
   ), logged AS (
-    INSERT INTO webhook_attempts (delivery_id, endpoint_id, number, started_at, outcome, status_code, latency_ms, error,
-                                  phases, response_body, request_headers, response_headers)
-    SELECT id, endpoint_id, number, ended_at - ran_ms * interval '1 millisecond', outcome, status_code,
-           round(latency_ms)::int, error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb
+    INSERT INTO webhook_attempts (delivery_id, endpoint_id, partner_id, number, started_at, outcome, status_code, latency_ms, error,
+                                  phases, response_body, request_headers, response_headers, recorded_at)
+    SELECT id, endpoint_id, partner_id, number, ended_at - ran_ms * interval '1 millisecond', outcome, status_code,
+           round(latency_ms)::int, error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb,
+           ${NOW}
     FROM recorded
   )
   SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`;

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
+import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
@@ -81,19 +82,19 @@ export class ReplayRunner {
     }
     const pending = await this.replays.countPending(tx, id);
     if (replay.choosing) await this.replays.choose(tx, id, replay, REPLAY_STEP);
-    if (replay.created < replay.total) await this.makeSome(tx, replay, pending);
+    if (replay.created < replay.total) await this.makeSome(tx, replay, endpoint.mode, pending);
     else if (pending === 0 && !replay.choosing) await this.replays.end(tx, id, 'completed');
     return replay.choosing;
   }
 
-  private async makeSome(tx: Tx, replay: WebhookReplayEntity, pending: number): Promise<void> {
+  private async makeSome(tx: Tx, replay: WebhookReplayEntity, mode: Mode, pending: number): Promise<void> {
     const sinceMs = replay.advancedAt
       ? (await databaseNow(tx)).getTime() - replay.advancedAt.getTime()
       : LONGEST_STEP_MS;
     const allowed = Math.floor((this.perSecond * Math.min(sinceMs, LONGEST_STEP_MS)) / 1_000);
     const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
-    const made = await this.replays.makeDeliveries(tx, replay.id, wanted);
+    const made = await this.replays.makeDeliveries(tx, replay, mode, wanted);
     if (made > 0) tx.afterCommit(() => this.notifier.notify(replay.endpointId));
   }
 }

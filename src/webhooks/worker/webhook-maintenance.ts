@@ -1,30 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import type { Mode } from '../../common/mode.js';
+import { APP_CONFIG, type AppConfig, MIN_HELD_DAYS } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { DailyPartitions } from '../../infra/daily-partitions.js';
+import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { BacklogRepository } from './backlog.repository.js';
 
-const PARTITIONS_EVERY_MS = 600_000;
+const PURGE_EVERY_MS = 600_000;
 const DISCARD_BATCH = 1_000;
 const MAX_DISCARD_BATCHES = 50;
 
-/** Keeps the attempts to their retention, by dropping days, and writes down what endpoints have given up (D32). */
+/** Writes down what endpoints have given up (D32), and purges what is past its retention (D44). */
 @Injectable()
 export class WebhookMaintenance {
   constructor(
-    @Inject(APP_CONFIG) private readonly config: AppConfig,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'retention' | 'sweepIntervalMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
-    private readonly partitions: DailyPartitions,
     private readonly backlog: BacklogRepository,
     sweeps: Sweeps,
   ) {
-    sweeps.register({
-      name: 'webhooks.attempt_partitions',
-      intervalMs: PARTITIONS_EVERY_MS,
-      run: () => this.maintainPartitions(),
-    });
+    sweeps.register({ name: 'webhooks.purge', intervalMs: PURGE_EVERY_MS, run: () => this.purge() });
     sweeps.register({
       name: 'webhooks.discards',
       intervalMs: config.sweepIntervalMs,
@@ -32,24 +28,32 @@ export class WebhookMaintenance {
     });
   }
 
-  /** Makes and drops the partitions of `webhook_attempts`. */
-  async maintainPartitions(): Promise<void> {
-    const changes = await this.partitions.maintain({
-      table: 'webhook_attempts',
-      column: 'started_at',
-      retentionDays: this.config.webhooks.attemptRetentionDays,
-    });
-    const { created, dropped, deletedRows } = changes;
-    if (created.length + dropped.length + deletedRows === 0) return;
-    this.logger.info(
-      { event: 'webhook.attempt_partitions', ...changes },
-      'attempt partitions are maintained',
-    );
+  /**
+   * What is held past its retention becomes `discarded`, never before MIN_HELD_DAYS (D32), and stays in the log for as
+   * long again; replays that have ended and endpoints that were deleted go.
+   */
+  async purge(): Promise<void> {
+    const { eventDays, replayDays, deletedEndpointDays } = this.config.retention;
+    const counts = {
+      held:
+        (await this.discardHeld('sandbox', eventDays.sandbox)) +
+        (await this.discardHeld('live', eventDays.live)),
+      replays: await purgeInSteps((limit) => this.backlog.purgeReplays(replayDays, limit)),
+      endpoints: await purgeInSteps((limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit)),
+    };
+    if (counts.held + counts.replays + counts.endpoints > 0)
+      this.logger.info({ event: 'webhook.purged', ...counts }, 'past their retention');
+  }
+
+  private async discardHeld(mode: Mode, days: number): Promise<number> {
+    const heldDays = Math.max(days, MIN_HELD_DAYS);
+    return purgeInSteps((limit) => this.backlog.discardHeld(mode, heldDays, limit));
   }
 
   private async discard(): Promise<void> {
     for (const endpointId of await this.backlog.listGivingUp()) await this.discardOf(endpointId);
     await this.backlog.forgetOldDiscards();
+    await this.backlog.endAbandoned(DISCARD_BATCH);
   }
 
   private async discardOf(endpointId: string): Promise<void> {

@@ -24,7 +24,7 @@ import {
   WebhookDeliveriesRepository,
 } from '../../../src/webhooks/webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from '../../../src/webhooks/webhook-endpoints.repository.js';
-import { BUSY_ENDPOINT, LONG_AGO, PARTNER, RARE } from './list-rows.js';
+import { BUSY_ENDPOINT, DAYS, LONG_AGO, PARTNER, RARE } from './list-rows.js';
 
 /** One list with its filters; what it reads is to be in proportion to the page. */
 export interface ListCase {
@@ -143,7 +143,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ),
     ...casesOf('endpoints of a partner', {}, (_none, options) => endpoints.listOfPartner(PARTNER, options)),
     ...casesOf('deliveries', DELIVERIES, (filters, options) =>
-      deliveries.list(BUSY_ENDPOINT, filters, options),
+      deliveries.list({ id: BUSY_ENDPOINT, mode: 'live' }, filters, options),
     ),
     ...casesOf('transactions', {}, (_none, options) =>
       new WalletsRepository(manager, pages).listTransactions(PARTNER, options),
@@ -154,9 +154,12 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ...casesOf('alerts', ALERTS, (filters, options) =>
       new AlertsRepository(manager, pages).list(filters, options),
     ),
-    ...casesOf('calls', CALLS, (filters, options) =>
-      new CallLogRepository(manager, pages).list(PARTNER, filters, options),
-    ).map((call) => ({ ...call, mostRows: 2 * SEARCHED_AT_ONCE })),
+    ...casesOf(
+      'calls',
+      CALLS,
+      (filters, options) => new CallLogRepository(manager, pages).list(PARTNER, filters, options),
+      // To merge days, the first row of each is looked at.
+    ).map((call) => ({ ...call, mostRows: 2 * (SEARCHED_AT_ONCE + DAYS) })),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),

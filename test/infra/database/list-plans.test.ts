@@ -12,9 +12,10 @@ const LIMIT = 25;
 /** A page and what tells that another follows, in index and table, with what is looked up for each row. */
 const MOST_ROWS = 6 * (LIMIT + 1);
 
-/** Also a partition of a table that grows. */
-const isGrowing = (name: string): boolean =>
-  GROWING.some((table) => name === table || name.startsWith(`${table}_`));
+/** The day of a table may have few rows: of its partitions the rows that are read count. */
+const isGrowing = (name: string): boolean => GROWING.includes(name);
+/** Once a minute for all lists together. */
+const OLDEST_DAY = 'pg_inherits';
 
 type TestDataSource = ReturnType<typeof createDataSource>;
 
@@ -47,7 +48,8 @@ it('every list reads about a page, whatever its filter and however much there is
     };
     const queries = await explainQueriesOf(dataSource, work);
     expect(queries.length, name).toBeGreaterThan(0);
-    for (const { scanned, rows } of queries) {
+    for (const { text, scanned, rows } of queries) {
+      if (text.includes(OLDEST_DAY)) continue;
       const growing = scanned.filter(isGrowing);
       if (growing.length > 0) costly.push(`${name}: reads all of ${growing.join(', ')}`);
       else if (rows > (mostRows ?? MOST_ROWS)) costly.push(`${name}: reads ${rows} rows`);

@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { dayOf, partitionName } from '../../../src/infra/daily-partitions.js';
+import { idFloor } from '../../../src/common/ids.js';
 import { type Columns, fillTable } from './filled-tables.js';
 
 export const PARTNER = 'ptn_busy';
@@ -8,6 +10,8 @@ export const RARE = 'rare';
 /** Before all but the oldest rows. */
 export const LONG_AGO = new Date(Date.now() - 60 * 86_400_000);
 
+/** Days that have a partition. */
+export const DAYS = 64;
 const ROWS = 20_000;
 const OF_OTHERS = 4_000;
 /** The oldest rows, which alone have the rare values. */
@@ -16,6 +20,13 @@ const IS_OLD = `i > ${ROWS - 30}`;
 const CREATED_AT = `now() - i * interval '1 second' - CASE WHEN ${IS_OLD} THEN interval '61 days' ELSE interval '0' END`;
 const rarely = (rare: string, usual: string): string => `CASE WHEN ${IS_OLD} THEN ${rare} ELSE ${usual} END`;
 const MODE = rarely(`'live'`, `'sandbox'`);
+
+/** An id of its row's time, as `newId` would have made it then. */
+const EVENT_ID = `'evt_' || (
+  SELECT string_agg(substr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', (floor(ms / 32 ^ digit)::bigint % 32)::int + 1, 1), ''
+                    ORDER BY digit DESC)
+  FROM (SELECT floor(extract(epoch FROM ${CREATED_AT}) * 1000) AS ms) AS at, generate_series(0, 9) AS digit
+) || lpad(upper($$owner$$), 16, '0')`;
 
 interface Filled {
   readonly table: string;
@@ -62,6 +73,7 @@ const TABLES: readonly Filled[] = [
     owner: OWNED,
     columns: {
       ...COMMON,
+      id: EVENT_ID,
       mode: MODE,
       type: rarely(`'esim.expired'`, `'order.issued'`),
       position: `${ROWS + 1} - i`,
@@ -89,6 +101,7 @@ const TABLES: readonly Filled[] = [
     owner: ['endpoint_id', BUSY_ENDPOINT],
     columns: {
       ...COMMON,
+      mode: `'live'`,
       kind: `'event'`,
       status: rarely(
         `CASE i % 3 WHEN 0 THEN 'failed' WHEN 1 THEN 'pending' ELSE 'discarded' END`,
@@ -139,6 +152,7 @@ export const GROWING: readonly string[] = TABLES.map(({ table }) => table);
 
 /** Fills every table that is listed: much of one partner, less of another, and analyzes. */
 export async function fillListedTables(pool: Pool): Promise<void> {
+  await makeDays(pool);
   for (const { table, columns, owner } of TABLES) {
     const mine = owner ? { [owner[0]]: `'${owner[1]}'` } : {};
     const theirs = owner ? { [owner[0]]: `'other'` } : {};
@@ -152,13 +166,40 @@ export async function fillListedTables(pool: Pool): Promise<void> {
     enabled: 'true',
     discard_before: `now() - interval '62 days'`,
   });
+  await pool.query(
+    `INSERT INTO event_feed_days (partition_name, mode, first_position, last_position)
+     SELECT c.relname, e.mode, min(e.position), max(e.position) FROM events e JOIN pg_class c ON c.oid = e.tableoid
+     GROUP BY 1, 2`,
+  );
   await pool.query('ANALYZE');
+}
+
+/** Partitions of every day that has a row, and of those between. */
+async function makeDays(pool: Pool): Promise<void> {
+  for (let age = 0; age < DAYS; age++) {
+    const day = dayOf(new Date(), -age);
+    const next = dayOf(day, 1);
+    const times = [day.toISOString(), next.toISOString()];
+    const ids = [idFloor('evt', day), idFloor('evt', next)];
+    for (const table of ['api_calls', 'webhook_deliveries_sandbox', 'webhook_deliveries_live'])
+      await makeDay(pool, partitionName(table, day), table, times);
+    for (const table of ['events_sandbox', 'events_live'])
+      await makeDay(pool, partitionName(table, day), table, ids);
+  }
+}
+
+async function makeDay(pool: Pool, name: string, table: string, bounds: readonly string[]): Promise<void> {
+  const [from, to] = bounds;
+  await pool.query(
+    `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM ('${from}') TO ('${to}')`,
+  );
 }
 
 /** With ids that no other row has; a table whose key has another name, or several columns, says so itself. */
 function named(columns: Columns, own: Columns & { readonly id: string }, table: string): Columns {
   const { id, ...owner } = own;
-  const unique: Columns = table === 'api_calls' ? { request_id: id } : { id, ...uniqueColumns(table, id) };
+  const unique: Columns =
+    table === 'api_calls' ? { request_id: id } : { id: columns['id'] ?? id, ...uniqueColumns(table, id) };
   const filled = { ...columns, ...unique, ...owner };
   return Object.fromEntries(
     Object.entries(filled).map(([name, value]) => [name, value.replaceAll('$$owner$$', id)]),

@@ -10,7 +10,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'call-log': ['api_calls'],
   catalog: ['packages', 'catalog_versions', 'price_lists'],
   esims: ['esims'],
-  events: ['events'],
+  events: ['events', 'event_feed_days'],
   infra: ['idempotency_keys'],
   orders: ['orders'],
   partners: ['partners'],

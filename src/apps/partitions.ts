@@ -1,0 +1,93 @@
+import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
+import type { Logger } from 'pino';
+import type { DataSource } from 'typeorm';
+import { CALL_LOG_TABLE } from '../call-log/index.js';
+import { APP_CONFIG, type AppConfig, DEFAULT_RETENTION, type RetentionConfig } from '../config/index.js';
+import { eventDays } from '../events/index.js';
+import { DailyPartitions, type DailyTable } from '../infra/daily-partitions.js';
+import { Transactions } from '../infra/database/index.js';
+import { LOGGER } from '../infra/logging.js';
+import { Sweeps } from '../infra/sweeps.js';
+import { attemptDays, deliveryDays, openDeliveriesNeed } from '../webhooks/index.js';
+
+/** Every table that is partitioned by day. Deliveries before events: the last one open frees the day of its event. */
+export function dailyTables(retention: RetentionConfig): readonly DailyTable[] {
+  return [
+    { table: CALL_LOG_TABLE, ranges: 'times', retentionDays: retention.callLogDays },
+    attemptDays(retention.attemptDays),
+    ...deliveryDays(retention.eventDays),
+    ...eventDays(retention.eventDays, openDeliveriesNeed),
+  ];
+}
+
+/**
+ * Makes the partitions that are missing. Whoever is about to write calls it first. That a later day cannot be made, by a
+ * role that may not create tables for instance, keeps nobody from starting.
+ * @throws AggregateError when today or tomorrow is missing
+ */
+export async function ensurePartitions(
+  dataSource: DataSource,
+  retention: RetentionConfig = DEFAULT_RETENTION,
+): Promise<void> {
+  const partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
+  for (const daily of dailyTables(retention)) {
+    try {
+      await partitions.ensure(daily);
+    } catch (error) {
+      if (!(await partitions.coversTomorrow(daily))) throw error;
+    }
+  }
+}
+
+const EVERY_MS = 600_000;
+
+/** Whether a role drops old days too. All that write make new ones: the worker may be away for days. */
+type Upkeep = 'maintain' | 'ensure';
+const UPKEEP = Symbol('UPKEEP');
+
+/** Makes partitions ahead of time, at start and from then on, and in the worker drops those past their retention (D44). */
+@Injectable()
+class PartitionUpkeep {
+  constructor(
+    @Inject(UPKEEP) private readonly upkeep: Upkeep,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'retention'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly partitions: DailyPartitions,
+    sweeps: Sweeps,
+  ) {
+    sweeps.register({ name: 'database.partitions', intervalMs: EVERY_MS, run: () => this.run() });
+  }
+
+  /** Every table, whatever becomes of another. @throws AggregateError */
+  private async run(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const daily of dailyTables(this.config.retention)) {
+      try {
+        await this.keep(daily);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('; '));
+  }
+
+  private async keep(daily: DailyTable): Promise<void> {
+    const { created, dropped } =
+      this.upkeep === 'maintain'
+        ? await this.partitions.maintain(daily)
+        : { created: await this.partitions.ensure(daily), dropped: [] };
+    if (created.length + dropped.length === 0) return;
+    const { table } = daily;
+    this.logger.info({ event: 'database.partitions', table, created, dropped }, 'partitions are maintained');
+  }
+}
+
+@Module({})
+export class PartitionsModule {
+  static of(upkeep: Upkeep): DynamicModule {
+    return {
+      module: PartitionsModule,
+      providers: [{ provide: UPKEEP, useValue: upkeep }, DailyPartitions, PartitionUpkeep],
+    };
+  }
+}

@@ -1,0 +1,43 @@
+import type { Mode } from '../common/mode.js';
+import { EnvReader } from './env-reader.js';
+
+/** How long what would grow without end is kept, in whole days (D44). Money, Live orders and the audit log stay. */
+export interface RetentionConfig {
+  readonly callLogDays: number;
+  /** Events and ended deliveries, of a mode; what is held stays at least MIN_HELD_DAYS (D32). */
+  readonly eventDays: Readonly<Record<Mode, number>>;
+  readonly attemptDays: number;
+  /** What Sandbox ordered, issued and topped up. */
+  readonly sandboxOrderDays: number;
+  readonly alertDays: number;
+  readonly priceHistoryDays: number;
+  readonly replayDays: number;
+  readonly catalogSyncDays: number;
+  /** Endpoints after their deletion. */
+  readonly deletedEndpointDays: number;
+}
+
+/** The document keeps what is held for 30 days at least (D32). */
+export const MIN_HELD_DAYS = 30;
+
+const DAYS = { min: 1, max: 3_650 };
+
+export function readRetention(read: EnvReader): RetentionConfig {
+  return {
+    callLogDays: read.integer('CALL_LOG_RETENTION_DAYS', 30, DAYS),
+    eventDays: {
+      live: read.integer('EVENT_RETENTION_DAYS', 90, DAYS),
+      sandbox: read.integer('SANDBOX_EVENT_RETENTION_DAYS', 30, DAYS),
+    },
+    attemptDays: read.integer('WEBHOOK_ATTEMPT_RETENTION_DAYS', 30, DAYS),
+    sandboxOrderDays: read.integer('SANDBOX_ORDER_RETENTION_DAYS', 90, DAYS),
+    alertDays: read.integer('ALERT_RETENTION_DAYS', 90, DAYS),
+    priceHistoryDays: read.integer('PRICE_HISTORY_RETENTION_DAYS', 400, DAYS),
+    replayDays: read.integer('WEBHOOK_REPLAY_RETENTION_DAYS', 30, DAYS),
+    catalogSyncDays: read.integer('CATALOG_SYNC_RETENTION_DAYS', 30, DAYS),
+    deletedEndpointDays: read.integer('WEBHOOK_ENDPOINT_RETENTION_DAYS', 30, { min: 30, max: 3_650 }),
+  };
+}
+
+/** Where no setting has been read: a migration makes partitions and drops none. */
+export const DEFAULT_RETENTION = readRetention(new EnvReader({}));

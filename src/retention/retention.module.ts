@@ -1,0 +1,16 @@
+import { Module } from '@nestjs/common';
+import { AlertsModule } from '../alerts/index.js';
+import { CatalogSyncModule } from '../catalog-sync/index.js';
+import { EsimsModule } from '../esims/index.js';
+import { OrdersModule } from '../orders/index.js';
+import { ProvidersModule } from '../providers/index.js';
+import { TopupsModule } from '../topups/index.js';
+import { PurgeJobs } from './worker/purge-jobs.js';
+import { PurgeSandboxOrders } from './worker/purge-sandbox-orders.js';
+
+/** Only the worker role imports it. */
+@Module({
+  imports: [AlertsModule, CatalogSyncModule, EsimsModule, OrdersModule, ProvidersModule, TopupsModule],
+  providers: [PurgeSandboxOrders, PurgeJobs],
+})
+export class RetentionWorkerModule {}

@@ -1,0 +1,44 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import { AlertsRepository } from '../../alerts/index.js';
+import { CatalogHistoryRepository } from '../../catalog-sync/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { LOGGER } from '../../infra/logging.js';
+import { purgeInSteps } from '../../infra/purge-in-steps.js';
+import { Sweeps } from '../../infra/sweeps.js';
+import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
+
+const EVERY_MS = 600_000;
+
+/** Runs the purges that no feature runs itself, at start and every ten minutes (D44). */
+@Injectable()
+export class PurgeJobs {
+  constructor(
+    @Inject(APP_CONFIG) { retention }: Pick<AppConfig, 'retention'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+    sandboxOrders: PurgeSandboxOrders,
+    alerts: AlertsRepository,
+    catalog: CatalogHistoryRepository,
+    private readonly sweeps: Sweeps,
+  ) {
+    this.register('sandbox_orders', () => sandboxOrders.execute());
+    this.register('alerts', () => purgeInSteps((limit) => alerts.purge(retention.alertDays, limit)));
+    this.register('price_history', () =>
+      purgeInSteps((limit) => catalog.purgePrices(retention.priceHistoryDays, limit)),
+    );
+    this.register('catalog_syncs', () =>
+      purgeInSteps((limit) => catalog.purgeSyncs(retention.catalogSyncDays, limit)),
+    );
+  }
+
+  private register(what: string, purge: () => Promise<number>): void {
+    this.sweeps.register({
+      name: `retention.${what}`,
+      intervalMs: EVERY_MS,
+      run: async () => {
+        const count = await purge();
+        if (count > 0) this.logger.info({ event: 'retention.purged', what, count });
+      },
+    });
+  }
+}

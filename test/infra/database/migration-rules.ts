@@ -1,0 +1,129 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** A statement of a migration that holds up a service which is running, and the way that does not. */
+export interface Fault {
+  readonly statement: string;
+  readonly rule: string;
+}
+
+interface Rule {
+  readonly name: string;
+  /** Groups: `table` when the rule is about a table, which is none of this migration's own then. */
+  readonly pattern: RegExp;
+  /** What makes the statement harmless. */
+  readonly unless?: RegExp;
+  /** Only harmless outside of a transaction. */
+  readonly outsideTransaction?: boolean;
+}
+
+const NAME = '(?:ONLY\\s+)?(?<table>[a-z_]+)';
+const ALTER = `^ALTER TABLE (?:IF EXISTS )?${NAME}\\b[^;]*?\\b`;
+
+/** What locks a table that has rows for longer than a moment, or breaks the release before, which still runs. */
+const RULES: readonly Rule[] = [
+  {
+    name: 'build an index CONCURRENTLY, outside of a transaction (of a partitioned table: ON ONLY it, then of each partition)',
+    pattern: new RegExp(`^CREATE (?:UNIQUE )?INDEX\\b.*?\\bON ${NAME}`, 's'),
+    unless: /\bCONCURRENTLY\b|\bON ONLY\b/,
+    outsideTransaction: true,
+  },
+  {
+    name: 'drop an index CONCURRENTLY',
+    pattern: /^DROP INDEX\b/,
+    unless: /\bCONCURRENTLY\b/,
+    outsideTransaction: true,
+  },
+  {
+    name: 'add a constraint NOT VALID, and validate it in a statement of its own',
+    pattern: new RegExp(`${ALTER}ADD (?:CONSTRAINT|CHECK|FOREIGN KEY|UNIQUE|PRIMARY KEY)\\b`, 's'),
+    unless: /\bNOT VALID\b|\bUSING INDEX\b/,
+  },
+  {
+    name: 'add a column without a constraint of its own, then the constraint NOT VALID',
+    pattern: new RegExp(`${ALTER}ADD COLUMN [^,]*?\\b(?:CHECK|REFERENCES|UNIQUE|PRIMARY KEY)\\b`, 's'),
+  },
+  {
+    name: 'give a new column that is NOT NULL a constant default',
+    pattern: new RegExp(`${ALTER}ADD COLUMN [^,]*?\\bNOT NULL\\b`, 's'),
+    unless:
+      /\bNOT NULL DEFAULT (?:'[^']*'|[\d.]+|true|false|now\(\))|\bDEFAULT (?:'[^']*'|[\d.]+|true|false|now\(\))(?:::[a-z]+)? NOT NULL/,
+  },
+  {
+    name: 'no volatile default: it writes every row',
+    pattern: new RegExp(
+      `${ALTER}ADD COLUMN [^,]*?DEFAULT (?:random|gen_random_uuid|clock_timestamp|nextval)`,
+      's',
+    ),
+  },
+  {
+    name: 'SET NOT NULL reads the table under its lock: a CHECK that is NOT VALID, then VALIDATE',
+    pattern: new RegExp(`${ALTER}SET NOT NULL`, 's'),
+  },
+  { name: 'a new type writes the table anew: a new column', pattern: new RegExp(`${ALTER}TYPE\\b`, 's') },
+  {
+    name: 'the release before still uses it: drop it one release later',
+    pattern: new RegExp(`${ALTER}(?:DROP COLUMN|RENAME)\\b`, 's'),
+  },
+  {
+    name: 'change rows in batches, each a transaction of its own (LIMIT, SKIP LOCKED)',
+    pattern:
+      /(?:^|\bAS \(\s*)(?:UPDATE|DELETE FROM)\s+(?:ONLY\s+)?(?<table>[a-z_]+)|^INSERT INTO (?<into>[a-z_]+)[^;]*\bSELECT\b/,
+    unless: /\bLIMIT\b/,
+    outsideTransaction: true,
+  },
+  {
+    name: 'lock no table by hand',
+    pattern: /^(?:LOCK TABLE|TRUNCATE|VACUUM FULL|CLUSTER|REINDEX (?!.*CONCURRENTLY))/,
+  },
+  {
+    name: 'a materialised view is refreshed CONCURRENTLY',
+    pattern: /^REFRESH MATERIALIZED VIEW/,
+    unless: /CONCURRENTLY/,
+  },
+];
+
+/** What `migration.up` runs, statement by statement, without a database. */
+export async function statementsOf(migration: MigrationInterface): Promise<readonly string[]> {
+  const texts: string[] = [];
+  const runner = { query: (text: string) => (texts.push(text), Promise.resolve([])) };
+  await migration.up(runner as unknown as QueryRunner);
+  return texts.flatMap(split);
+}
+
+/** Comments go; what dollar quotes enclose, the body of a function, is one piece of its statement. */
+function split(text: string): string[] {
+  const bodies: string[] = [];
+  const kept = text
+    .replace(/(\$[a-z_]*\$)[\s\S]*?\1/g, (body) => `$${bodies.push(body)}$`)
+    .replace(/--[^\n]*/g, '');
+  return kept
+    .split(';')
+    .map((statement) => statement.trim().replaceAll(/\s+/g, ' '))
+    .filter((statement) => statement !== '');
+}
+
+/** What a migration would do to a service that is running. Tables that it creates itself have no rows and no readers. */
+export async function faultsOf(migration: MigrationInterface & { transaction?: boolean }): Promise<Fault[]> {
+  const statements = await statementsOf(migration);
+  const own = new Set(
+    statements.flatMap(
+      (statement) => /^CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)/.exec(statement)?.[1] ?? [],
+    ),
+  );
+  const isFree = migration.transaction === false;
+  return statements.flatMap((statement) =>
+    RULES.filter((rule) => breaks(rule, statement, own, isFree)).map(({ name }) => ({
+      statement,
+      rule: name,
+    })),
+  );
+}
+
+function breaks(rule: Rule, statement: string, own: ReadonlySet<string>, isFree: boolean): boolean {
+  const found = rule.pattern.exec(statement);
+  if (!found) return false;
+  const table = found.groups?.['table'] ?? found.groups?.['into'];
+  if (table !== undefined && own.has(table)) return false;
+  const isHarmless = rule.unless?.test(statement) ?? false;
+  return !isHarmless || (rule.outsideTransaction === true && !isFree && !/\bON ONLY\b/.test(statement));
+}

@@ -1,0 +1,227 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CursorCodec } from '../../../src/infra/crypto/index.js';
+import { newId } from '../../../src/common/ids.js';
+import { EventEntity } from '../../../src/events/index.js';
+import { EventsRepository } from '../../../src/events/events.repository.js';
+import { DailyPartitions, dayOf } from '../../../src/infra/daily-partitions.js';
+import { createDataSource, KeysetPages, sql, Transactions } from '../../../src/infra/database/index.js';
+import { loadConfig } from '../../../src/config/index.js';
+import { WEBHOOK_ENTITIES } from '../../../src/webhooks/index.js';
+import { BacklogRequestsRepository } from '../../../src/webhooks/backlog-requests.repository.js';
+import { WebhookDeliveriesRepository } from '../../../src/webhooks/webhook-deliveries.repository.js';
+import { WebhookReplaysRepository } from '../../../src/webhooks/webhook-replays.repository.js';
+import { DeliveryJobsRepository } from '../../../src/webhooks/worker/delivery-jobs.repository.js';
+import type { FinishedAttempt } from '../../../src/webhooks/worker/attempt-result.js';
+import { OutcomesRepository } from '../../../src/webhooks/worker/outcomes.repository.js';
+import { createTestDatabase, type TestDatabase, testEnvironment } from '../../harness/index.js';
+
+const DAYS = 120;
+const SCOPE = { partnerId: 'ptn_1', mode: 'live' } as const;
+
+let database: TestDatabase;
+let dataSource: DataSource;
+const event = newId('evt');
+const pages = new KeysetPages({ encode: () => '', decode: () => [] } as unknown as CursorCodec);
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 3,
+    entities: [EventEntity, ...WEBHOOK_ENTITIES],
+    applicationName: 'test',
+  }).initialize();
+  const partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
+  const days = Array.from({ length: DAYS }, (_, age) => dayOf(new Date(), -age));
+  const openDays = () => Promise.resolve(days);
+  const common = { retentionDays: DAYS, openDays };
+  await partitions.ensure({ table: 'events_live', ranges: { idPrefix: 'evt' }, ...common });
+  await partitions.ensure({ table: 'webhook_deliveries_live', ranges: 'times', ...common });
+  await partitions.ensure({ table: 'webhook_attempts', ranges: 'times', ...common });
+  await database.pool.query(
+    `INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active');
+     INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret)
+     VALUES ('whe_1', 'ptn_1', 'live', 'https://partner.example', ''),
+            ('whe_2', 'ptn_1', 'live', 'https://partner.example', '');
+     INSERT INTO events (id, partner_id, mode, type, body, created_at)
+     VALUES ('${event}', 'ptn_1', 'live', 'esim.activated', '{}', now())`,
+  );
+}, 120_000);
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+/** Partitions of a day that the statements of `work` lock, so plan or read: what a transaction locked shows it. */
+async function daysOf(work: (manager: EntityManager) => Promise<unknown>): Promise<number> {
+  return dataSource.transaction(async (manager) => {
+    await work(manager);
+    const { rows } = await sql<{ days: number }>(
+      manager,
+      `SELECT count(DISTINCT c.oid)::int AS days FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+       WHERE l.pid = pg_backend_pid() AND c.relkind = 'r' AND c.relname ~ '_p[0-9]{8}$'`,
+    );
+    return rows[0]!.days;
+  });
+}
+
+const txOf = (manager: EntityManager) => ({ manager, afterCommit: () => undefined });
+const deliveries = (manager: EntityManager) => new WebhookDeliveriesRepository(manager, pages);
+const events = (manager: EntityManager) => new EventsRepository(manager, pages);
+const config = () => loadConfig(testEnvironment(database.url));
+const jobs = (manager: EntityManager) => new DeliveryJobsRepository(manager, config());
+
+describe(`with ${DAYS} days of events, deliveries and attempts, a statement looks at few of them`, () => {
+  it('that counts this way sees all of them when nothing says which', async () => {
+    expect(await daysOf((manager) => sql(manager, 'SELECT 1 FROM events LIMIT 1'))).toBeGreaterThan(DAYS);
+  });
+
+  it('when events are owed to endpoints, claimed, renewed and recorded', async () => {
+    const owed = { id: event, type: 'esim.activated', ...SCOPE } as never;
+    expect(await daysOf((manager) => deliveries(manager).insertForEvents(txOf(manager), [owed]))).toBe(0);
+    let claims: Awaited<ReturnType<DeliveryJobsRepository['claim']>>['items'] = [];
+    let owner = '';
+    // One day of events of one mode, for the body; prepared plans are made for all values from the sixth call on.
+    for (let call = 0; call < 8; call++)
+      expect(
+        await daysOf(async (manager) => {
+          const repository = jobs(manager);
+          const { items } = await repository.claim('whe_1', 10);
+          if (items.length > 0) [claims, owner] = [items, repository.owner];
+        }),
+      ).toBeLessThanOrEqual(1);
+    expect(claims.map(({ body }) => body)).toEqual(['{}']);
+    const [claim] = claims;
+    expect(await daysOf((manager) => jobs(manager).renew(claims))).toBe(0);
+    expect(await daysOf((manager) => jobs(manager).listGroupsDue('', 100))).toBe(0);
+    const attempt = {
+      ...{
+        deliveryId: claim!.id,
+        endpointId: 'whe_1',
+        fence: claim!.fence,
+        countedAttempts: 0,
+        outcome: 'delivered',
+      },
+      ...{ statusCode: 200, latencyMs: 1, error: null, phases: null, reusedConnection: false },
+      ...{ requestHeaders: null, responseHeaders: null, responseBody: null, endedAt: performance.now() },
+    } satisfies FinishedAttempt;
+    // The day that it goes to, and the day of its attempt.
+    const record = (manager: EntityManager) =>
+      new OutcomesRepository(config()).record(txOf(manager), owner, [attempt]);
+    expect(await daysOf(record)).toBe(2);
+    const found = await deliveries(dataSource.manager).findWithLog(claim!.id);
+    expect(found).toMatchObject({ delivery: { status: 'delivered' }, attempts: [{ number: 1 }], body: '{}' });
+    // The hour before and after that of its id, of either mode.
+    expect(await daysOf((manager) => deliveries(manager).find(claim!.id))).toBeLessThanOrEqual(4);
+    // What nobody has, of both modes.
+    expect(await daysOf((manager) => deliveries(manager).find(newId('dlv')))).toBeLessThanOrEqual(2 * 16);
+    expect(await daysOf((manager) => deliveries(manager).findWithLog(claim!.id))).toBeLessThanOrEqual(7);
+  });
+
+  it('when the feed is polled and given positions', async () => {
+    const window = { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) };
+    expect(await daysOf((manager) => events(manager).hasUnpositioned(window, 'live'))).toBeLessThanOrEqual(2);
+    const repository = events(dataSource.manager);
+    expect(await repository.assignPositions(window)).toBe(1);
+    const poll = (manager: EntityManager, after: number) =>
+      events(manager).listAfter(SCOPE, after, undefined, 10);
+    const { items, completeTo } = await poll(dataSource.manager, 0);
+    expect(items.map(({ body }) => body)).toEqual(['{}']);
+    expect(await daysOf((manager) => poll(manager, 0))).toBe(1);
+    // Nothing new: not even a look at the events.
+    expect(await daysOf((manager) => poll(manager, completeTo))).toBe(0);
+    expect(await daysOf((manager) => events(manager).findById(SCOPE, event))).toBe(1);
+  });
+
+  describe('in each step', () => {
+    /** Of one step: windows of 2, 4, 8 and 16 days, and one that two steps share. */
+    const MOST = 31;
+    const backlogs = (manager: EntityManager) => new BacklogRequestsRepository(manager);
+    const replays = (manager: EntityManager) => new WebhookReplaysRepository(manager);
+
+    /** Days of each step, until `step` says that there are no more. */
+    async function daysOfSteps(step: (manager: EntityManager) => Promise<boolean>): Promise<number[]> {
+      const days: number[] = [];
+      for (let isMore = true; isMore;)
+        days.push(await daysOf(async (manager) => void (isMore = await step(manager))));
+      return days;
+    }
+
+    beforeAll(async () => {
+      await database.pool.query(
+        `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, created_at,
+                                         delivered_at, failed_at, ended_at)
+         SELECT 'dlv_old_' || status, 'whe_2', 'ptn_1', 'live', $1, 'esim.activated', 'event', status, at,
+                CASE status WHEN 'delivered' THEN at END, CASE status WHEN 'failed' THEN at END, at
+         FROM (VALUES ('delivered', $2::timestamptz), ('failed', $3::timestamptz)) AS old (status, at)`,
+        [event, dayOf(new Date(), -110), dayOf(new Date(), -100)],
+      );
+    });
+
+    it('of a backlog that is settled', async () => {
+      const tx = txOf(dataSource.manager);
+      await backlogs(tx.manager).replace(tx, 'whe_2', 'find_last_success', true);
+      let request = (await backlogs(tx.manager).lock(tx, 'whe_2'))!;
+      const searched = await daysOfSteps(async (manager) => {
+        const { isMore, ...found } = await backlogs(manager).findLastSuccess(txOf(manager), request, 100);
+        request = { ...request, ...found };
+        return isMore;
+      });
+      expect(new Date(request.lastSuccessAt!)).toEqual(dayOf(new Date(), -110));
+      expect(searched.length).toBeGreaterThan(3);
+      expect(Math.max(...searched)).toBeLessThanOrEqual(MOST);
+      request = { ...request, step: 'resend', cursor: null };
+      let resent = 0;
+      const read = await daysOfSteps(async (manager) => {
+        const { isMore, ...found } = await backlogs(manager).resend(txOf(manager), request, 100);
+        request = { ...request, ...found };
+        resent += found.resent;
+        return isMore;
+      });
+      expect(resent).toBe(1);
+      expect(read.length).toBeGreaterThan(3);
+      // Besides, the days since the request, for what was resent already, with those made ahead, and the event's.
+      expect(Math.max(...read)).toBeLessThanOrEqual(MOST + 9);
+    });
+
+    it('of a replay that is chosen', async () => {
+      const tx = txOf(dataSource.manager);
+      const selection = {
+        ...{ endpointId: 'whe_2', since: dayOf(new Date(), -DAYS), until: new Date() },
+        ...{ eventTypes: null, statuses: ['failed' as const] },
+      };
+      await replays(tx.manager).insert(tx, { id: 'rpl_1', partnerId: 'ptn_1', ...selection });
+      const chosen = await daysOfSteps(async (manager) => {
+        await replays(manager).choose(txOf(manager), 'rpl_1', selection, 100);
+        return (await replays(manager).find('rpl_1', txOf(manager)))!.choosing;
+      });
+      expect(await replays(tx.manager).find('rpl_1')).toMatchObject({ total: 1, choosing: false });
+      expect(chosen.length).toBeGreaterThan(3);
+      expect(Math.max(...chosen)).toBeLessThanOrEqual(MOST);
+    });
+  });
+
+  it('when support lists what is newest', async () => {
+    const filters = {
+      ...{ status: undefined, eventType: undefined, eventId: undefined },
+      ...{ createdAfter: undefined, createdBefore: undefined },
+    };
+    const list = (manager: EntityManager, eventId?: string) =>
+      deliveries(manager).list(
+        { id: 'whe_1', mode: 'live' },
+        { ...filters, eventId },
+        { limit: eventId === undefined ? 1 : 100, cursor: undefined },
+      );
+    await database.pool.query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status)
+       SELECT 'dlv_' || n, 'whe_1', 'ptn_1', 'live', '${event}', 'esim.activated', 'event', 'pending'
+       FROM generate_series(1, 5) AS n`,
+    );
+    expect(await daysOf((manager) => list(manager))).toBe(2);
+    // Until the list ends: no delivery is older than its event, whose id is at most some days ahead of its time.
+    expect((await list(dataSource.manager, event)).items).toHaveLength(6);
+    expect(await daysOf((manager) => list(manager, event))).toBeLessThanOrEqual(14);
+    expect(await daysOf((manager) => list(manager, 'evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ'))).toBe(0);
+  });
+});

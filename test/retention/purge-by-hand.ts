@@ -1,0 +1,35 @@
+import { dailyTables } from '../../src/apps/partitions.js';
+import { DEFAULT_RETENTION, type RetentionConfig } from '../../src/config/index.js';
+import { EsimsRepository } from '../../src/esims/index.js';
+import { DailyPartitions } from '../../src/infra/daily-partitions.js';
+import { Transactions } from '../../src/infra/database/index.js';
+import { OrdersRepository } from '../../src/orders/index.js';
+import { SandboxProviderRepository } from '../../src/providers/index.js';
+import { PurgeSandboxOrders } from '../../src/retention/index.js';
+import { TopupsRepository } from '../../src/topups/index.js';
+import type { TestService } from '../harness/index.js';
+
+/** The purge of Sandbox orders as the worker runs it, with the default settings. */
+export function sandboxOrderPurge(service: TestService): PurgeSandboxOrders {
+  const { nest } = service.process.admin!;
+  return new PurgeSandboxOrders(
+    { retention: DEFAULT_RETENTION },
+    nest.get(Transactions, { strict: false }),
+    nest.get(OrdersRepository, { strict: false }),
+    nest.get(EsimsRepository, { strict: false }),
+    nest.get(TopupsRepository, { strict: false }),
+    nest.get(SandboxProviderRepository, { strict: false }),
+  );
+}
+
+/** One maintenance of every table that is partitioned by day; answers what was dropped. */
+export async function maintainDays(
+  service: TestService,
+  retention: RetentionConfig = DEFAULT_RETENTION,
+): Promise<readonly string[]> {
+  const { dataSource } = service.process.resources;
+  const partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
+  const dropped: string[] = [];
+  for (const daily of dailyTables(retention)) dropped.push(...(await partitions.maintain(daily)).dropped);
+  return dropped;
+}

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { DEFAULT_RETENTION } from '../../src/config/index.js';
+import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js';
+import { EsimDevice } from '../harness/esim-device.js';
+import { orderEnded, placeOrder } from '../harness/order-steps.js';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { registerEndpoint } from '../webhooks/support.js';
+import { maintainDays, sandboxOrderPurge } from './purge-by-hand.js';
+import { BASE, topUp } from '../topups/topup-steps.js';
+
+let service: TestService;
+let receiver: TestReceiver;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  service = await startTestService();
+  receiver = await startReceiver();
+  partner = await service.createPartner('Passer-by');
+});
+
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+/** Rows in which one of the ids stands, by table, of every table that there is, the queue's too. */
+async function rowsWith(ids: readonly string[]): Promise<Record<string, number>> {
+  const { rows: tables } = await service.database.pool.query<{ name: string }>(
+    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+     WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'`,
+  );
+  const found: Record<string, number> = {};
+  for (const { name } of tables) {
+    const { rows } = await service.database.pool.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM ${name} AS t WHERE t::text LIKE ANY ($1)`,
+      [ids.map((id) => `%${id}%`)],
+    );
+    if (rows[0]!.n > 0) found[name.replace(/_p\d{8}$/, '')] = rows[0]!.n;
+  }
+  return found;
+}
+
+/** What the worker does when the longest retention is over: every day is old then. */
+async function letTimePass(): Promise<void> {
+  const { pool } = service.database;
+  for (const table of ['orders', 'esims', 'topups'])
+    await pool.query(`UPDATE ${table} SET created_at = created_at - interval '91 days'`);
+  await pool.query(`UPDATE idempotency_keys SET expires_at = now() - interval '1 second'`);
+  expect(await sandboxOrderPurge(service).execute()).toBe(1);
+  await new IdempotencyKeysRepository().purgeExpired(service.process.resources.dataSource.manager, 1_000);
+  // As many days ahead as partitions are made: today is past them all.
+  const past = { live: -8, sandbox: -8 };
+  await maintainDays(service, { ...DEFAULT_RETENTION, eventDays: past, attemptDays: -8, callLogDays: -8 });
+}
+
+it('of 20 with a top-up, its webhooks and its calls leaves nothing behind after its time (D44)', async () => {
+  await registerEndpoint(service, partner.id, { url: receiver.url });
+  const placed = await placeOrder(partner.sandbox, { package_id: BASE, quantity: 20 });
+  const order = await orderEnded(partner.sandbox, String(placed['id']));
+  const esims = (order['esims'] as { esim_id: string }[]).map((esim) => esim.esim_id);
+  expect(esims).toHaveLength(20);
+  await new EsimDevice(partner.sandbox).played(esims[0]!, 'activate');
+  const topup = await topUp(partner.sandbox, esims[0]!);
+  await eventually('nothing is owed', async () => {
+    const { rows } = await service.database.pool.query(
+      `SELECT count(*) FILTER (WHERE status = 'delivered')::int AS sent, count(*)::int AS n FROM webhook_deliveries`,
+    );
+    return rows[0].n === 3 && rows[0].sent === 3;
+  });
+  const { rows } = await service.database.pool.query<{ id: string; reference: string }>(
+    `SELECT id, NULL AS reference FROM events UNION ALL SELECT id, NULL FROM webhook_deliveries
+     UNION ALL SELECT id, provider_reference FROM orders UNION ALL SELECT id, provider_reference FROM topups`,
+  );
+  const ids = [...esims, String(topup['id']), ...rows.flatMap(({ id, reference }) => [id, reference ?? id])];
+  const before = await rowsWith(ids);
+  for (const table of [
+    'orders',
+    'esims',
+    'topups',
+    'sandbox_upstream_orders',
+    'sandbox_upstream_topups',
+    'api_calls',
+  ])
+    expect(before[`public.${table}`], table).toBeGreaterThan(0);
+  expect(before['public.events_sandbox']).toBe(3);
+  expect(before['public.webhook_deliveries_sandbox']).toBe(3);
+  await letTimePass();
+  expect(await rowsWith(ids)).toEqual({});
+});

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { idFloor, ulid } from '../../src/common/ids.js';
+import type { Mode } from '../../src/common/mode.js';
+import { DailyPartitions, dayOf, partitionName } from '../../src/infra/daily-partitions.js';
+import { Transactions } from '../../src/infra/database/index.js';
+import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
+import { startTestService, type TestService } from '../harness/index.js';
+import { maintainDays } from '../retention/purge-by-hand.js';
+
+const PARTNERS = ['ptn_1', 'ptn_2'] as const;
+const MODES = ['sandbox', 'live'] as const;
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService({ role: 'admin' });
+  await query(
+    `INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active'), ('ptn_2', 'Two', 'active')`,
+  );
+  for (const partner of PARTNERS)
+    for (const mode of MODES)
+      await query(
+        `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret, enabled, updated_at)
+         VALUES ($1, $2, $3, 'https://partner.example', '', false, now() - interval '1 year')`,
+        [endpointOf(partner, mode), partner, mode],
+      );
+});
+afterAll(() => service.stop());
+
+const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
+const endpointOf = (partner: string, mode: Mode): string => `whe_${partner}_${mode}`;
+/** An hour into the day that was `days` ago. */
+const hourOf = (days: number): Date => new Date(dayOf(new Date(), -days).getTime() + 3_600_000);
+
+/** The partitions of old days, as they were made when those days came. */
+async function makeDays(days: readonly number[]): Promise<void> {
+  const partitions = new DailyPartitions(
+    service.process.resources.dataSource.manager,
+    new Transactions(service.process.resources.dataSource),
+  );
+  const openDays = () => Promise.resolve(days.map((age) => dayOf(new Date(), -age)));
+  for (const mode of MODES) {
+    await partitions.ensure({
+      table: `webhook_deliveries_${mode}`,
+      ranges: 'times',
+      retentionDays: 1,
+      openDays,
+    });
+    await partitions.ensure({
+      table: `events_${mode}`,
+      ranges: { idPrefix: 'evt' },
+      retentionDays: 1,
+      openDays,
+    });
+  }
+}
+
+interface Row {
+  readonly partner?: string;
+  readonly mode?: Mode;
+  readonly age: number;
+  readonly status?: 'pending' | 'delivered';
+  /** Days ago on which it ended; by default when it was made. */
+  readonly ended?: number;
+}
+
+/** An event and its delivery; answers the delivery's id, which names partner, mode and age. */
+async function insert({
+  partner = 'ptn_1',
+  mode = 'sandbox',
+  age,
+  status = 'delivered',
+  ended = age,
+}: Row): Promise<string> {
+  const at = hourOf(age);
+  const event = `${idFloor('evt', at)}${ulid().slice(10)}`;
+  const id = `dlv_${ulid(at.getTime())}`;
+  await query(
+    `INSERT INTO events (id, partner_id, mode, type, body, created_at) VALUES ($1, $2, $3, 'esim.activated', '{}', $4)`,
+    [event, partner, mode, at],
+  );
+  await query(
+    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, created_at,
+                                     next_attempt_at, delivered_at, ended_at)
+     VALUES ($1, $2, $3, $4, $5, 'esim.activated', 'event', $6, $7::timestamptz, CASE $6 WHEN 'pending' THEN $7::timestamptz END,
+             CASE $6 WHEN 'delivered' THEN $8::timestamptz END, CASE $6 WHEN 'delivered' THEN $8::timestamptz END)`,
+    [id, endpointOf(partner, mode), partner, mode, event, status, at, hourOf(ended)],
+  );
+  return id;
+}
+
+/** `sandbox 30`, by table, in order. */
+async function kept(table: 'events' | 'webhook_deliveries'): Promise<string[]> {
+  const { rows } = await query(
+    `SELECT partner_id || ' ' || mode || ' ' || (now() AT TIME ZONE 'UTC')::date - (created_at AT TIME ZONE 'UTC')::date AS row
+     FROM ${table} ORDER BY partner_id, mode DESC, created_at DESC`,
+  );
+  return rows.map(({ row }) => row as string);
+}
+
+const clear = () => query('TRUNCATE events, webhook_deliveries');
+
+describe('events and ended deliveries', () => {
+  it('go at 30 days in Sandbox and at 90 in Live, of every partner, and not a day before', async () => {
+    await makeDays([29, 30, 31, 89, 90, 91]);
+    const rows = PARTNERS.flatMap((partner) => [
+      ...[29, 30, 31].map((age) => ({ partner, mode: 'sandbox' as const, age })),
+      ...[31, 89, 90, 91].map((age) => ({ partner, mode: 'live' as const, age })),
+    ]);
+    for (const row of rows) await insert(row);
+    await maintainDays(service);
+    const expected = PARTNERS.flatMap((partner) => [
+      ...[29, 30].map((age) => `${partner} sandbox ${age}`),
+      ...[31, 89, 90].map((age) => `${partner} live ${age}`),
+    ]);
+    expect(await kept('events')).toEqual(expected);
+    expect(await kept('webhook_deliveries')).toEqual(expected);
+    await clear();
+  });
+
+  it('stay while a delivery of their day is open, whatever its age, and its day comes back when it is missing', async () => {
+    await makeDays([40]);
+    const id = await insert({ age: 40, status: 'pending' });
+    await maintainDays(service);
+    expect(await kept('events')).toEqual(['ptn_1 sandbox 40']);
+    expect(await kept('webhook_deliveries')).toEqual(['ptn_1 sandbox 40']);
+    // A database that was restored, or a partition that somebody dropped by hand.
+    await query(`DROP TABLE ${partitionName('webhook_deliveries_sandbox', dayOf(hourOf(40)))}`);
+    await maintainDays(service);
+    await query(
+      `UPDATE webhook_deliveries SET status = 'failed', ended_at = now(), failed_at = now() WHERE id = $1`,
+      [id],
+    );
+    expect(await kept('webhook_deliveries')).toEqual(['ptn_1 sandbox 40']);
+    await clear();
+  });
+
+  it('of a day in which some ended late go without those, in steps, and the day at last', async () => {
+    await makeDays([45, 75]);
+    for (let nth = 0; nth < 3; nth++) await insert({ age: 45 });
+    await insert({ age: 45, ended: 5, partner: 'ptn_2' });
+    await insert({ age: 75, ended: 35 });
+    await maintainDays(service);
+    expect(await kept('webhook_deliveries')).toEqual(['ptn_2 sandbox 45']);
+    expect(await kept('events')).toEqual([]);
+    await query(`UPDATE webhook_deliveries SET ended_at = ended_at - interval '30 days'`);
+    await maintainDays(service);
+    expect(await kept('webhook_deliveries')).toEqual([]);
+    const { rows } = await query('SELECT to_regclass($1) AS day', [
+      partitionName('webhook_deliveries_sandbox', dayOf(hourOf(45))),
+    ]);
+    expect(rows[0].day).toBeNull();
+  });
+});
+
+describe('what a disabled endpoint holds', () => {
+  it('is discarded past the retention, and never before: it stays in the log, its event goes', async () => {
+    const backlog = new BacklogRepository(service.process.resources.dataSource.manager);
+    await makeDays([29, 31, 91]);
+    const [young, past] = [
+      await insert({ age: 29, status: 'pending' }),
+      await insert({ age: 31, status: 'pending', partner: 'ptn_2' }),
+    ];
+    const live = await insert({ age: 31, status: 'pending', mode: 'live' });
+    const justDisabled = await insert({ age: 91, status: 'pending', mode: 'live', partner: 'ptn_2' });
+    await query(`UPDATE webhook_endpoints SET updated_at = now() WHERE id = $1`, [
+      endpointOf('ptn_2', 'live'),
+    ]);
+    expect(await backlog.discardHeld('sandbox', 30, 100)).toBe(1);
+    expect(await backlog.discardHeld('live', 90, 100)).toBe(0);
+    await maintainDays(service);
+    const { rows } = await query('SELECT id, status FROM webhook_deliveries');
+    expect(Object.fromEntries(rows.map(({ id, status }) => [id, status]))).toEqual({
+      [young]: 'pending',
+      [past]: 'discarded',
+      [live]: 'pending',
+      [justDisabled]: 'pending',
+    });
+    const logged = await service.admin.get(`/internal/v1/deliveries/${past}`);
+    expect(logged.body.data).toMatchObject({ status: 'discarded' });
+    expect(await kept('events')).not.toContain('ptn_2 sandbox 31');
+    // Sent again it would have nothing to say.
+    const resent = await service.admin.post(`/internal/v1/deliveries/${past}/resend`);
+    expect(resent.status).toBe(409);
+    await clear();
+  });
+});
