@@ -5,29 +5,10 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * has come. What was refunded is found by its order or top-up: the checks read an order's money by index.
  */
 export class ContinueReconciliation1763700000025 implements MigrationInterface {
-  /** CREATE INDEX CONCURRENTLY runs in no transaction, so every statement can be repeated. */
+  /** CREATE INDEX CONCURRENTLY runs in no transaction. */
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`
-      ALTER TABLE reconciliation_runs
-        -- grows with every worker that takes the run: one whose lease lapsed must not write
-        ADD COLUMN IF NOT EXISTS fence bigint NOT NULL DEFAULT 0,
-        -- workers that took it since it last came further
-        ADD COLUMN IF NOT EXISTS attempts int NOT NULL DEFAULT 0
-    `);
-    await runner.query(`
-      CREATE TABLE IF NOT EXISTS reconciliation_cursors (
-        run_id bigint NOT NULL REFERENCES reconciliation_runs (id) ON DELETE CASCADE,
-        -- a check over one table, or the orders or top-ups of one provider
-        part text NOT NULL,
-        -- the last key that was read; null: the part is done
-        cursor text,
-        rows_read bigint NOT NULL DEFAULT 0,
-        differences int NOT NULL DEFAULT 0,
-        PRIMARY KEY (run_id, part)
-      )
-    `);
     // It waits for transactions that are under way, and holds nobody up meanwhile.
     await runner.query('SET lock_timeout = 0');
     for (const { name, on } of INDEXES) {
@@ -36,14 +17,30 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
       await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${on}`);
     }
     await runner.query('RESET lock_timeout');
+    // One text, hence one transaction, and the last: all of it is there or nothing.
+    await runner.query(`
+      ALTER TABLE reconciliation_runs
+        -- grows with every worker that takes the run: one whose lease lapsed must not write
+        ADD COLUMN fence bigint NOT NULL DEFAULT 0,
+        -- workers that took it since it last came further
+        ADD COLUMN attempts int NOT NULL DEFAULT 0;
+      CREATE TABLE reconciliation_cursors (
+        run_id bigint NOT NULL REFERENCES reconciliation_runs (id) ON DELETE CASCADE,
+        -- a check over one table, or the orders or top-ups of one provider
+        part text NOT NULL,
+        -- the last key that was read; null: the part is done
+        cursor text,
+        rows_read bigint NOT NULL DEFAULT 0,
+        differences int NOT NULL DEFAULT 0,
+        PRIMARY KEY (run_id, part)
+      );
+    `);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     for (const { name } of INDEXES) await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
-    await runner.query('DROP TABLE IF EXISTS reconciliation_cursors');
-    await runner.query(
-      'ALTER TABLE reconciliation_runs DROP COLUMN IF EXISTS fence, DROP COLUMN IF EXISTS attempts',
-    );
+    await runner.query('DROP TABLE reconciliation_cursors');
+    await runner.query('ALTER TABLE reconciliation_runs DROP COLUMN fence, DROP COLUMN attempts');
   }
 }
 
