@@ -13,7 +13,8 @@ export interface BookSettings {
 /**
  * An invariant as one SQL statement about the rows of a table in a range of its keys, hence of one moment: it is right
  * while the service is at work, for every change that it is about is one transaction. It reads other tables by index or
- * in the range of the same time, so it takes as long over a small table as over a large one.
+ * in the range of the same time, so it takes as long over a small table as over a large one: LATERAL with OFFSET 0 keeps
+ * the planner from reading all of a table for a range of another.
  */
 export interface BookWalk {
   readonly table: TableName;

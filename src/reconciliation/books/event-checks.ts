@@ -72,7 +72,8 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
           SELECT ${ORDER}, format('%s, at its end', o.status) AS expected,
                  format('%s at %s', v.type, v.created_at) AS found
           FROM ${eventsOfRange('order_id', 'order.issued', 'order.failed')} AS v
-               JOIN orders o ON o.id = v.about AND o.partner_id = v.partner_id AND o.mode = v.mode
+               JOIN LATERAL (SELECT * FROM orders WHERE id = v.about OFFSET 0) AS o
+                 ON o.partner_id = v.partner_id AND o.mode = v.mode
           WHERE (CASE v.type WHEN 'order.issued' THEN o.status IN ${HAS_ISSUED} ELSE o.status = 'failed' END
                  AND ${NEAR('coalesce(o.issued_at, o.failed_at)')}) IS NOT TRUE`,
       },
@@ -106,7 +107,8 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
           SELECT ${TOPUP}, format('%s, at its end', p.status) AS expected,
                  format('%s at %s', v.type, v.created_at) AS found
           FROM ${eventsOfRange('topup_id', 'order.topup.completed', 'order.topup.failed')} AS v
-               JOIN topups p ON p.id = v.about AND p.partner_id = v.partner_id AND p.mode = v.mode
+               JOIN LATERAL (SELECT * FROM topups WHERE id = v.about OFFSET 0) AS p
+                 ON p.partner_id = v.partner_id AND p.mode = v.mode
           WHERE (CASE v.type WHEN 'order.topup.completed' THEN p.status = 'completed' ELSE p.status = 'failed' END
                  AND ${NEAR('coalesce(p.completed_at, p.failed_at)')}) IS NOT TRUE`,
       },

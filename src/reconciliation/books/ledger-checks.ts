@@ -9,7 +9,8 @@ const TRANSACTION = `jsonb_build_object('transaction', t.id, 'wallet', t.wallet_
 
 /** Whose money is held or was posted for nothing, of rows `m` with kind, order_id, topup_id and partner_id. */
 const WITHOUT_SUBJECT = `
-  LEFT JOIN orders o ON o.id = m.order_id LEFT JOIN topups t ON t.id = m.topup_id
+  LEFT JOIN LATERAL (SELECT partner_id, mode FROM orders WHERE id = m.order_id OFFSET 0) AS o ON true
+  LEFT JOIN LATERAL (SELECT partner_id, mode FROM topups WHERE id = m.topup_id OFFSET 0) AS t ON true
   WHERE coalesce(o.partner_id, t.partner_id) IS DISTINCT FROM m.partner_id
      OR coalesce(o.mode, t.mode) IS DISTINCT FROM 'live'`;
 const WHOSE = `
