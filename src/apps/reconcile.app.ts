@@ -75,7 +75,7 @@ async function reconcile(
   }
 }
 
-const PROGRESS_EVERY_MS = 15_000;
+const PROGRESS_EVERY_MS = 30_000;
 
 /** Says on stderr now and then how far long work has come: the report alone is on stdout. */
 class ProgressOutput {
