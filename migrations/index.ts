@@ -20,6 +20,7 @@ import { DivideWork1763700000021 } from './1763700000021-divide-work.js';
 import { IndexListFilters1763700000022 } from './1763700000022-index-list-filters.js';
 import { IndexWhatIsPurged1763700000023 } from './1763700000023-index-what-is-purged.js';
 import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold.js';
+import { ContinueReconciliation1763700000025 } from './1763700000025-continue-reconciliation.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -45,4 +46,5 @@ export const MIGRATIONS = [
   IndexListFilters1763700000022,
   IndexWhatIsPurged1763700000023,
   KeepWhatWasSold1763700000024,
+  ContinueReconciliation1763700000025,
 ];

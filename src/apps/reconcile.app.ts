@@ -6,10 +6,10 @@ import { loadConfig } from '../config/index.js';
 import { createLogger, NestLogger } from '../infra/logging.js';
 import {
   countUnanswered,
-  Reconcile,
   ReconciliationModule,
   type ReconciliationReport,
   renderReport,
+  ReportBooks,
 } from '../reconciliation/index.js';
 import { PlatformModule } from './platform.module.js';
 import { openProcess, type ProcessResources } from './process-resources.js';
@@ -36,7 +36,7 @@ export async function runReconcile(
       output.log(RECONCILE_HELP);
       return EXIT.agreed;
     }
-    const report = await reconcile(options, env);
+    const report = await reconcile(options, env, new ProgressOutput(output));
     output.log(options.json ? JSON.stringify(report, null, 2) : renderReport(report));
     return exitCodeOf(report);
   } catch (error) {
@@ -49,6 +49,7 @@ export async function runReconcile(
 async function reconcile(
   { providerWindowMs }: ReconcileOptions,
   env: NodeJS.ProcessEnv,
+  progress: ProgressOutput,
 ): Promise<ReconciliationReport> {
   const config = loadConfig(env);
   // The report alone is on stdout.
@@ -62,12 +63,30 @@ async function reconcile(
     });
     try {
       const stopping = new AbortController().signal;
-      return await app.get(Reconcile, { strict: false }).execute({ providerWindowMs, stopping });
+      return await app.get(ReportBooks, { strict: false }).execute({
+        ...{ providerWindowMs, stopping },
+        onStep: (part, rowsRead) => progress.report(part, rowsRead),
+      });
     } finally {
       await app.close();
     }
   } finally {
     await resources.close();
+  }
+}
+
+const PROGRESS_EVERY_MS = 30_000;
+
+/** Says on stderr now and then how far long work has come: the report alone is on stdout. */
+class ProgressOutput {
+  private lastAt = performance.now();
+
+  constructor(private readonly output: Pick<Console, 'error'>) {}
+
+  report(part: string, rowsRead: number): void {
+    if (performance.now() - this.lastAt < PROGRESS_EVERY_MS) return;
+    this.lastAt = performance.now();
+    this.output.error(`at work: ${part}, ${rowsRead} read`);
   }
 }
 

@@ -49,6 +49,8 @@ export interface AppConfig {
   readonly retention: RetentionConfig;
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
+  /** Orders or top-ups that a provider is asked about between two places where another worker may go on (D27). */
+  readonly reconcilePageSize: number;
   readonly shutdownTimeoutMs: number;
 }
 
@@ -174,6 +176,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
     retention: readRetention(read),
     reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', 86_400_000, MILLISECONDS),
+    reconcilePageSize: read.integer('RECONCILE_PAGE_SIZE', 500, { min: 1, max: 5_000 }),
     shutdownTimeoutMs: read.integer('SHUTDOWN_TIMEOUT_MS', 4_000, { min: 100, max: 120_000 }),
   };
   refuseShortReadLag(read, config);

@@ -1,12 +1,16 @@
 /**
  * Compares all books: wallets, ledger, orders, top-ups, eSIMs and events with each other, and with the providers' (D27).
- * Tables: reconciliation_runs and reconciliation_differences; every other table is only read.
+ * Tables: reconciliation_runs, reconciliation_cursors and reconciliation_differences; every other table is only read.
  * Called by `npm run reconcile` and by the worker once in `RECONCILE_INTERVAL_MS`.
- * Flow: Reconcile, CheckBooks (an SQL statement per rule, books/), CompareProviders (providers/), then the report or
- * RunReconciliation, which stores the differences and alerts support.
+ * Flow: Reconcile walks parts (steps.ts) in steps that stand alone: CheckBooks has a part for each rule and table
+ * (books/), CompareProviders one for the orders and top-ups of each provider (providers/). A journal keeps what a step
+ * found and where the next goes on: ReportBooks in memory for the command, RunReconciliation in a run that another
+ * worker may take over (worker/), which alerts support.
  */
 export { BOOK_CHECKS } from './books/check-books.js';
-export type { BookCheck, Difference } from './difference.js';
-export { Reconcile, type ReconciliationReport } from './reconcile.js';
+export { WALKED_TABLES } from './books/walked-tables.js';
+export type { BookCheck, BookSettings } from './books/book-check.js';
+export type { Difference } from './difference.js';
+export { ReportBooks, type ReconciliationReport } from './report.js';
 export { ReconciliationModule, ReconciliationWorkerModule } from './reconciliation.module.js';
 export { countUnanswered, renderReport } from './render-report.js';

@@ -1,5 +1,5 @@
 import type { Difference } from './difference.js';
-import type { ReconciliationReport } from './reconcile.js';
+import type { ReconciliationReport } from './report.js';
 
 const MICROS = 1_000_000;
 
@@ -31,8 +31,9 @@ function renderSummary(report: ReconciliationReport): readonly string[] {
 function renderProviders({ since, upstreams }: ReconciliationReport): readonly string[] {
   if (since === null) return ['upstream: not asked'];
   if (upstreams.length === 0) return ['upstream: none is connected'];
-  return upstreams.flatMap(({ provider, orders, topups, balance, unanswered }) => [
+  return upstreams.flatMap(({ provider, orders, topups, balance, unanswered, unansweredCount }) => [
     ...unanswered.map((what) => `UNANSWERED ${provider} ${what}`),
+    ...(unansweredCount > unanswered.length ? [`UNANSWERED ${provider}: more than is listed here`] : []),
     `upstream ${provider}: ${orders} orders and ${topups} topups since ${since.toISOString()}, balance ` +
       (balance ? `${(balance.micros / MICROS).toFixed(2)} ${balance.currency}` : 'unknown'),
   ]);
@@ -40,5 +41,5 @@ function renderProviders({ since, upstreams }: ReconciliationReport): readonly s
 
 /** Questions to providers that found no answer: the comparison is not complete. */
 export function countUnanswered({ upstreams }: ReconciliationReport): number {
-  return upstreams.reduce((sum, { unanswered }) => sum + unanswered.length, 0);
+  return upstreams.reduce((sum, { unansweredCount }) => sum + unansweredCount, 0);
 }

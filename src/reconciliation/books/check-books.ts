@@ -1,13 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { sql } from '../../infra/database/index.js';
-import type { BookBreach, BookCheck, BookSettings, Difference } from '../difference.js';
+import type { Part, PartProgress, Step } from '../steps.js';
+import type { BookCheck, BookSettings, BookWalk } from './book-check.js';
+import { BooksRepository } from './books.repository.js';
+import { EVENT_CHECKS } from './event-checks.js';
 import { LEDGER_CHECKS } from './ledger-checks.js';
 import { ORDER_CHECKS } from './order-checks.js';
-import { RECORD_CHECKS } from './record-checks.js';
+import { RECORD_CHECKS, STUCK_CHECKS } from './record-checks.js';
 import { TOPUP_CHECKS } from './topup-checks.js';
+import { type TableName, WALKED_TABLES } from './walked-tables.js';
 
 /** Every invariant of our own books, in the order in which they are reported. */
 export const BOOK_CHECKS: readonly BookCheck[] = [
@@ -15,91 +16,76 @@ export const BOOK_CHECKS: readonly BookCheck[] = [
   ...ORDER_CHECKS,
   ...TOPUP_CHECKS,
   ...RECORD_CHECKS,
+  ...EVENT_CHECKS,
+  ...STUCK_CHECKS,
 ];
 
-/** What the checks looked at, by the plural of the thing. */
-export type BookCounts = Readonly<Record<string, number>>;
+/** A rule that is broken everywhere must fill neither the memory nor the disk: its walk ends here. */
+export const MAX_PER_WALK = 1_000;
+/** Rows of our own are read so many times faster than a provider is asked. */
+const ROWS_PER_SUBJECT = 10;
+const TABLES = Object.keys(WALKED_TABLES) as TableName[];
 
-const COUNTS = `
-  SELECT (SELECT count(*) FROM wallets)::int AS wallets,
-         (SELECT count(*) FROM wallet_holds)::int AS holds,
-         (SELECT count(*) FROM ledger_transactions)::int AS transactions,
-         (SELECT count(*) FROM ledger_entries)::int AS entries,
-         (SELECT count(*) FROM orders)::int AS orders,
-         (SELECT count(*) FROM topups)::int AS topups,
-         (SELECT count(*) FROM esims)::int AS esims,
-         (SELECT count(*) FROM events)::int AS events`;
-
-/** Runs the invariants. Only reads. */
-@Injectable()
-export class BooksRepository {
-  constructor(
-    @InjectEntityManager() private readonly manager: EntityManager,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'statementTimeouts'>,
-  ) {}
-
-  /** Up to `limit` rows that break the invariant. */
-  async listBreaches(
-    check: BookCheck,
-    settings: BookSettings,
-    limit: number,
-  ): Promise<readonly BookBreach[]> {
-    const parameters = check.parameters?.(settings) ?? [];
-    return this.patiently((manager) =>
-      sql<BookBreach>(
-        manager,
-        `SELECT subject, expected, found FROM (${check.query}) AS breach LIMIT ${limit}`,
-        parameters,
-      ),
-    );
-  }
-
-  async count(): Promise<BookCounts> {
-    const [counts] = await this.patiently((manager) => sql<Record<string, number>>(manager, COUNTS));
-    return counts!;
-  }
-
-  /** A check reads whole tables: it may take longer than the other statements of a worker (D43). */
-  private async patiently<Row>(read: (manager: EntityManager) => Promise<{ rows: Row[] }>): Promise<Row[]> {
-    const { reconcileMs } = this.config.statementTimeouts;
-    return this.manager.transaction(async (manager) => {
-      await sql(manager, `SELECT set_config('statement_timeout', $1, true)`, [String(reconcileMs)]);
-      return (await read(manager)).rows;
-    });
-  }
-}
-
-/** A rule that is broken everywhere must not fill the memory. */
-const MAX_PER_CHECK = 1_000;
-
-interface CheckedBooks {
-  /** Checks that were run. */
-  readonly checks: number;
-  readonly counts: BookCounts;
-  readonly differences: readonly Difference[];
-  /** Checks that found more than is listed. */
-  readonly cut: readonly string[];
-}
-
-/** Compares wallets, ledger, orders, top-ups, eSIMs and events with each other (D27). */
+/**
+ * Compares wallets, ledger, orders, top-ups, eSIMs and events with each other, and counts them (D27): a walk over a
+ * table for each check, in steps of so many rows that none takes long.
+ */
 @Injectable()
 export class CheckBooks {
+  private readonly settings: BookSettings;
+  private readonly rowsPerStep: number;
+
   constructor(
     private readonly books: BooksRepository,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'provisioning' | 'retention'>,
-  ) {}
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'provisioning' | 'retention' | 'reconcilePageSize'>,
+  ) {
+    const { provisioning, retention, reconcilePageSize } = config;
+    this.settings = { needsReviewAfterMs: provisioning.needsReviewAfterMs, retention };
+    this.rowsPerStep = reconcilePageSize * ROWS_PER_SUBJECT;
+  }
 
-  async execute(): Promise<CheckedBooks> {
-    const differences: Difference[] = [];
-    const cut: string[] = [];
-    const { provisioning, retention } = this.config;
-    const settings = { needsReviewAfterMs: provisioning.needsReviewAfterMs, retention };
-    for (const each of BOOK_CHECKS) {
-      const { check, severity, what, advice } = each;
-      const breaches = await this.books.listBreaches(each, settings, MAX_PER_CHECK);
-      differences.push(...breaches.map((breach) => ({ check, severity, what, advice, ...breach })));
-      if (breaches.length === MAX_PER_CHECK) cut.push(check);
-    }
-    return { checks: BOOK_CHECKS.length, counts: await this.books.count(), differences, cut };
+  parts(): readonly Part[] {
+    const checks = BOOK_CHECKS.flatMap((check) =>
+      check.walks.map((each) => ({
+        name: `${check.check}:${each.table}`,
+        step: (cursor: string, progress: PartProgress) => this.check(check, each, cursor, progress),
+      })),
+    );
+    const counts = TABLES.map((table) => ({
+      name: `count:${table}`,
+      counts: table,
+      step: (cursor: string) => this.count(table, cursor),
+    }));
+    return [...checks, ...counts];
+  }
+
+  private async check(
+    { check, severity, what, advice }: BookCheck,
+    bookWalk: BookWalk,
+    cursor: string,
+    { differences: found }: PartProgress,
+  ): Promise<Step> {
+    const next = await this.books.nextRange(bookWalk.table, cursor, this.rowsPerStep);
+    if (!next) return { cursor: null, rowsRead: 0, differences: [], unanswered: [] };
+    const limit = MAX_PER_WALK - found;
+    const breaches = await this.books.listBreaches(bookWalk, next.range, this.settings, limit);
+    const isEnd = next.read < this.rowsPerStep || breaches.length === limit;
+    return {
+      cursor: isEnd ? null : next.range.upTo,
+      rowsRead: next.read,
+      differences: breaches.map((breach) => ({ check, severity, what, advice, ...breach })),
+      unanswered: [],
+    };
+  }
+
+  private async count(table: TableName, cursor: string): Promise<Step> {
+    const next = await this.books.nextRange(table, cursor, this.rowsPerStep);
+    const isEnd = !next || next.read < this.rowsPerStep;
+    return {
+      cursor: isEnd ? null : next.range.upTo,
+      rowsRead: next?.read ?? 0,
+      differences: [],
+      unanswered: [],
+    };
   }
 }

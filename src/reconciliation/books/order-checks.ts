@@ -1,19 +1,19 @@
-import type { BookCheck } from '../difference.js';
+import type { BookCheck } from './book-check.js';
 
 const SUBJECT = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
-/** Live orders that cost something, with their hold and what the ledger says of them. */
+/** Live orders of the range that cost something, with their hold and what the ledger says of them, each by index. */
 const LIVE_ORDERS = `
   FROM orders o
-       LEFT JOIN wallet_holds h ON h.order_id = o.id
-       LEFT JOIN (SELECT order_id, count(*) FILTER (WHERE type = 'charge') AS charges,
-                         coalesce(-sum(amount) FILTER (WHERE type = 'charge'), 0) AS charged,
-                         coalesce(sum(amount) FILTER (WHERE type = 'refund'), 0) AS refunds
-                  FROM ledger_transactions WHERE order_id IS NOT NULL GROUP BY order_id) AS t ON t.order_id = o.id
-  WHERE o.mode = 'live' AND o.unit_price_amount > 0`;
+       LEFT JOIN LATERAL (SELECT * FROM wallet_holds WHERE order_id = o.id OFFSET 0) AS h ON true
+       LEFT JOIN LATERAL (SELECT count(*) AS charges, coalesce(-sum(amount), 0) AS charged FROM ledger_transactions
+                          WHERE order_id = o.id AND type = 'charge') AS c ON true
+       LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS refunds FROM ledger_transactions
+                          WHERE order_id = o.id AND type = 'refund') AS r ON true
+  WHERE o.id > $1 AND o.id <= $2 AND o.mode = 'live' AND o.unit_price_amount > 0`;
 const FOUND = `
   format('%s: %s hold of %s, captured %s, refunded %s; %s charges of %s, refunds of %s; says refunded %s', o.status,
          coalesce(h.status, 'no'), coalesce(h.amount, 0), coalesce(h.captured, 0), coalesce(h.refunded, 0),
-         coalesce(t.charges, 0), coalesce(t.charged, 0), coalesce(t.refunds, 0), o.refunded_amount) AS found`;
+         c.charges, c.charged, r.refunds, o.refunded_amount) AS found`;
 const ISSUED = `(o.status IN ('issued', 'partially_issued', 'canceling')
   OR o.status = 'canceled' AND o.quantity_issued > 0)`;
 const CANCELED_ESIMS = `(SELECT count(*) FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled')`;
@@ -26,49 +26,69 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
     severity: 'error',
     what: 'An issued order has one captured hold and one charge, of its price for what it issued.',
     advice: 'Compare with the eSIMs of the order; charge or refund the rest by an adjustment.',
-    query: `
-      SELECT ${SUBJECT},
-             format('captured hold of %s, one charge of %s', o.unit_price_amount * o.quantity,
-                    o.unit_price_amount * o.quantity_issued) AS expected, ${FOUND}
-      ${LIVE_ORDERS} AND ${ISSUED}
-        AND (h.status = 'captured' AND h.captured = o.unit_price_amount * o.quantity_issued
-             AND h.amount = o.unit_price_amount * o.quantity
-             AND t.charges = 1 AND t.charged = o.unit_price_amount * o.quantity_issued) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${SUBJECT},
+                 format('captured hold of %s, one charge of %s', o.unit_price_amount * o.quantity,
+                        o.unit_price_amount * o.quantity_issued) AS expected, ${FOUND}
+          ${LIVE_ORDERS} AND ${ISSUED}
+            AND (h.status = 'captured' AND h.captured = o.unit_price_amount * o.quantity_issued
+                 AND h.amount = o.unit_price_amount * o.quantity
+                 AND c.charges = 1 AND c.charged = o.unit_price_amount * o.quantity_issued) IS NOT TRUE`,
+      },
+    ],
   },
   {
     check: 'failed_order_costs_nothing',
     severity: 'error',
     what: 'An order that ended without an eSIM has a released hold and no charge.',
     advice: 'Give the partner back what was taken, by an adjustment.',
-    query: `
-      SELECT ${SUBJECT}, format('released hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected,
-             ${FOUND}
-      ${LIVE_ORDERS} AND ${ENDED_WITHOUT}
-        AND (h.status = 'released' AND h.amount = o.unit_price_amount * o.quantity AND coalesce(t.charges, 0) = 0
-             AND coalesce(t.refunds, 0) = 0
-             AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${SUBJECT}, format('released hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected,
+                 ${FOUND}
+          ${LIVE_ORDERS} AND ${ENDED_WITHOUT}
+            AND (h.status = 'released' AND h.amount = o.unit_price_amount * o.quantity AND c.charges = 0
+                 AND r.refunds = 0
+                 AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
+      },
+    ],
   },
   {
     check: 'canceled_order_is_refunded',
     severity: 'error',
     what: 'The refunds of a canceled order are all that was captured.',
     advice: 'Refund the rest by an adjustment.',
-    query: `
-      SELECT ${SUBJECT}, format('refunds of %s', coalesce(h.captured, 0)) AS expected, ${FOUND}
-      ${LIVE_ORDERS} AND o.status = 'canceled' AND o.quantity_issued > 0
-        AND (h.refunded = h.captured AND coalesce(t.refunds, 0) = h.captured
-             AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${SUBJECT}, format('refunds of %s', coalesce(h.captured, 0)) AS expected, ${FOUND}
+          ${LIVE_ORDERS} AND o.status = 'canceled' AND o.quantity_issued > 0
+            AND (h.refunded = h.captured AND r.refunds = h.captured
+                 AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
+      },
+    ],
   },
   {
     check: 'order_refunds_agree',
     severity: 'error',
     what: 'Order, hold and ledger agree on what came back.',
     advice: 'Compare the three; the ledger counts.',
-    query: `
-      SELECT ${SUBJECT}, format('refunds of %s, says refunded %s', h.refunded, h.amount - h.captured + h.refunded)
-               AS expected, ${FOUND}
-      ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued', 'canceling') AND h.status = 'captured'
-        AND (coalesce(t.refunds, 0) <> h.refunded OR o.refunded_amount <> h.amount - h.captured + h.refunded)`,
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${SUBJECT}, format('refunds of %s, says refunded %s', h.refunded, h.amount - h.captured + h.refunded)
+                   AS expected, ${FOUND}
+          ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued', 'canceling') AND h.status = 'captured'
+            AND (r.refunds <> h.refunded OR o.refunded_amount <> h.amount - h.captured + h.refunded)`,
+      },
+    ],
   },
   {
     check: 'canceled_esim_is_refunded',
@@ -76,21 +96,32 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
     what: 'What a wholesaler took back of an issued order was refunded.',
     advice:
       'Ask the wholesaler why it took them back; give the partner the price by an adjustment. Shown for 7 days.',
-    query: `
-      SELECT ${SUBJECT}, format('refunds of %s', ${CANCELED_ESIMS} * o.unit_price_amount) AS expected, ${FOUND}
-      ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued')
-        AND o.id IN (SELECT order_id FROM esims WHERE status = 'canceled' AND updated_at > now() - interval '7 days')
-        AND coalesce(t.refunds, 0) < ${CANCELED_ESIMS} * o.unit_price_amount`,
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${SUBJECT}, format('refunds of %s', ${CANCELED_ESIMS} * o.unit_price_amount) AS expected, ${FOUND}
+          ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued')
+            AND EXISTS (SELECT 1 FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled'
+                          AND e.updated_at > now() - interval '7 days')
+            AND r.refunds < ${CANCELED_ESIMS} * o.unit_price_amount`,
+      },
+    ],
   },
   {
     check: 'open_order_holds_its_price',
     severity: 'error',
     what: 'The whole price of an order without an end is held, and nothing of it charged.',
     advice: 'Ask the upstream (reconcile, requery); do not settle it before the hold is repaired.',
-    query: `
-      SELECT ${SUBJECT}, format('active hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected, ${FOUND}
-      ${LIVE_ORDERS} AND o.status IN ('pending', 'processing')
-        AND (h.status = 'active' AND h.amount = o.unit_price_amount * o.quantity
-             AND coalesce(t.charges, 0) = 0) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'orders',
+        query: `
+          SELECT ${SUBJECT}, format('active hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected, ${FOUND}
+          ${LIVE_ORDERS} AND o.status IN ('pending', 'processing')
+            AND (h.status = 'active' AND h.amount = o.unit_price_amount * o.quantity
+                 AND c.charges = 0) IS NOT TRUE`,
+      },
+    ],
   },
 ];

@@ -1,19 +1,19 @@
-import type { BookCheck } from '../difference.js';
+import type { BookCheck } from './book-check.js';
 
 const SUBJECT = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;
-/** Live top-ups that cost something, with their hold and what the ledger says of them. */
+/** Live top-ups of the range that cost something, with their hold and what the ledger says of them, each by index. */
 const LIVE_TOPUPS = `
   FROM topups p
-       LEFT JOIN wallet_holds h ON h.topup_id = p.id
-       LEFT JOIN (SELECT topup_id, count(*) FILTER (WHERE type = 'charge') AS charges,
-                         coalesce(-sum(amount) FILTER (WHERE type = 'charge'), 0) AS charged,
-                         coalesce(sum(amount) FILTER (WHERE type = 'refund'), 0) AS refunds
-                  FROM ledger_transactions WHERE topup_id IS NOT NULL GROUP BY topup_id) AS t ON t.topup_id = p.id
-  WHERE p.mode = 'live' AND p.price_amount > 0`;
+       LEFT JOIN LATERAL (SELECT * FROM wallet_holds WHERE topup_id = p.id OFFSET 0) AS h ON true
+       LEFT JOIN LATERAL (SELECT count(*) AS charges, coalesce(-sum(amount), 0) AS charged FROM ledger_transactions
+                          WHERE topup_id = p.id AND type = 'charge') AS c ON true
+       LEFT JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS refunds FROM ledger_transactions
+                          WHERE topup_id = p.id AND type = 'refund') AS r ON true
+  WHERE p.id > $1 AND p.id <= $2 AND p.mode = 'live' AND p.price_amount > 0`;
 const FOUND = `
   format('%s: %s hold of %s, captured %s, refunded %s; %s charges of %s, refunds of %s', p.status,
          coalesce(h.status, 'no'), coalesce(h.amount, 0), coalesce(h.captured, 0), coalesce(h.refunded, 0),
-         coalesce(t.charges, 0), coalesce(t.charged, 0), coalesce(t.refunds, 0)) AS found`;
+         c.charges, c.charged, r.refunds) AS found`;
 
 /** What live top-ups cost (D27). */
 export const TOPUP_CHECKS: readonly BookCheck[] = [
@@ -22,31 +22,46 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
     severity: 'error',
     what: 'A completed top-up has one captured hold and one charge, of its price.',
     advice: 'Compare with the eSIM; charge or refund the rest by an adjustment.',
-    query: `
-      SELECT ${SUBJECT}, format('captured hold and one charge of %s', p.price_amount) AS expected, ${FOUND}
-      ${LIVE_TOPUPS} AND p.status = 'completed'
-        AND (h.status = 'captured' AND h.captured = p.price_amount AND h.amount = p.price_amount
-             AND t.charges = 1 AND t.charged = p.price_amount AND t.refunds = h.refunded) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'topups',
+        query: `
+          SELECT ${SUBJECT}, format('captured hold and one charge of %s', p.price_amount) AS expected, ${FOUND}
+          ${LIVE_TOPUPS} AND p.status = 'completed'
+            AND (h.status = 'captured' AND h.captured = p.price_amount AND h.amount = p.price_amount
+                 AND c.charges = 1 AND c.charged = p.price_amount AND r.refunds = h.refunded) IS NOT TRUE`,
+      },
+    ],
   },
   {
     check: 'failed_topup_costs_nothing',
     severity: 'error',
     what: 'A failed top-up has a released hold and no charge.',
     advice: 'Give the partner back what was taken, by an adjustment.',
-    query: `
-      SELECT ${SUBJECT}, format('released hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
-      ${LIVE_TOPUPS} AND p.status = 'failed'
-        AND (h.status = 'released' AND h.amount = p.price_amount AND coalesce(t.charges, 0) = 0
-             AND coalesce(t.refunds, 0) = 0) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'topups',
+        query: `
+          SELECT ${SUBJECT}, format('released hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
+          ${LIVE_TOPUPS} AND p.status = 'failed'
+            AND (h.status = 'released' AND h.amount = p.price_amount AND c.charges = 0
+                 AND r.refunds = 0) IS NOT TRUE`,
+      },
+    ],
   },
   {
     check: 'open_topup_holds_its_price',
     severity: 'error',
     what: 'The price of a top-up without an end is held, and nothing of it charged.',
     advice: 'Look at the eSIM upstream before anything is settled by hand.',
-    query: `
-      SELECT ${SUBJECT}, format('active hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
-      ${LIVE_TOPUPS} AND p.status IN ('pending', 'processing')
-        AND (h.status = 'active' AND h.amount = p.price_amount AND coalesce(t.charges, 0) = 0) IS NOT TRUE`,
+    walks: [
+      {
+        table: 'topups',
+        query: `
+          SELECT ${SUBJECT}, format('active hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
+          ${LIVE_TOPUPS} AND p.status IN ('pending', 'processing')
+            AND (h.status = 'active' AND h.amount = p.price_amount AND c.charges = 0) IS NOT TRUE`,
+      },
+    ],
   },
 ];

@@ -1,75 +1,94 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
-import {
-  callProvider,
-  type LiveProvider,
-  type ProviderCost,
-  ProviderOutcomeUnknown,
-  ProviderRegistry,
-  ProviderUnavailable,
-} from '../../providers/index.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { type LiveProvider, ProviderRegistry } from '../../providers/index.js';
 import type { Difference } from '../difference.js';
+import type { Part, Step, Unanswered } from '../steps.js';
 import { orderDifferences, topupDifferences } from './provider-differences.js';
-import { ProviderSubjectsRepository } from './provider-subjects.repository.js';
+import {
+  ProviderSubjectsRepository,
+  ROWS_PER_SUBJECT,
+  type SubjectKind,
+} from './provider-subjects.repository.js';
+import { ProviderNotAnswering, RetryingProviderClient } from './retrying-provider-client.js';
 
-/** What one provider was asked. */
-export interface ComparedProvider {
-  readonly provider: string;
-  readonly orders: number;
-  readonly topups: number;
-  /** Null when it did not say. */
-  readonly balance: ProviderCost | null;
-  readonly differences: readonly Difference[];
-  /** What could not be compared, and why. */
-  readonly unanswered: readonly string[];
-}
+/** Questions to one provider under way at a time: its pace lets few polls wait, so more would be refused. */
+const AT_ONCE = 3;
+const NOT_CONNECTED = 'not connected: nothing that was given to it was compared';
 
 /**
- * Asks the providers about what has ended here since a time, by our references, and compares. Only asks. What
- * changed here while it was asked about is left to the next run.
+ * Asks the providers about what has ended here since a time, by our references, and compares: a page of orders or
+ * top-ups is a step (D27). Only asks. What changed here while it was asked about is left to the next run.
  */
 @Injectable()
 export class CompareProviders {
+  private readonly pageSize: number;
+
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly subjects: ProviderSubjectsRepository,
-  ) {}
-
-  /** @throws whatever `stopping` was aborted with */
-  async execute(since: Date, stopping: AbortSignal): Promise<readonly ComparedProvider[]> {
-    const { liveProviders } = this.providers;
-    const compared = await Promise.all(liveProviders.map((each) => this.compare(each, since, stopping)));
-    const known = new Set(liveProviders.map(({ name }) => name));
-    const unknown = (await this.subjects.listProviders(since)).filter((name) => !known.has(name));
-    return [...compared, ...unknown.map(notConnected)];
+    @Inject(APP_CONFIG) { reconcilePageSize }: Pick<AppConfig, 'reconcilePageSize'>,
+  ) {
+    this.pageSize = reconcilePageSize;
   }
 
-  private async compare(
-    liveProvider: LiveProvider,
-    since: Date,
-    stopping: AbortSignal,
-  ): Promise<ComparedProvider> {
-    const { name: provider, readLagMs } = liveProvider;
-    const client = new RetryingProviderClient(liveProvider, stopping);
-    const differences: Difference[] = [];
-    const unanswered: string[] = [];
-    const attempt = async <T>(what: string, run: () => Promise<T>): Promise<T | null> => {
-      try {
-        return await run();
-      } catch (error) {
-        if (!(error instanceof ProviderNotAnswering)) throw error;
-        unanswered.push(`${what}: ${error.message}`);
-        return null;
-      }
+  /** Parts that may be walked at once: those of each provider, and one about providers that are not connected. */
+  lanes(since: Date): readonly (readonly Part[])[] {
+    const ofProviders = this.providers.liveProviders.map((liveProvider): Part[] => {
+      const { name: provider } = liveProvider;
+      const subjects = (kind: SubjectKind): Part => ({
+        name: `provider:${provider}:${kind}`,
+        about: { provider, of: kind },
+        step: (cursor, _progress, stopping) => this.comparePage(liveProvider, kind, since, cursor, stopping),
+      });
+      const balance: Part = {
+        name: `provider:${provider}:balance`,
+        about: { provider, of: 'balance' },
+        step: (_cursor, _progress, stopping) =>
+          askBalance(new RetryingProviderClient(liveProvider, stopping)),
+      };
+      return [balance, subjects('order'), subjects('topup')];
+    });
+    const unconnected: Part = {
+      name: 'provider:unconnected',
+      step: (cursor) => this.lookForUnconnected(since, cursor),
     };
-    const balance = await attempt('balance', () => client.ask((each, signal) => each.getBalance(signal)));
-    const orders = await this.subjects.listOrderIds({ provider, since, readLagMs });
-    for (const id of orders)
-      differences.push(...((await attempt(id, () => this.compareOrder(client, id))) ?? []));
-    const topups = await this.subjects.listTopupIds({ provider, since, readLagMs });
-    for (const id of topups)
-      differences.push(...((await attempt(id, () => this.compareTopup(client, id))) ?? []));
-    return { provider, orders: orders.length, topups: topups.length, balance, differences, unanswered };
+    return [...ofProviders, [unconnected]];
+  }
+
+  /** Reads orders, then top-ups, until it finds what was given to a provider that nobody can ask. */
+  private async lookForUnconnected(since: Date, cursor: string): Promise<Step> {
+    const [kind, after = ''] = (cursor === '' ? 'order:' : cursor).split(':') as [SubjectKind, string?];
+    const known = this.providers.liveProviders.map(({ name }) => name);
+    const limit = this.pageSize * ROWS_PER_SUBJECT;
+    const found = await this.subjects.listOtherProviders(kind, since, known, after, limit);
+    const unanswered = found.providers.map((provider) => ({ provider, what: NOT_CONNECTED }));
+    const nextKind = kind === 'order' ? 'topup:' : null;
+    const next = found.cursor === null ? nextKind : `${kind}:${found.cursor}`;
+    return { cursor: unanswered.length > 0 ? null : next, rowsRead: 0, differences: [], unanswered };
+  }
+
+  private async comparePage(
+    liveProvider: LiveProvider,
+    kind: SubjectKind,
+    since: Date,
+    after: string,
+    stopping: AbortSignal,
+  ): Promise<Step> {
+    const { name: provider, readLagMs } = liveProvider;
+    const window = { provider, since, readLagMs };
+    const { ids, cursor } = await this.subjects.listPage(kind, window, after, this.pageSize);
+    const client = new RetryingProviderClient(liveProvider, stopping);
+    const compared = await mapAtOnce(ids, AT_ONCE, (id) =>
+      answerOf(provider, id, () =>
+        kind === 'order' ? this.compareOrder(client, id) : this.compareTopup(client, id),
+      ),
+    );
+    return {
+      cursor,
+      rowsRead: ids.length,
+      differences: compared.flatMap(({ answer }) => answer ?? []),
+      unanswered: compared.flatMap(({ unanswered }) => unanswered),
+    };
   }
 
   private async compareOrder(client: RetryingProviderClient, id: string): Promise<readonly Difference[]> {
@@ -90,66 +109,50 @@ export class CompareProviders {
   }
 }
 
-function notConnected(provider: string): ComparedProvider {
-  const unanswered = ['not connected: nothing that was given to it was compared'];
-  return { provider, orders: 0, topups: 0, balance: null, differences: [], unanswered };
+async function askBalance(client: RetryingProviderClient): Promise<Step> {
+  const { answer, unanswered } = await answerOf(client.liveProvider.name, 'balance', () =>
+    client.ask((each, signal) => each.getBalance(signal)),
+  );
+  return { cursor: null, rowsRead: 0, differences: [], unanswered, balance: answer };
+}
+
+interface Answer<T> {
+  /** Null when there was none. */
+  readonly answer: T | null;
+  readonly unanswered: readonly Unanswered[];
+}
+
+async function answerOf<T>(provider: string, what: string, question: () => Promise<T>): Promise<Answer<T>> {
+  try {
+    return { answer: await question(), unanswered: [] };
+  } catch (error) {
+    if (!(error instanceof ProviderNotAnswering)) throw error;
+    return { answer: null, unanswered: [{ provider, what: `${what}: ${error.message}` }] };
+  }
+}
+
+/** In the order of `items`. When one throws, nothing is begun any more, and it throws when what runs has ended. */
+async function mapAtOnce<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  map: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const runs = Array.from({ length: Math.min(atOnce, items.length) }, async () => {
+    try {
+      for (let index = next++; index < items.length; index = next++)
+        results[index] = await map(items[index]!);
+    } catch (error) {
+      next = items.length;
+      throw error;
+    }
+  });
+  const failed = (await Promise.allSettled(runs)).find((run) => run.status === 'rejected');
+  if (failed) throw failed.reason;
+  return results;
 }
 
 function isSame(before: unknown, after: unknown): boolean {
   return JSON.stringify(before) === JSON.stringify(after);
-}
-
-/** For how long one question is asked again. */
-const RETRY_BUDGET_MS = 10_000;
-const PAUSE_MS = 500;
-/** A provider that fails this often in a row is left alone: each failure costs the whole budget. */
-const MAX_FAILURES_IN_A_ROW = 2;
-
-/** The provider gave no answer that could be compared. */
-class ProviderNotAnswering extends Error {
-  constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : 'no answer', { cause });
-    this.name = 'ProviderNotAnswering';
-  }
-}
-
-/** Questions to one provider, one after the other: polls give way to orders, so a question may have to wait. */
-class RetryingProviderClient {
-  private failuresInARow = 0;
-
-  constructor(
-    readonly liveProvider: LiveProvider,
-    private readonly stopping: AbortSignal,
-  ) {}
-
-  /** @throws ProviderNotAnswering; whatever `stopping` was aborted with */
-  async ask<T>(question: (liveProvider: LiveProvider, signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.failuresInARow >= MAX_FAILURES_IN_A_ROW)
-      throw new ProviderNotAnswering(new Error('it has not answered before'));
-    const deadline = performance.now() + RETRY_BUDGET_MS;
-    for (;;) {
-      this.stopping.throwIfAborted();
-      try {
-        const answer = await callProvider(this.liveProvider, (signal) =>
-          question(this.liveProvider, AbortSignal.any([signal, this.stopping])),
-        );
-        this.failuresInARow = 0;
-        return answer;
-      } catch (error) {
-        this.stopping.throwIfAborted();
-        await this.waitAfter(error, deadline);
-      }
-    }
-  }
-
-  /** @throws ProviderNotAnswering when the budget would be spent; the error itself when it is none of a provider */
-  private async waitAfter(error: unknown, deadline: number): Promise<void> {
-    if (!(error instanceof ProviderUnavailable || error instanceof ProviderOutcomeUnknown)) throw error;
-    const waitMs = PAUSE_MS + (error instanceof ProviderUnavailable ? error.retryAfterMs : 0);
-    if (performance.now() + waitMs > deadline) {
-      this.failuresInARow += 1;
-      throw new ProviderNotAnswering(error);
-    }
-    await delay(waitMs, undefined, { signal: this.stopping });
-  }
 }

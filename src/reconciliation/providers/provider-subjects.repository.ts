@@ -69,9 +69,47 @@ interface TopupRow {
   created_at: Date;
 }
 
+export type SubjectKind = 'order' | 'topup';
+
+interface PageRow {
+  ids: string[];
+  last: string | null;
+  read: number;
+}
+
+/** No index has the times of changes, so a page reads on in the order of ids; this many rows for each that it asks for. */
+export const ROWS_PER_SUBJECT = 20;
+
 /** Only what may have left for a provider, and long enough ago that the provider shows it. */
 const COMPARABLE = `mode = 'live' AND provider = $1 AND upstream_placed_at IS NOT NULL
   AND updated_at >= $2 AND updated_at <= now() - $3 * interval '1 millisecond'`;
+
+const FIRST_OF_PAGE = `
+  ARRAY(SELECT id FROM page WHERE is_wanted ORDER BY id LIMIT $5::int) AS ids,
+  (SELECT max(id) FROM page) AS last, (SELECT count(*)::int FROM page) AS read`;
+
+const PAGES: Readonly<Record<SubjectKind, string>> = {
+  order: `WITH page AS MATERIALIZED (
+      SELECT id, ${COMPARABLE} AND status IN ('issued', 'partially_issued', 'failed', 'canceled') AS is_wanted
+      FROM orders WHERE id > $4 ORDER BY id LIMIT $6::int)
+    SELECT ${FIRST_OF_PAGE}`,
+  topup: `WITH page AS MATERIALIZED (
+      SELECT id, ${COMPARABLE} AND status IN ('completed', 'failed') AS is_wanted
+      FROM topups WHERE id > $4 ORDER BY id LIMIT $6::int)
+    SELECT ${FIRST_OF_PAGE}`,
+};
+
+const STRANGERS = `
+  max(id) AS last, count(*)::int AS read,
+  coalesce(array_agg(DISTINCT provider) FILTER (
+    WHERE mode = 'live' AND updated_at >= $1 AND provider <> ALL ($2::text[])), '{}') AS providers`;
+
+const OTHER_PROVIDERS: Readonly<Record<SubjectKind, string>> = {
+  order: `SELECT ${STRANGERS} FROM (SELECT id, mode, provider, updated_at FROM orders
+                                    WHERE id > $3 ORDER BY id LIMIT $4::int) AS page`,
+  topup: `SELECT ${STRANGERS} FROM (SELECT id, mode, provider, updated_at FROM topups
+                                    WHERE id > $3 ORDER BY id LIMIT $4::int) AS page`,
+};
 
 export interface ComparisonWindow {
   readonly provider: string;
@@ -89,36 +127,40 @@ export class ProviderSubjectsRepository {
     private readonly purchases: EsimPurchasesRepository,
   ) {}
 
-  /** The providers that live orders and top-ups were given to which changed at or after `since`. */
-  async listProviders(since: Date): Promise<readonly string[]> {
-    const { rows } = await sql<{ provider: string }>(
+  /** Providers other than `known` that were given what changed at or after `since`, among the `limit` rows behind `after`. */
+  async listOtherProviders(
+    kind: SubjectKind,
+    since: Date,
+    known: readonly string[],
+    after: string,
+    limit: number,
+  ): Promise<{ readonly providers: readonly string[]; readonly cursor: string | null }> {
+    const { rows } = await sql<{ providers: string[]; last: string | null; read: number }>(
       this.manager,
-      `SELECT provider FROM orders WHERE mode = 'live' AND updated_at >= $1
-       UNION SELECT provider FROM topups WHERE mode = 'live' AND updated_at >= $1 ORDER BY 1`,
-      [since],
+      OTHER_PROVIDERS[kind],
+      [since, known, after, limit],
     );
-    return rows.map((row) => row.provider);
+    const { providers, last, read } = rows[0]!;
+    return { providers, cursor: read < limit ? null : last };
   }
 
-  /** Ids of orders that have ended, oldest first. */
-  async listOrderIds({ provider, since, readLagMs }: ComparisonWindow): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
-      this.manager,
-      `SELECT id FROM orders WHERE ${COMPARABLE}
-         AND status IN ('issued', 'partially_issued', 'failed', 'canceled') ORDER BY id`,
-      [provider, since, readLagMs],
-    );
-    return rows.map((row) => row.id);
-  }
-
-  /** Ids of top-ups that have ended, oldest first. */
-  async listTopupIds({ provider, since, readLagMs }: ComparisonWindow): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
-      this.manager,
-      `SELECT id FROM topups WHERE ${COMPARABLE} AND status IN ('completed', 'failed') ORDER BY id`,
-      [provider, since, readLagMs],
-    );
-    return rows.map((row) => row.id);
+  /**
+   * Ids of orders or top-ups that have ended, oldest first, behind `after`; at most `limit`. Reads a bounded number of rows:
+   * `cursor` is the last of them, whether it is to be compared or not, and null when none is left.
+   */
+  async listPage(
+    kind: SubjectKind,
+    { provider, since, readLagMs }: ComparisonWindow,
+    after: string,
+    limit: number,
+  ): Promise<{ readonly ids: readonly string[]; readonly cursor: string | null }> {
+    const { rows } = await sql<PageRow>(this.manager, PAGES[kind], [
+      ...[provider, since, readLagMs],
+      ...[after, limit, limit * ROWS_PER_SUBJECT],
+    ]);
+    const { ids, last, read } = rows[0]!;
+    if (ids.length === limit) return { ids, cursor: ids.at(-1)! };
+    return { ids, cursor: read < limit * ROWS_PER_SUBJECT ? null : last };
   }
 
   /** Null when it has not ended (any more). */

@@ -1,65 +1,137 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import { sql, type Tx } from '../../infra/database/index.js';
+import { sql, toSafeInteger, type Tx } from '../../infra/database/index.js';
 import type { Difference } from '../difference.js';
-import type { ReconciliationReport } from '../reconcile.js';
-import { countUnanswered } from '../render-report.js';
+import type { PartProgress } from '../steps.js';
 
-/** Longer than any run; a worker that died is taken over after it. */
-const LEASE = "interval '6 hours'";
 const KEPT_RUNS = 30;
+/** A run that came no further so often in a row is given up, and the next one begins from the start. */
+const MAX_ATTEMPTS = 5;
 
-/** SQL of `reconciliation_runs` and `reconciliation_differences`. */
+/** A run that this worker has; a higher fence takes it away. */
+export interface HeldRun {
+  readonly id: string;
+  readonly fence: string;
+  readonly startedAt: Date;
+}
+
+/** What a step adds to its run. */
+export interface RunStep {
+  readonly part: string;
+  readonly progress: PartProgress;
+  readonly differences: readonly Difference[];
+  readonly unanswered: number;
+}
+
+interface RunRow {
+  id: string;
+  fence: string;
+  started_at: Date;
+}
+
+interface CursorRow {
+  part: string;
+  cursor: string | null;
+  rows_read: string;
+  differences: number;
+}
+
+/** SQL of `reconciliation_runs`, `reconciliation_cursors` and `reconciliation_differences`. */
 @Injectable()
 export class ReconciliationRunsRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Begins a run unless one is under way, or the last completed one is younger than `intervalMs`: then null. */
-  async begin(tx: Tx, intervalMs: number): Promise<string | null> {
+  /**
+   * Takes over the run whose worker died, or begins one, unless another worker has one or the last completed one is younger
+   * than `intervalMs`: then null.
+   */
+  async claim(tx: Tx, intervalMs: number, leaseMs: number): Promise<HeldRun | null> {
     await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('reconciliation_runs'))`);
     await sql(
       tx.manager,
       `UPDATE reconciliation_runs SET status = 'failed', ended_at = now(), lease_until = NULL
-       WHERE status = 'running' AND lease_until <= now()`,
+       WHERE status = 'running' AND lease_until <= now() AND attempts >= ${MAX_ATTEMPTS}`,
     );
-    const { rows } = await sql<{ id: string }>(
-      tx.manager,
-      `INSERT INTO reconciliation_runs (status, lease_until)
-       SELECT 'running', now() + ${LEASE}
-       WHERE NOT EXISTS (SELECT 1 FROM reconciliation_runs
-                         WHERE status = 'running'
-                            OR (status = 'completed' AND started_at > now() - $1 * interval '1 millisecond'))
-       RETURNING id`,
-      [intervalMs],
-    );
-    return rows[0]?.id ?? null;
+    return (await this.takeOver(tx, leaseMs)) ?? (await this.begin(tx, intervalMs, leaseMs));
   }
 
-  /** Keeps what the run found, and forgets the oldest runs. */
-  async complete(tx: Tx, id: string, report: ReconciliationReport): Promise<void> {
+  /** How far the parts of a run have come. */
+  async listProgress(id: string): Promise<ReadonlyMap<string, PartProgress>> {
+    const { rows } = await sql<CursorRow>(
+      this.manager,
+      'SELECT part, cursor, rows_read, differences FROM reconciliation_cursors WHERE run_id = $1',
+      [id],
+    );
+    return new Map(
+      rows.map(({ part, cursor, rows_read: rowsRead, differences }) => [
+        part,
+        { cursor, rowsRead: toSafeInteger(rowsRead), differences },
+      ]),
+    );
+  }
+
+  /** Renews the lease. False: another worker has the run. */
+  async renew({ id, fence }: HeldRun, leaseMs: number): Promise<boolean> {
+    const { affected } = await sql(
+      this.manager,
+      `UPDATE reconciliation_runs SET lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+       WHERE id = $1 AND fence = $2 AND status = 'running'`,
+      [id, fence, leaseMs],
+    );
+    return affected === 1;
+  }
+
+  /** Keeps what a step found, and its cursor. False, and nothing kept: another worker has the run. */
+  async record(tx: Tx, { id, fence }: HeldRun, step: RunStep): Promise<boolean> {
+    const { part, progress, differences, unanswered } = step;
+    const { rows } = await sql<{ before: number }>(
+      tx.manager,
+      `UPDATE reconciliation_runs
+       SET differences = differences + $3::int, unanswered = unanswered + $4::int, attempts = 0
+       WHERE id = $1 AND fence = $2 AND status = 'running'
+       RETURNING differences - $3::int AS before`,
+      [id, fence, differences.length, unanswered],
+    );
+    if (!rows[0]) return false;
     await sql(
       tx.manager,
-      `UPDATE reconciliation_runs SET status = 'completed', ended_at = now(), lease_until = NULL, checked = $2::jsonb,
-         differences = $3, unanswered = $4
-       WHERE id = $1 AND status = 'running'`,
-      [id, JSON.stringify(report.checked), report.differences.length, countUnanswered(report)],
+      `INSERT INTO reconciliation_cursors (run_id, part, cursor, rows_read, differences) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (run_id, part) DO UPDATE
+       SET cursor = excluded.cursor, rows_read = excluded.rows_read, differences = excluded.differences`,
+      [id, part, progress.cursor, progress.rowsRead, progress.differences],
     );
-    await this.insertDifferences(tx, id, report.differences);
+    await this.insertDifferences(tx, id, rows[0].before, differences);
+    return true;
+  }
+
+  /** Ends the run, and forgets the oldest ones. Null: another worker has it. */
+  async complete(
+    tx: Tx,
+    { id, fence }: HeldRun,
+    checked: Readonly<Record<string, number>>,
+  ): Promise<{ readonly differences: number; readonly unanswered: number } | null> {
+    const { rows } = await sql<{ differences: number; unanswered: number }>(
+      tx.manager,
+      `UPDATE reconciliation_runs SET status = 'completed', ended_at = now(), lease_until = NULL, checked = $3::jsonb
+       WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING differences, unanswered`,
+      [id, fence, JSON.stringify(checked)],
+    );
     await sql(
       tx.manager,
       `DELETE FROM reconciliation_runs
        WHERE id < (SELECT min(id) FROM (SELECT id FROM reconciliation_runs ORDER BY id DESC LIMIT ${KEPT_RUNS}) AS kept)`,
     );
+    return rows[0] ?? null;
   }
 
-  /** Ends a run that could not be finished: the next look begins another. */
-  async fail(tx: Tx, id: string): Promise<void> {
+  /** Leaves the run to whoever looks next, this worker included. */
+  async release({ id, fence }: HeldRun): Promise<void> {
     await sql(
-      tx.manager,
-      `UPDATE reconciliation_runs SET status = 'failed', ended_at = now(), lease_until = NULL
-       WHERE id = $1 AND status = 'running'`,
-      [id],
+      this.manager,
+      `UPDATE reconciliation_runs SET lease_until = clock_timestamp()
+       WHERE id = $1 AND fence = $2 AND status = 'running'`,
+      [id, fence],
     );
   }
 
@@ -72,15 +144,48 @@ export class ReconciliationRunsRepository {
     return rows[0]?.differences ?? null;
   }
 
-  private async insertDifferences(tx: Tx, id: string, differences: readonly Difference[]): Promise<void> {
+  private async takeOver(tx: Tx, leaseMs: number): Promise<HeldRun | null> {
+    const { rows } = await sql<RunRow>(
+      tx.manager,
+      `UPDATE reconciliation_runs
+       SET fence = fence + 1, attempts = attempts + 1, lease_until = clock_timestamp() + $1 * interval '1 millisecond'
+       WHERE id = (SELECT min(id) FROM reconciliation_runs WHERE status = 'running' AND lease_until <= now())
+       RETURNING id, fence, started_at`,
+      [leaseMs],
+    );
+    return rows[0] ? toHeldRun(rows[0]) : null;
+  }
+
+  private async begin(tx: Tx, intervalMs: number, leaseMs: number): Promise<HeldRun | null> {
+    const { rows } = await sql<RunRow>(
+      tx.manager,
+      `INSERT INTO reconciliation_runs (status, fence, attempts, lease_until)
+       SELECT 'running', 1, 1, clock_timestamp() + $2 * interval '1 millisecond'
+       WHERE NOT EXISTS (SELECT 1 FROM reconciliation_runs
+                         WHERE status = 'running'
+                            OR (status = 'completed' AND started_at > now() - $1 * interval '1 millisecond'))
+       RETURNING id, fence, started_at`,
+      [intervalMs, leaseMs],
+    );
+    return rows[0] ? toHeldRun(rows[0]) : null;
+  }
+
+  private async insertDifferences(
+    tx: Tx,
+    id: string,
+    before: number,
+    differences: readonly Difference[],
+  ): Promise<void> {
+    if (differences.length === 0) return;
     await sql(
       tx.manager,
       `INSERT INTO reconciliation_differences (run_id, seq, check_name, severity, subject, expected, found)
-       SELECT $1, d.seq, d.check_name, d.severity, d.subject::jsonb, d.expected, d.found
-       FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
+       SELECT $1, $2::int + d.seq, d.check_name, d.severity, d.subject::jsonb, d.expected, d.found
+       FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
             WITH ORDINALITY AS d (check_name, severity, subject, expected, found, seq)`,
       [
         id,
+        before,
         differences.map(({ check }) => check),
         differences.map(({ severity }) => severity),
         differences.map(({ subject }) => JSON.stringify(subject)),
@@ -89,4 +194,8 @@ export class ReconciliationRunsRepository {
       ],
     );
   }
+}
+
+function toHeldRun({ id, fence, started_at: startedAt }: RunRow): HeldRun {
+  return { id, fence, startedAt };
 }

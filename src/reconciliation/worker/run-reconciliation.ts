@@ -1,30 +1,26 @@
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
-import { Gauge, type Registry } from 'prom-client';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions, type Tx } from '../../infra/database/index.js';
+import { Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { METRICS } from '../../infra/metrics.js';
-import { Sweeps } from '../../infra/sweeps.js';
-import type { Difference } from '../difference.js';
-import { Reconcile, type ReconciliationReport } from '../reconcile.js';
-import { countUnanswered } from '../render-report.js';
-import { ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
+import { Reconcile } from '../reconcile.js';
+import { type HeldRun, ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
+import { RunJournal, RunTakenOver } from './run-journal.js';
 
 const DAY_MS = 86_400_000;
-const MAX_LOGGED = 100;
-/** What waits too long has alerts of its own. */
-const ALERTED_ELSEWHERE: readonly string[] = ['order_is_not_stuck', 'topup_is_not_stuck'];
+/** A lease is renewed so often within its time that one missed renewal does not lose it. */
+const RENEWALS_PER_LEASE = 3;
 
 /**
- * One scheduled comparison: kept in a table, logged, and told to support where it is about an order or a top-up. The
- * providers are asked about a day more than the interval, so that what changed under one run is compared by the next.
+ * One scheduled comparison: kept in a table, logged, and told to support where it is about an order or a top-up. Its
+ * worker holds a lease that it renews; when it dies, another goes on at the cursors (D27). The providers are asked about
+ * a day more than the interval, so that what changed under one run is compared by the next.
  */
 @Injectable()
 export class RunReconciliation {
   constructor(
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'reconcileIntervalMs'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'reconcileIntervalMs' | 'leaseMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly reconcile: Reconcile,
     private readonly runs: ReconciliationRunsRepository,
@@ -32,106 +28,48 @@ export class RunReconciliation {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Answers whether a run was due. @throws Error of the database; whatever `stopping` was aborted with */
+  /** Answers whether a run was due. @throws Error of the database; RunTakenOver; whatever `stopping` was aborted with */
   async runIfDue(stopping: AbortSignal): Promise<boolean> {
-    const { reconcileIntervalMs } = this.config;
-    const id = await this.transactions.run((tx) => this.runs.begin(tx, reconcileIntervalMs));
-    if (id === null) return false;
+    const { reconcileIntervalMs, leaseMs } = this.config;
+    const run = await this.transactions.run((tx) => this.runs.claim(tx, reconcileIntervalMs, leaseMs));
+    if (run === null) return false;
+    const lost = new AbortController();
+    const renewal = setInterval(() => void this.renew(run, lost), leaseMs / RENEWALS_PER_LEASE);
     try {
-      const providerWindowMs = reconcileIntervalMs + DAY_MS;
-      const report = await this.reconcile.execute({ providerWindowMs, stopping });
-      await this.transactions.run((tx) => this.keep(tx, id, report));
-      this.log(report);
+      await this.goOn(run, AbortSignal.any([stopping, lost.signal]));
     } catch (error) {
-      await this.transactions.run((tx) => this.runs.fail(tx, id));
+      await this.release(run);
       throw error;
+    } finally {
+      clearInterval(renewal);
     }
     return true;
   }
 
-  private async keep(tx: Tx, id: string, report: ReconciliationReport): Promise<void> {
-    await this.runs.complete(tx, id, report);
-    for (const difference of report.differences) await this.alert(tx, difference);
+  private async goOn(run: HeldRun, stopping: AbortSignal): Promise<void> {
+    const { runs, alerts, transactions, logger } = this;
+    const progress = await runs.listProgress(run.id);
+    const journal = new RunJournal(run, progress, { runs, alerts, transactions, logger });
+    const since = new Date(run.startedAt.getTime() - this.config.reconcileIntervalMs - DAY_MS);
+    await this.reconcile.execute({ since, journal, stopping });
+    await journal.complete();
   }
 
-  private async alert(tx: Tx, difference: Difference): Promise<void> {
-    const { check, subject, what, expected, found, advice } = difference;
-    const { order, topup, partner } = subject;
-    const subjectId = order ?? topup;
-    if (subjectId === undefined || ALERTED_ELSEWHERE.includes(check)) return;
-    await this.alerts.raise(tx, {
-      type: order === undefined ? 'topup.needs_review' : 'order.needs_review',
-      partnerId: partner ?? null,
-      subjectId,
-      details: { reconciliation: check, what, expected, found, advice },
-      // The same difference is found every day until it is settled.
-      onceKey: `reconciliation:${check}`,
-    });
+  /** Its lease lapses by itself when the database is away too. */
+  private async release(run: HeldRun): Promise<void> {
+    try {
+      await this.runs.release(run);
+    } catch (error) {
+      this.logger.warn({ event: 'reconciliation.not_released', err: error });
+    }
   }
 
-  private log(report: ReconciliationReport): void {
-    const { checked, differences, upstreams, durationMs } = report;
-    for (const { check, severity, subject, expected, found } of differences.slice(0, MAX_LOGGED))
-      this.logger[severity === 'error' ? 'error' : 'warn']({
-        event: 'reconciliation.difference',
-        ...{ check, subject, expected, found },
-      });
-    const asked = upstreams.map(({ provider, orders, topups }) => ({ provider, orders, topups }));
-    const unanswered = countUnanswered(report);
-    this.logger.info({
-      event: 'reconciliation.done',
-      ...{ checked, differences: differences.length, unanswered, upstreams: asked, durationMs },
-    });
-  }
-}
-
-/** A run that failed is tried again after this, and a new process leaves its first minutes to other work. */
-const LOOK_EVERY_MS = 600_000;
-
-/** Looks now and then whether the books are to be compared; whatever runs when the worker stops is given up. */
-@Injectable()
-export class ReconciliationJob implements OnModuleDestroy {
-  private readonly stopping = new AbortController();
-  private isFirstLook = true;
-
-  constructor(
-    @Inject(APP_CONFIG) { reconcileIntervalMs }: Pick<AppConfig, 'reconcileIntervalMs'>,
-    sweeps: Sweeps,
-    private readonly reconciliation: RunReconciliation,
-  ) {
-    sweeps.register({
-      name: 'reconciliation',
-      intervalMs: Math.min(reconcileIntervalMs, LOOK_EVERY_MS),
-      run: () => this.look(),
-    });
-  }
-
-  onModuleDestroy(): void {
-    this.stopping.abort();
-  }
-
-  private async look(): Promise<void> {
-    const skips = this.isFirstLook || this.stopping.signal.aborted;
-    this.isFirstLook = false;
-    if (!skips) await this.reconciliation.runIfDue(this.stopping.signal);
-  }
-}
-
-/** What operators watch: every worker shows the last run of the whole database. */
-@Injectable()
-export class ReconciliationMetrics {
-  constructor(@Inject(METRICS) registry: Registry, runs: ReconciliationRunsRepository) {
-    new Gauge({
-      name: 'reconciliation_differences',
-      help: 'Differences that the last completed reconciliation found; absent before the first.',
-      registers: [registry],
-      async collect() {
-        this.reset();
-        const differences = await runs.countLastDifferences();
-        // A gauge without labels is 0 after a reset; before the first run nothing is known.
-        if (differences === null) this.remove();
-        else this.set(differences);
-      },
-    });
+  private async renew(run: HeldRun, lost: AbortController): Promise<void> {
+    try {
+      if (!(await this.runs.renew(run, this.config.leaseMs))) lost.abort(new RunTakenOver());
+    } catch (error) {
+      // The next renewal may succeed; when none does, the fence keeps this worker from writing.
+      this.logger.warn({ event: 'reconciliation.not_renewed', err: error });
+    }
   }
 }

@@ -21,7 +21,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'sandbox_upstream_topups',
     'upstream_pace',
   ],
-  reconciliation: ['reconciliation_runs', 'reconciliation_differences'],
+  reconciliation: ['reconciliation_runs', 'reconciliation_cursors', 'reconciliation_differences'],
   topups: ['topups'],
   wallet: ['wallets', 'wallet_holds', 'wallet_low_signals', 'ledger_transactions', 'ledger_entries'],
   webhooks: [

@@ -1,0 +1,57 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * A comparison of all books is taken over where a worker left it (D27): what it owns, and how far each of its parts
+ * has come. What was refunded is found by its order or top-up: the checks read an order's money by index.
+ */
+export class ContinueReconciliation1763700000025 implements MigrationInterface {
+  /** CREATE INDEX CONCURRENTLY runs in no transaction. */
+  readonly transaction = false;
+
+  async up(runner: QueryRunner): Promise<void> {
+    // It waits for transactions that are under way, and holds nobody up meanwhile.
+    await runner.query('SET lock_timeout = 0');
+    for (const { name, on } of INDEXES) {
+      // One that a broken attempt left behind is invalid, and would count as there.
+      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+      await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${on}`);
+    }
+    await runner.query('RESET lock_timeout');
+    // One text, hence one transaction, and the last: all of it is there or nothing.
+    await runner.query(`
+      ALTER TABLE reconciliation_runs
+        -- grows with every worker that takes the run: one whose lease lapsed must not write
+        ADD COLUMN fence bigint NOT NULL DEFAULT 0,
+        -- workers that took it since it last came further
+        ADD COLUMN attempts int NOT NULL DEFAULT 0;
+      CREATE TABLE reconciliation_cursors (
+        run_id bigint NOT NULL REFERENCES reconciliation_runs (id) ON DELETE CASCADE,
+        -- a check over one table, or the orders or top-ups of one provider
+        part text NOT NULL,
+        -- the last key that was read; null: the part is done
+        cursor text,
+        rows_read bigint NOT NULL DEFAULT 0,
+        differences int NOT NULL DEFAULT 0,
+        PRIMARY KEY (run_id, part)
+      );
+    `);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    for (const { name } of INDEXES) await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+    await runner.query('DROP TABLE reconciliation_cursors');
+    await runner.query('ALTER TABLE reconciliation_runs DROP COLUMN fence, DROP COLUMN attempts');
+  }
+}
+
+/** Charges have theirs; refunds are few. */
+const INDEXES = [
+  {
+    name: 'ledger_transactions_order_refunds',
+    on: `ledger_transactions (order_id) WHERE type = 'refund' AND order_id IS NOT NULL`,
+  },
+  {
+    name: 'ledger_transactions_topup_refunds',
+    on: `ledger_transactions (topup_id) WHERE type = 'refund' AND topup_id IS NOT NULL`,
+  },
+];

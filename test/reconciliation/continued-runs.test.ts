@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { RoleChild } from '../harness/role-child.js';
+import { CountingWholesaler } from './counting-wholesaler.js';
+import { insertOrders, ONE_WRONG_OF } from './many-orders.js';
+
+const ORDERS = 200;
+const PAGE_SIZE = 20;
+const LEASE_MS = 2_000;
+/** Into the sixth page: five are kept by then. */
+const INTERRUPTED_AT = 5 * PAGE_SIZE + 10;
+const PART = 'provider:zendit:order';
+
+interface RunRow {
+  id: string;
+  status: string;
+  fence: string;
+  differences: number;
+  unanswered: number;
+}
+
+let database: TestDatabase;
+let wholesaler: CountingWholesaler;
+let workers: RoleChild[];
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  wholesaler = await CountingWholesaler.open();
+  workers = [];
+  await insertOrders(database, ORDERS);
+});
+
+afterEach(async () => {
+  for (const worker of workers) await worker.kill();
+  await wholesaler.close();
+  await database.drop();
+});
+
+async function startWorker(): Promise<RoleChild> {
+  const settings = { RECONCILE_INTERVAL_MS: '1000', RECONCILE_PAGE_SIZE: String(PAGE_SIZE) };
+  const env = { ...wholesaler.env, ...settings, LEASE_MS: String(LEASE_MS) };
+  const worker = await RoleChild.start({ role: 'worker', database, env });
+  workers.push(worker);
+  return worker;
+}
+
+async function firstRun(): Promise<RunRow> {
+  const { rows } = await database.pool.query<RunRow>('SELECT * FROM reconciliation_runs ORDER BY id LIMIT 1');
+  return rows[0]!;
+}
+
+/** Waits until the first run has ended, and lets nobody begin another. */
+function completed(): Promise<RunRow> {
+  return eventually(
+    'the first run is completed',
+    async () => {
+      const run = await firstRun();
+      return run.status === 'completed' ? run : null;
+    },
+    60_000,
+  );
+}
+
+/** Orders that the run has differences about, once for each difference. */
+async function ordersWithDifferences({ id }: RunRow): Promise<string[]> {
+  const { rows } = await database.pool.query<{ reference: string }>(
+    `SELECT subject ->> 'reference' AS reference FROM reconciliation_differences WHERE run_id = $1 ORDER BY 1`,
+    [id],
+  );
+  return rows.map(({ reference }) => reference);
+}
+
+const wrongOrders = Array.from(
+  { length: ORDERS / ONE_WRONG_OF },
+  (_, nth) => `many-${(nth + 1) * ONE_WRONG_OF}`,
+).sort();
+
+/** Does something once, when so many questions have been asked; what is asked meanwhile waits. */
+function interruptAt(questions: number, interrupt: () => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let interruption: Promise<void> | null = null;
+    wholesaler.beforeAnswer = (asked) => {
+      if (asked < questions) return;
+      interruption ??= interrupt().then(resolve, reject);
+      return interruption;
+    };
+  });
+}
+
+describe('a run of a worker that dies', { timeout: 180_000 }, () => {
+  it('is continued by another at its cursor: only the rest is asked, each difference kept once', async () => {
+    const dying = await startWorker();
+    await interruptAt(INTERRUPTED_AT, () => dying.kill());
+    const { rows } = await database.pool.query<{ rows_read: string; cursor: string }>(
+      'SELECT rows_read, cursor FROM reconciliation_cursors WHERE part = $1',
+      [PART],
+    );
+    expect(Number(rows[0]!.rows_read)).toBe(5 * PAGE_SIZE);
+    await startWorker();
+    const run = await completed();
+    for (const worker of workers) worker.freeze();
+    expect(run).toMatchObject({ fence: '2', differences: wrongOrders.length, unanswered: 0 });
+    expect(await ordersWithDifferences(run)).toEqual(wrongOrders);
+    const again = [...wholesaler.asked].filter(([, times]) => times > 1).map(([reference]) => reference);
+    expect(wholesaler.asked.size).toBe(ORDERS);
+    // The page that was under way, and nothing of those before.
+    const page = Array.from({ length: PAGE_SIZE }, (_, nth) => `many-${5 * PAGE_SIZE + nth + 1}`);
+    expect(again.length).toBeGreaterThan(0);
+    expect(page).toEqual(expect.arrayContaining(again));
+  });
+
+  it('keeps nothing more of a worker that was taken over and wakes up in the middle of a page', async () => {
+    const frozen = await startWorker();
+    await interruptAt(INTERRUPTED_AT, () => Promise.resolve(frozen.freeze()));
+    const second = await startWorker();
+    const run = await completed();
+    // The next run would ask the same questions.
+    await second.kill();
+    const kept = await ordersWithDifferences(run);
+    expect(run.fence).toBe('2');
+    expect(kept).toEqual(wrongOrders);
+    const asked = wholesaler.questionsAsked;
+    frozen.thaw();
+    // It ends the page that it was at, finds the run taken, and begins one of its own.
+    await eventually('the worker has gone on', () => wholesaler.questionsAsked > asked + PAGE_SIZE, 60_000);
+    expect(await ordersWithDifferences(run)).toEqual(kept);
+    expect(await firstRun()).toEqual(run);
+  });
+
+  it('stays with a worker that takes longer than its lease', async () => {
+    await startWorker();
+    const startedAt = performance.now();
+    wholesaler.beforeAnswer = async () => {
+      await eventually('three leases have passed', () => performance.now() - startedAt > 3 * LEASE_MS);
+    };
+    await startWorker();
+    const run = await completed();
+    expect(run).toMatchObject({ fence: '1', differences: wrongOrders.length });
+  });
+});
