@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { benchCatalog } from './catalog.js';
 import { Cleanups } from './cleanups.js';
+import { benchGrowth } from './growth.js';
 import { benchLive } from './live.js';
 import { benchMemory } from './memory.js';
 import { type BenchOptions, HELP, parseOptions, type Subject } from './options.js';
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   live: benchLive,
   memory: benchMemory,
   webhooks: benchWebhooks,
+  growth: benchGrowth,
 };
 
 const cleanups = new Cleanups();

@@ -6,10 +6,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_FLAGS, RESULTS, ROOT } from '../places.js';
 
-export type ServiceRole = 'api' | 'worker' | 'all' | 'embedded';
+export type ServiceRole = 'api' | 'admin' | 'worker' | 'all' | 'embedded';
 
 const ENTRIES: Readonly<Record<ServiceRole, string>> = {
   api: 'dist/src/main.api.js',
+  admin: 'dist/src/main.admin.js',
   worker: 'dist/src/main.worker.js',
   all: 'dist/src/main.js',
   embedded: 'dist/src/main.js',
