@@ -41,6 +41,8 @@ export class ServiceProcess {
     readonly apiUrl: string,
     readonly adminUrl: string,
     readonly adminToken: string,
+    /** Of `/metrics`. */
+    readonly opsUrl: string,
   ) {}
 
   /** Answers when the process is ready. @throws Error with its last words when it is not */
@@ -65,8 +67,15 @@ export class ServiceProcess {
       },
     });
     const together = options.role === 'all' || options.role === 'embedded';
-    await untilReady(child, `http://127.0.0.1:${together ? admin : ops}/readyz`);
-    return new ServiceProcess(child, `http://127.0.0.1:${api}`, `http://127.0.0.1:${admin}`, adminToken);
+    const opsUrl = `http://127.0.0.1:${together ? admin : ops}`;
+    await untilReady(child, `${opsUrl}/readyz`);
+    return new ServiceProcess(
+      child,
+      `http://127.0.0.1:${api}`,
+      `http://127.0.0.1:${admin}`,
+      adminToken,
+      opsUrl,
+    );
   }
 
   get pid(): number {
