@@ -10,6 +10,7 @@ import { benchOrders } from './orders.js';
 import { RESULTS } from './places.js';
 import { type MachineFacts, readMachineFacts, renderMachine } from './report/machine.js';
 import { renderSection, type Section } from './report/report.js';
+import { benchSoak } from './soak.js';
 import { benchWebhooks } from './webhooks.js';
 
 type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Section[]>;
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   memory: benchMemory,
   webhooks: benchWebhooks,
   growth: benchGrowth,
+  soak: benchSoak,
 };
 
 const cleanups = new Cleanups();

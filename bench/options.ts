@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** Of `all`. */
 const SHORT_SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as const;
-export const SUBJECTS = [...SHORT_SUBJECTS, 'growth'] as const;
+export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = ['throughput', 'latency', 'hanging', 'backlog', 'history'] as const;
@@ -24,6 +24,8 @@ export interface BenchOptions {
   /** Write a CPU profile of every process under test to the results. */
   readonly profile: boolean;
   readonly growth: GrowthOptions;
+  /** Of `soak`. */
+  readonly minutes: number;
 }
 
 export interface GrowthOptions {
@@ -46,6 +48,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; who slows whom
   all       all of these (default)
   growth    every operation on a database of 10 thousand orders and on one of many, side by side
+  soak      half of what the machine can take, for an hour, with retention at work
 
   --quick            fewer and shorter rounds: a look, not a result
   --rounds N         rounds of every figure (7; quick 3)
@@ -57,6 +60,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   --data DIR         of growth: keeps the filled databases there; a second run goes on filling, or only measures
   --min-free-gb N    of growth: stops filling when less of the disk is free (15)
   --samples N        of growth: of every operation and database (200)
+  --minutes N        of soak (60)
   --help
 
 A ratio is made of two measurements of the same round, one after the other, and the order turns with every round;
@@ -81,6 +85,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
       data: { type: 'string' },
       'min-free-gb': { type: 'string', default: '15' },
       samples: { type: 'string' },
+      minutes: { type: 'string', default: '60' },
     },
   });
   if (values.help) return null;
@@ -93,6 +98,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
     roundMs: values.quick ? 2_000 : 5_000,
     connections: toCount('--connections', values.connections),
     profile: values.profile,
+    minutes: toCount('--minutes', values.minutes),
     growth: {
       orders: toCount('--orders', values.orders, MOST_ROWS),
       deliveries: toCount('--deliveries', values.deliveries, MOST_ROWS),
