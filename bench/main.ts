@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { benchAttacks } from './attacks.js';
 import { benchCatalog } from './catalog.js';
 import { Cleanups } from './cleanups.js';
 import { benchGrowth } from './growth.js';
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   webhooks: benchWebhooks,
   growth: benchGrowth,
   soak: benchSoak,
+  attacks: benchAttacks,
 };
 
 const cleanups = new Cleanups();

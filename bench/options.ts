@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** Of `all`. */
 const SHORT_SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as const;
-export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak'] as const;
+export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = ['throughput', 'latency', 'hanging', 'backlog', 'history'] as const;
@@ -49,14 +49,15 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   all       all of these (default)
   growth    every operation on a database of 10 thousand orders and on one of many, side by side
   soak      half of what the machine can take, for an hour, with retention at work
+  attacks   a healthy partner alone, and beside each of ten attacks
 
   --quick            fewer and shorter rounds: a look, not a result
   --rounds N         rounds of every figure (7; quick 3)
   --part NAME        of webhooks: throughput, latency, hanging, backlog or history (all of them)
   --connections N    connections of the load generator (64)
   --profile          write a CPU profile of each service process to bench/results
-  --orders N         of growth: orders of the large database (100000)
-  --deliveries N     of growth: its deliveries (500000)
+  --orders N         of growth and attacks: orders of the large database (100000)
+  --deliveries N     of growth and attacks: its deliveries (500000)
   --data DIR         of growth: keeps the filled databases there; a second run goes on filling, or only measures
   --min-free-gb N    of growth: stops filling when less of the disk is free (15)
   --samples N        of growth: of every operation and database (200)
