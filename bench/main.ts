@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { benchAttacks } from './attacks.js';
 import { benchCatalog } from './catalog.js';
 import { Cleanups } from './cleanups.js';
+import { benchGrowth } from './growth.js';
 import { benchLive } from './live.js';
 import { benchMemory } from './memory.js';
 import { type BenchOptions, HELP, parseOptions, type Subject } from './options.js';
@@ -9,6 +11,7 @@ import { benchOrders } from './orders.js';
 import { RESULTS } from './places.js';
 import { type MachineFacts, readMachineFacts, renderMachine } from './report/machine.js';
 import { renderSection, type Section } from './report/report.js';
+import { benchSoak } from './soak.js';
 import { benchWebhooks } from './webhooks.js';
 
 type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Section[]>;
@@ -19,6 +22,9 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   live: benchLive,
   memory: benchMemory,
   webhooks: benchWebhooks,
+  growth: benchGrowth,
+  soak: benchSoak,
+  attacks: benchAttacks,
 };
 
 const cleanups = new Cleanups();

@@ -1,10 +1,15 @@
 import { parseArgs } from 'node:util';
 
-export const SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as const;
+/** Of `all`. */
+const SHORT_SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as const;
+export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = ['throughput', 'latency', 'hanging', 'backlog', 'history'] as const;
 export type WebhookPartName = (typeof WEBHOOK_PARTS)[number];
+
+/** Of one table; what is more does not fit on a machine with one disk. */
+const MOST_ROWS = 1_000_000_000;
 
 export interface BenchOptions {
   readonly subjects: readonly Subject[];
@@ -18,22 +23,45 @@ export interface BenchOptions {
   readonly connections: number;
   /** Write a CPU profile of every process under test to the results. */
   readonly profile: boolean;
+  readonly growth: GrowthOptions;
+  /** Of `soak`. */
+  readonly minutes: number;
 }
 
-export const HELP = `npm run bench -- [catalog | orders | live | memory | webhooks | all] [options]
+export interface GrowthOptions {
+  readonly orders: number;
+  readonly deliveries: number;
+  /** Where the filled database is kept, or goes on to be filled; null: a folder that goes with the run. */
+  readonly dataDir: string | null;
+  /** Filling stops when less of the disk is free. */
+  readonly minFreeGb: number;
+  /** Of every operation and database. */
+  readonly samples: number;
+}
+
+export const HELP = `npm run bench -- [SUBCOMMAND] [options]
 
   catalog   GET /v1/catalog against a bare Fastify server that answers the same payload
   orders    POST /v1/orders against a loop that repeats its SQL with nothing but pg; order to webhook
   live      as orders, in Live: all on one wallet, and on 1,000
   memory    what the processes hold, idle and under load
   webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; who slows whom
-  all       everything (default)
+  all       all of these (default)
+  growth    every operation on a database of 10 thousand orders and on one of many, side by side
+  soak      half of what the machine can take, for an hour, with retention at work
+  attacks   a healthy partner alone, and beside each of ten attacks
 
   --quick            fewer and shorter rounds: a look, not a result
   --rounds N         rounds of every figure (7; quick 3)
   --part NAME        of webhooks: throughput, latency, hanging, backlog or history (all of them)
   --connections N    connections of the load generator (64)
   --profile          write a CPU profile of each service process to bench/results
+  --orders N         of growth and attacks: orders of the large database (100000)
+  --deliveries N     of growth and attacks: its deliveries (500000)
+  --data DIR         of growth: keeps the filled databases there; a second run goes on filling, or only measures
+  --min-free-gb N    of growth: stops filling when less of the disk is free (15)
+  --samples N        of growth: of every operation and database (200)
+  --minutes N        of soak (60)
   --help
 
 A ratio is made of two measurements of the same round, one after the other, and the order turns with every round;
@@ -53,6 +81,12 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
       rounds: { type: 'string' },
       connections: { type: 'string', default: '64' },
       part: { type: 'string' },
+      orders: { type: 'string', default: '100000' },
+      deliveries: { type: 'string', default: '500000' },
+      data: { type: 'string' },
+      'min-free-gb': { type: 'string', default: '15' },
+      samples: { type: 'string' },
+      minutes: { type: 'string', default: '60' },
     },
   });
   if (values.help) return null;
@@ -65,13 +99,21 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
     roundMs: values.quick ? 2_000 : 5_000,
     connections: toCount('--connections', values.connections),
     profile: values.profile,
+    minutes: toCount('--minutes', values.minutes),
+    growth: {
+      orders: toCount('--orders', values.orders, MOST_ROWS),
+      deliveries: toCount('--deliveries', values.deliveries, MOST_ROWS),
+      dataDir: values.data ?? null,
+      minFreeGb: toCount('--min-free-gb', values['min-free-gb']),
+      samples: toCount('--samples', values.samples ?? (values.quick ? '30' : '200')),
+    },
   };
 }
 
 function toSubjects(positionals: readonly string[]): readonly Subject[] {
   const [name = 'all', ...others] = positionals;
   if (others.length > 0) throw new Error(`one subcommand at a time, not "${positionals.join(' ')}"`);
-  if (name === 'all') return SUBJECTS;
+  if (name === 'all') return SHORT_SUBJECTS;
   const subject = SUBJECTS.find((candidate) => candidate === name);
   if (!subject) throw new Error(`unknown subcommand "${name}"; one of: ${SUBJECTS.join(', ')}, all`);
   return [subject];
@@ -84,7 +126,8 @@ function toPart(name: string | undefined): WebhookPartName | null {
   return part;
 }
 
-function toCount(option: string, text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error(`${option} must be a whole number from 1 to 9999`);
+function toCount(option: string, text: string, most = 9_999): number {
+  if (!/^[1-9]\d{0,9}$/.test(text) || Number(text) > most)
+    throw new Error(`${option} must be a whole number from 1 to ${most}`);
   return Number(text);
 }

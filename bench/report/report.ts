@@ -15,6 +15,8 @@ export interface Section {
   readonly title: string;
   readonly notes: readonly string[];
   readonly rows: readonly Row[];
+  /** What is no figure with rounds; the first line names the columns. */
+  readonly table?: readonly (readonly string[])[];
 }
 
 /** A row from one value per round; rounds that could not be measured (null) are left out. */
@@ -23,8 +25,13 @@ export function row(figure: string, unit: string, values: readonly (number | nul
   return { figure, unit, ...spreadOf(measured), ...(target === undefined ? {} : { target }) };
 }
 
-export function renderSection({ title, notes, rows }: Section): string {
-  const cells = [
+export function renderSection({ title, notes, rows, table }: Section): string {
+  const lines = [...(rows.length > 0 ? align(cellsOf(rows)) : []), ...(table ? align(table) : [])];
+  return [`\n${title}`, ...lines, ...notes.map((note) => `  ${note}`)].join('\n');
+}
+
+function cellsOf(rows: readonly Row[]): string[][] {
+  return [
     ['', 'median', 'min', 'max', 'rounds', 'target', ''],
     ...rows
       .filter((one) => one.rounds > 0)
@@ -35,14 +42,17 @@ export function renderSection({ title, notes, rows }: Section): string {
         ...verdictOf(one),
       ]),
   ];
+}
+
+/** The first column to the left, the others to the right. */
+export function align(cells: readonly (readonly string[])[]): string[] {
   const widths = cells[0]!.map((_, column) => Math.max(...cells.map((line) => line[column]!.length)));
-  const table = cells.map((line) =>
+  return cells.map((line) =>
     line
       .map((cell, column) => (column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
       .join('  ')
       .trimEnd(),
   );
-  return [`\n${title}`, ...table, ...notes.map((note) => `  ${note}`)].join('\n');
 }
 
 /** What was wanted of the median, and whether it is so. */
@@ -52,7 +62,8 @@ function verdictOf({ median, target, limit }: Row): [string, string] {
   return ['', ''];
 }
 
-function format(value: number): string {
+/** With as many digits as it is worth. */
+export function format(value: number): string {
   if (Math.abs(value) >= 1_000) return Math.round(value).toLocaleString('en');
   return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
 }

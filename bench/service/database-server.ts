@@ -1,24 +1,35 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { Client } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
 import { NODE_FLAGS, RESULTS, ROOT } from '../places.js';
 
 /** Beside the results and not in a temporary folder, which may be a RAM disk: `fsync` is part of the measurement. */
-const DATA = path.join(RESULTS, `data-${process.pid}`);
+const OWN_DATA = path.join(RESULTS, `data-${process.pid}`);
 const STATEMENT_LOG = 'statements';
 
 /** The embedded PostgreSQL with its own settings, durable, plus a statement log that is silent until asked for. */
 export class DatabaseServer {
-  private constructor(private readonly postgres: EmbeddedPostgres) {}
+  private constructor(
+    private readonly postgres: EmbeddedPostgres,
+    private readonly data: string,
+    private readonly isKept: boolean,
+  ) {}
 
-  /** @param settings of the server, on top of the service's own */
-  static async start(settings: Readonly<Record<string, string | number>> = {}): Promise<DatabaseServer> {
-    mkdirSync(DATA, { recursive: true });
+  /**
+   * @param settings of the server, on top of the service's own
+   * @param keptIn a folder that outlives the server, with the databases of an earlier run; null: one that goes with it
+   */
+  static async start(
+    settings: Readonly<Record<string, string | number>> = {},
+    keptIn: string | null = null,
+  ): Promise<DatabaseServer> {
+    const data = keptIn === null ? OWN_DATA : path.resolve(keptIn);
+    mkdirSync(data, { recursive: true });
     const postgres = await startEmbeddedPostgres({
-      dataDir: path.join(DATA, 'postgres'),
+      dataDir: path.join(data, 'postgres'),
       settings: {
         logging_collector: 'on',
         log_destination: 'jsonlog',
@@ -29,12 +40,12 @@ export class DatabaseServer {
         ...settings,
       },
     });
-    return new DatabaseServer(postgres);
+    return new DatabaseServer(postgres, data, keptIn !== null);
   }
 
   /** The log that `ALTER DATABASE ... SET log_statement = 'all'` writes to. */
   get statementLog(): string {
-    return path.join(DATA, 'postgres/log', `${STATEMENT_LOG}.json`);
+    return path.join(this.data, 'postgres/log', `${STATEMENT_LOG}.json`);
   }
 
   /** As superuser. @param database `postgres` when omitted */
@@ -42,9 +53,10 @@ export class DatabaseServer {
     return this.postgres.url(database);
   }
 
-  /** A migrated database with the Sandbox catalogue; answers its URL. */
+  /** A migrated database with the Sandbox catalogue, which an earlier run may have made; answers its URL. */
   async createDatabase(name: string): Promise<string> {
-    await this.query(`CREATE DATABASE ${name}`);
+    const known = await this.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (known.length === 0) await this.query(`CREATE DATABASE ${name}`);
     await migrate(this.postgres.url(name));
     return this.postgres.url(name);
   }
@@ -62,17 +74,23 @@ export class DatabaseServer {
 
   /** The server's main process; all others are its children. */
   get pid(): number {
-    return postmasterOf(path.join(DATA, 'postgres'))!;
+    return postmasterOf(path.join(this.data, 'postgres'))!;
+  }
+
+  /** Bytes that are free where the databases grow. */
+  freeBytes(): number {
+    const { bavail, bsize } = statfsSync(this.data);
+    return bavail * bsize;
   }
 
   /** A folder for a process under test, gone with the server. */
   folder(name: string): string {
-    return path.join(DATA, name);
+    return path.join(this.data, name);
   }
 
   async stop(): Promise<void> {
     await this.postgres.stop();
-    rmSync(DATA, { recursive: true, force: true });
+    if (!this.isKept) rmSync(this.data, { recursive: true, force: true });
   }
 }
 

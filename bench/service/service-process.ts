@@ -6,10 +6,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NODE_FLAGS, RESULTS, ROOT } from '../places.js';
 
-export type ServiceRole = 'api' | 'worker' | 'all' | 'embedded';
+export type ServiceRole = 'api' | 'admin' | 'worker' | 'all' | 'embedded';
 
 const ENTRIES: Readonly<Record<ServiceRole, string>> = {
   api: 'dist/src/main.api.js',
+  admin: 'dist/src/main.admin.js',
   worker: 'dist/src/main.worker.js',
   all: 'dist/src/main.js',
   embedded: 'dist/src/main.js',
@@ -40,6 +41,8 @@ export class ServiceProcess {
     readonly apiUrl: string,
     readonly adminUrl: string,
     readonly adminToken: string,
+    /** Of `/metrics`. */
+    readonly opsUrl: string,
   ) {}
 
   /** Answers when the process is ready. @throws Error with its last words when it is not */
@@ -64,8 +67,15 @@ export class ServiceProcess {
       },
     });
     const together = options.role === 'all' || options.role === 'embedded';
-    await untilReady(child, `http://127.0.0.1:${together ? admin : ops}/readyz`);
-    return new ServiceProcess(child, `http://127.0.0.1:${api}`, `http://127.0.0.1:${admin}`, adminToken);
+    const opsUrl = `http://127.0.0.1:${together ? admin : ops}`;
+    await untilReady(child, `${opsUrl}/readyz`);
+    return new ServiceProcess(
+      child,
+      `http://127.0.0.1:${api}`,
+      `http://127.0.0.1:${admin}`,
+      adminToken,
+      opsUrl,
+    );
   }
 
   get pid(): number {
