@@ -218,21 +218,3 @@ describe('a price that a partner does not have any more', () => {
     expect(told).toEqual([['pkg_a_A', 120, true]]);
   });
 });
-
-describe('what is kept of synchronisations', () => {
-  it('is those of thirty days', async () => {
-    await bench.database.pool.query(
-      `INSERT INTO catalog_syncs (id, status, requested_at, started_at, ended_at)
-       SELECT 'syn_' || days, 'completed', now() - days * interval '1 day', now() - days * interval '1 day',
-              now() - days * interval '1 day'
-       FROM unnest(ARRAY[31, 29]) AS days`,
-    );
-    bench.esimAccess.packages = [offer('A')];
-    const worker = await bench.startWorker(NEW);
-    expect(await worker.runIfDue()).toBe(true);
-    const { rows } = await bench.database.pool.query(
-      `SELECT id FROM catalog_syncs WHERE id IN ('syn_31', 'syn_29')`,
-    );
-    expect(rows).toEqual([{ id: 'syn_29' }]);
-  });
-});

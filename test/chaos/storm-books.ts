@@ -60,13 +60,15 @@ export interface LoggedDelivery {
   readonly status: string;
   readonly attempts: number;
   readonly interrupted: number;
+  readonly failed: number;
 }
 
 /** Every delivery with what the attempt log says of it. */
 export async function readDeliveries({ pool }: TestDatabase): Promise<readonly LoggedDelivery[]> {
   const { rows } = await pool.query<LoggedDelivery>(
     `SELECT d.id, d.endpoint_id, d.event_id, d.status, count(a.*)::int AS attempts,
-            count(*) FILTER (WHERE a.outcome = 'interrupted')::int AS interrupted
+            count(*) FILTER (WHERE a.outcome = 'interrupted')::int AS interrupted,
+            count(*) FILTER (WHERE a.outcome = 'failed')::int AS failed
      FROM webhook_deliveries d LEFT JOIN webhook_attempts a ON a.delivery_id = d.id
      GROUP BY d.id, d.endpoint_id, d.event_id, d.status`,
   );

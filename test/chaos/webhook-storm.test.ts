@@ -178,15 +178,21 @@ describe(`a storm over ${2 * PARTNERS} endpoints (CHAOS_SEED=${SEED})`, () => {
     expect(unlogged).toEqual([]);
     const good = [...goodReceivers().values()];
     const duplicates = good.reduce((sum, receiver) => sum + receiver.duplicates, 0);
+    // A good receiver that this busy process lets answer too late gets it again, as it must.
+    const late = deliveries.reduce(
+      (sum, { endpoint_id, failed }) => sum + (good.includes(receivers.get(endpoint_id)!) ? failed : 0),
+      0,
+    );
     const all = [...receivers.values()];
     const requests = all.reduce((sum, receiver) => sum + receiver.total, 0);
     const interrupted = deliveries.reduce((sum, delivery) => sum + delivery.interrupted, 0);
     console.log(
-      `${requests} requests, ${interrupted} attempts interrupted, ${duplicates} duplicates at good endpoints; in flight ` +
+      `${requests} requests, ${interrupted} attempts interrupted, ${duplicates} duplicates at good endpoints, ${late} ` +
+        `answered by them too late; in flight ` +
         `at ${KILLS} kills ${cut.byKills}, at ${DATABASE_RESTARTS.length} database restarts ${cut.byRestarts}; ` +
         `${disabledByStorm} endpoints disabled by the storm`,
     );
-    expect(duplicates).toBeLessThanOrEqual(interrupted);
+    expect(duplicates).toBeLessThanOrEqual(interrupted + late);
     expect(interrupted).toBeLessThanOrEqual(cut.byKills + cut.byRestarts);
     expect(all.reduce((sum, receiver) => sum + receiver.badSignatures, 0)).toBe(0);
   });

@@ -16,8 +16,10 @@ let service: TestService;
 let partner: TestPartner;
 
 beforeAll(async () => {
-  // Longer than a busy machine takes to write down four failures that belong to one block.
-  service = await startTestService({ env: { ...FAST, WEBHOOK_BLOCK_MS: '2500' } });
+  // Longer than a busy machine takes to write down four failures that belong to one block, or six of one delivery while
+  // another is under way.
+  const env = { ...FAST, WEBHOOK_BLOCK_MS: '2500', WEBHOOK_TIMEOUT_MS: '20000' };
+  service = await startTestService({ env });
 });
 beforeEach(async () => {
   partner = await service.createPartner();
