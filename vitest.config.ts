@@ -15,7 +15,6 @@ const SHARING = [
   'test/e2e/!(embedded-*).test.ts',
   'test/esim-sync/*.test.ts',
   'test/infra/{batching,crypto,database,http,idempotency,jobs,network}/*.test.ts',
-  'test/infra/http-edge/!(head).test.ts',
   'test/live/*.test.ts',
   'test/providers/!(provider-rate-limiter).test.ts',
   'test/providers/contract/*.test.ts',
