@@ -88,7 +88,7 @@ function sweeps(bed: GrowthBed): Operation[] {
     .map((sweep) => ({
       name: `sweep: ${sweep.name}`,
       run: async () => {
-        await sweep.run();
+        await sweep.run(new AbortController().signal);
       },
     }));
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { TenantScope } from '../common/tenant-scope.js';
+import { boundedCache } from '../infra/bounded-cache.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
 import { type PartnerCatalog, PartnerCatalogs } from './partner-catalogs.js';
@@ -45,7 +46,7 @@ const MAX_CURSORS = 20_000;
 @Injectable()
 export class CatalogList {
   /** `next_cursor` by page and partner: a cursor is bound to the partner, a page is not. */
-  private readonly nextCursors = new LRUCache<string, string>({ max: MAX_CURSORS });
+  private readonly nextCursors = boundedCache<string>(MAX_CURSORS);
   /** By mode, version and query: partners without prices of their own share them. */
   private readonly pages: LRUCache<string, CatalogPage>;
 

@@ -3,6 +3,7 @@ import { AppError, NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { TenantScope } from '../common/tenant-scope.js';
+import { Batcher } from '../infra/batcher.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
@@ -24,13 +25,23 @@ export interface FeedRequest {
   readonly limit: number;
 }
 
+/** A reader that waits until every event that is committed now has its position. */
+interface WaitingReader {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
 /** The events of a partner and mode, oldest first, with the very bytes of the webhooks (D39). */
 @Injectable()
 export class EventFeed {
+  private readonly readers: Readonly<Record<Mode, Batcher<WaitingReader>>>;
+
   constructor(
     private readonly events: EventsRepository,
     private readonly cursors: CursorCodec,
-  ) {}
+  ) {
+    this.readers = { sandbox: this.readersOf('sandbox'), live: this.readersOf('live') };
+  }
 
   /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
   async list(scope: TenantScope, request: FeedRequest): Promise<FeedPage> {
@@ -56,9 +67,22 @@ export class EventFeed {
   }
 
   /** Readers give positions too, so that an event is listed as soon as it is committed. */
-  private async givePositions(mode: Mode): Promise<void> {
-    const window = recentIds();
-    if (await this.events.hasUnpositioned(window, mode)) await this.events.assignPositions(window, mode);
+  private givePositions(mode: Mode): Promise<void> {
+    return new Promise((resolve, reject) => this.readers[mode].add({ resolve, reject }));
+  }
+
+  /** Positions are given by one transaction at a time: readers of a process that wait for it go as one. */
+  private readersOf(mode: Mode): Batcher<WaitingReader> {
+    return new Batcher({
+      handle: async (readers) => {
+        const window = recentIds();
+        if (await this.events.hasUnpositioned(window, mode)) await this.events.assignPositions(window, mode);
+        for (const { resolve } of readers) resolve();
+      },
+      failed: ({ reject }, error) => reject(error),
+      maxItems: Infinity,
+      gather: 'microtask',
+    });
   }
 
   private async startOf(

@@ -1,26 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 const BATCH_ROWS = 1_000;
-/** Of one run: it must be able to end in time when the worker stops. */
-const MAX_BATCHES = 100;
 
 export interface PurgeSteps {
   readonly batchRows?: number;
-  readonly maxBatches?: number;
+  /** Nothing begins after it. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /**
  * Runs `step` until it finds less than a full batch; answers how many it has deleted in all. A step deletes at most
  * `limit` rows in a transaction of its own and passes over rows that others have locked, so that nobody waits for a
- * purge for long and a process that dies in one leaves whole steps behind (D44). What is left comes with the next run.
+ * purge for long and a process that dies in one leaves whole steps behind (D44). It rests as long as it works, however
+ * much there is: the database is others' as well.
  */
 export async function purgeInSteps(
   step: (limit: number) => Promise<number>,
-  { batchRows = BATCH_ROWS, maxBatches = MAX_BATCHES }: PurgeSteps = {},
+  { batchRows = BATCH_ROWS, stopping }: PurgeSteps = {},
 ): Promise<number> {
   let purged = 0;
-  for (let batch = 0; batch < maxBatches; batch++) {
+  while (!stopping?.aborted) {
+    const startedAt = performance.now();
     const deleted = await step(batchRows);
     purged += deleted;
     if (deleted < batchRows) break;
+    await restFor(performance.now() - startedAt, stopping);
   }
   return purged;
+}
+
+async function restFor(ms: number, stopping?: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal: stopping }).catch((error: unknown) => {
+    if (!stopping?.aborted) throw error;
+  });
 }

@@ -15,7 +15,8 @@ export interface SweeperOptions {
   /** From the end of one run to the start of the next. */
   readonly intervalMs: number;
   readonly logger: Logger;
-  run(): Promise<unknown>;
+  /** @param stopping to be looked at between the steps of long work: a stop waits for the run under way */
+  run(stopping: AbortSignal): Promise<unknown>;
 }
 
 /**
@@ -25,24 +26,26 @@ export interface SweeperOptions {
 export class Sweeper {
   private timer: NodeJS.Timeout | null = null;
   private current: Promise<void> = Promise.resolve();
-  private stopped = false;
+  private readonly stopping = new AbortController();
 
   constructor(private readonly options: SweeperOptions) {}
 
-  start(): void {
-    this.current = this.runOnce();
+  /** @param afterMs until its first run */
+  start(afterMs = 0): void {
+    if (afterMs > 0) this.timer = setTimeout(() => this.start(), afterMs);
+    else this.current = this.runOnce();
   }
 
   /** No run begins after this; waits for the one under way. */
   async stop(): Promise<void> {
-    this.stopped = true;
+    this.stopping.abort();
     if (this.timer) clearTimeout(this.timer);
     await this.current;
   }
 
   private async runOnce(): Promise<void> {
     try {
-      await this.options.run();
+      await this.options.run(this.stopping.signal);
     } catch (error) {
       const { name, logger } = this.options;
       logger.warn(
@@ -50,10 +53,13 @@ export class Sweeper {
         'sweep failed; the next one tries again',
       );
     }
-    if (this.stopped) return;
+    if (this.stopping.signal.aborted) return;
     this.timer = setTimeout(() => this.start(), this.options.intervalMs);
   }
 }
+
+/** Between the first runs of two sweeps, and so between all later ones: together they would take every connection. */
+const APART_MS = 25;
 
 /** The sweeps of a worker process: they start when the app has started, and stop before it is gone. */
 @Injectable()
@@ -72,7 +78,7 @@ export class Sweeps implements OnApplicationBootstrap, BeforeApplicationShutdown
 
   onApplicationBootstrap(): void {
     this.isRunning = true;
-    for (const sweeper of this.sweepers) sweeper.start();
+    this.sweepers.forEach((sweeper, index) => sweeper.start(index * APART_MS));
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { endsWithin } from '../../common/ends-within.js';
+import { boundedCache } from '../bounded-cache.js';
 import { Sweeper } from '../sweeps.js';
 import { ClaimScheduler } from './claim-scheduler.js';
 import type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
@@ -64,7 +64,7 @@ const PACES_KEPT = 50_000;
 export class JobRunner<Job> {
   private readonly groups = new Map<string, Group>();
   private readonly waiting = new WaitingGroups<Group>();
-  private readonly paces = new LRUCache<string, Pace>({ max: PACES_KEPT });
+  private readonly paces = boundedCache<Pace>(PACES_KEPT);
   private readonly shares: SlotShares;
   private readonly tasks = new Set<Promise<void>>();
   private readonly held = new Map<Job, AbortController>();

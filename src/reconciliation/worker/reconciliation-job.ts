@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { METRICS } from '../../infra/metrics.js';
@@ -11,8 +11,7 @@ const LOOK_EVERY_MS = 600_000;
 
 /** Looks now and then whether the books are to be compared; what runs when the worker stops is left to another. */
 @Injectable()
-export class ReconciliationJob implements OnModuleDestroy {
-  private readonly stopping = new AbortController();
+export class ReconciliationJob {
   private isFirstLook = true;
 
   constructor(
@@ -23,18 +22,14 @@ export class ReconciliationJob implements OnModuleDestroy {
     sweeps.register({
       name: 'reconciliation',
       intervalMs: Math.min(reconcileIntervalMs, LOOK_EVERY_MS),
-      run: () => this.look(),
+      run: (stopping) => this.look(stopping),
     });
   }
 
-  onModuleDestroy(): void {
-    this.stopping.abort();
-  }
-
-  private async look(): Promise<void> {
-    const skips = this.isFirstLook || this.stopping.signal.aborted;
+  private async look(stopping: AbortSignal): Promise<void> {
+    const skips = this.isFirstLook || stopping.aborted;
     this.isFirstLook = false;
-    if (!skips) await this.reconciliation.runIfDue(this.stopping.signal);
+    if (!skips) await this.reconciliation.runIfDue(stopping);
   }
 }
 

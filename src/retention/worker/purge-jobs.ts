@@ -21,22 +21,24 @@ export class PurgeJobs {
     catalog: CatalogHistoryRepository,
     private readonly sweeps: Sweeps,
   ) {
-    this.register('sandbox_orders', () => sandboxOrders.execute());
-    this.register('alerts', () => purgeInSteps((limit) => alerts.purge(retention.alertDays, limit)));
-    this.register('price_history', () =>
-      purgeInSteps((limit) => catalog.purgePrices(retention.priceHistoryDays, limit)),
+    this.register('sandbox_orders', (stopping) => sandboxOrders.execute(stopping));
+    this.register('alerts', (stopping) =>
+      purgeInSteps((limit) => alerts.purge(retention.alertDays, limit), { stopping }),
     );
-    this.register('catalog_syncs', () =>
-      purgeInSteps((limit) => catalog.purgeSyncs(retention.catalogSyncDays, limit)),
+    this.register('price_history', (stopping) =>
+      purgeInSteps((limit) => catalog.purgePrices(retention.priceHistoryDays, limit), { stopping }),
+    );
+    this.register('catalog_syncs', (stopping) =>
+      purgeInSteps((limit) => catalog.purgeSyncs(retention.catalogSyncDays, limit), { stopping }),
     );
   }
 
-  private register(what: string, purge: () => Promise<number>): void {
+  private register(what: string, purge: (stopping: AbortSignal) => Promise<number>): void {
     this.sweeps.register({
       name: `retention.${what}`,
       intervalMs: EVERY_MS,
-      run: async () => {
-        const count = await purge();
+      run: async (stopping) => {
+        const count = await purge(stopping);
         if (count > 0) this.logger.info({ event: 'retention.purged', what, count });
       },
     });

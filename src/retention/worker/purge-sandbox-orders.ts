@@ -27,9 +27,10 @@ export class PurgeSandboxOrders {
   ) {}
 
   /** Answers how many orders are gone. */
-  async execute(): Promise<number> {
+  async execute(stopping?: AbortSignal): Promise<number> {
     return purgeInSteps((limit) => this.transactions.run((tx) => this.purgeSome(tx, limit)), {
       batchRows: BATCH_ORDERS,
+      stopping,
     });
   }
 

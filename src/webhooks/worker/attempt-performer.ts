@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
 import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook } from '../signature.js';
+import { boundedCache } from '../../infra/bounded-cache.js';
 import type { SecretBox } from '../../infra/crypto/index.js';
 import type { ClaimedDelivery, DeliveryJobsRepository, LapsedLease } from './delivery-jobs.repository.js';
 import type { AttemptResult, FinishedAttempt } from './attempt-result.js';
@@ -123,7 +123,7 @@ const MAX_SECRETS_KEPT = 2_000;
  * attempt. A rotation seals another text, so what is kept is never wrong.
  */
 export class DecryptedSecretCache {
-  private readonly kept = new LRUCache<string, string>({ max: MAX_SECRETS_KEPT });
+  private readonly kept = boundedCache<string>(MAX_SECRETS_KEPT);
 
   constructor(private readonly box: Pick<SecretBox, 'open'>) {}
 

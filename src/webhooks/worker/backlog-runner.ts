@@ -24,14 +24,19 @@ export class BacklogRunner {
     @Inject(LOGGER) private readonly logger: Logger,
     sweeps: Sweeps,
   ) {
-    sweeps.register({ name: 'webhooks.backlogs', intervalMs: TICK_MS, run: () => this.advanceAll() });
+    sweeps.register({
+      name: 'webhooks.backlogs',
+      intervalMs: TICK_MS,
+      run: (stopping) => this.advanceAll(stopping),
+    });
   }
 
-  private async advanceAll(): Promise<void> {
+  private async advanceAll(stopping: AbortSignal): Promise<void> {
     for (const endpointId of await this.requests.list(REQUESTS_PER_TICK)) {
+      if (stopping.aborted) return;
       try {
         await this.requests.markTurn(endpointId);
-        await this.takeTurn(endpointId);
+        await this.takeTurn(endpointId, stopping);
       } catch (error) {
         // One that cannot go on now must not hold up those behind it.
         this.logger.warn({ event: 'webhook.backlog_failed', endpointId, err: error }, 'trying again');
@@ -39,9 +44,9 @@ export class BacklogRunner {
     }
   }
 
-  private async takeTurn(endpointId: string): Promise<void> {
+  private async takeTurn(endpointId: string, stopping: AbortSignal): Promise<void> {
     let isMore = true;
-    for (let step = 0; isMore && step < STEPS_PER_TURN; step++) {
+    for (let step = 0; isMore && !stopping.aborted && step < STEPS_PER_TURN; step++) {
       isMore = await this.transactions.run((tx) => this.backlog.advance(tx, endpointId));
       this.notifier.notify(endpointId);
     }

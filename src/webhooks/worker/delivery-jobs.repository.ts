@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { boundedCache } from '../../infra/bounded-cache.js';
 import { sql } from '../../infra/database/index.js';
 import type { Claim, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
@@ -80,9 +80,9 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   private readonly leaseMs: number;
   private readonly mostInFlight: number;
   /** An endpoint never changes hands. */
-  private readonly owners = new LRUCache<string, GroupOwner>({ max: ENDPOINTS_KEPT });
+  private readonly owners = boundedCache<GroupOwner>(ENDPOINTS_KEPT);
   /** Since when other workers' attempts have filled an endpoint's window, by `performance.now()`. */
-  private readonly fullSince = new LRUCache<string, number>({ max: ENDPOINTS_KEPT });
+  private readonly fullSince = boundedCache<number>(ENDPOINTS_KEPT);
 
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,

@@ -5,6 +5,7 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
+import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { REPLAY_STEP } from '../replay-events.js';
@@ -40,15 +41,20 @@ export class ReplayRunner {
     sweeps.register({
       name: 'webhooks.replays',
       intervalMs: TICK_MS,
-      run: () => this.advanceAll(),
+      run: (stopping) => this.advanceAll(stopping),
     });
-    sweeps.register({ name: 'webhooks.replay_items', intervalMs: PURGE_MS, run: () => this.purgeItems() });
+    sweeps.register({
+      name: 'webhooks.replay_items',
+      intervalMs: PURGE_MS,
+      run: (stopping) => this.purgeItems(stopping),
+    });
   }
 
-  private async advanceAll(): Promise<void> {
+  private async advanceAll(stopping: AbortSignal): Promise<void> {
     for (const id of await this.replays.listRunning(REPLAYS_PER_TICK)) {
+      if (stopping.aborted) return;
       try {
-        await this.takeTurn(id);
+        await this.takeTurn(id, stopping);
       } catch (error) {
         // One that cannot go on now must not hold up those behind it.
         this.logger.warn({ event: 'webhook.replay_failed', replayId: id, err: error }, 'trying again');
@@ -57,16 +63,19 @@ export class ReplayRunner {
   }
 
   /** Choosing goes ahead of sending, also where few deliveries of many match. */
-  private async takeTurn(id: string): Promise<void> {
+  private async takeTurn(id: string, stopping: AbortSignal): Promise<void> {
     let isChoosing = true;
-    for (let step = 0; isChoosing && step < STEPS_PER_TURN; step++) {
+    for (let step = 0; isChoosing && !stopping.aborted && step < STEPS_PER_TURN; step++) {
       isChoosing = await this.transactions.run((tx) => this.advance(tx, id));
     }
   }
 
-  private async purgeItems(): Promise<void> {
+  private async purgeItems(stopping: AbortSignal): Promise<void> {
     for (const id of await this.replays.listEndedWithItems(REPLAYS_PER_TICK)) {
-      while ((await this.replays.removeItems(id, REPLAY_STEP)) === REPLAY_STEP);
+      await purgeInSteps((limit) => this.replays.removeItems(id, limit), {
+        batchRows: REPLAY_STEP,
+        stopping,
+      });
     }
   }
 

@@ -20,11 +20,15 @@ export class WebhookMaintenance {
     private readonly backlog: BacklogRepository,
     sweeps: Sweeps,
   ) {
-    sweeps.register({ name: 'webhooks.purge', intervalMs: PURGE_EVERY_MS, run: () => this.purge() });
+    sweeps.register({
+      name: 'webhooks.purge',
+      intervalMs: PURGE_EVERY_MS,
+      run: (stopping) => this.purge(stopping),
+    });
     sweeps.register({
       name: 'webhooks.discards',
       intervalMs: config.sweepIntervalMs,
-      run: () => this.discard(),
+      run: (stopping) => this.discard(stopping),
     });
   }
 
@@ -32,33 +36,36 @@ export class WebhookMaintenance {
    * What is held past its retention becomes `discarded`, never before MIN_HELD_DAYS (D32), and stays in the log for as
    * long again; replays that have ended and endpoints that were deleted go.
    */
-  async purge(): Promise<void> {
+  async purge(stopping?: AbortSignal): Promise<void> {
     const { eventDays, replayDays, deletedEndpointDays } = this.config.retention;
     const counts = {
       held:
-        (await this.discardHeld('sandbox', eventDays.sandbox)) +
-        (await this.discardHeld('live', eventDays.live)),
-      replays: await purgeInSteps((limit) => this.backlog.purgeReplays(replayDays, limit)),
-      endpoints: await purgeInSteps((limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit)),
+        (await this.discardHeld('sandbox', eventDays.sandbox, stopping)) +
+        (await this.discardHeld('live', eventDays.live, stopping)),
+      replays: await purgeInSteps((limit) => this.backlog.purgeReplays(replayDays, limit), { stopping }),
+      endpoints: await purgeInSteps((limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit), {
+        stopping,
+      }),
     };
     if (counts.held + counts.replays + counts.endpoints > 0)
       this.logger.info({ event: 'webhook.purged', ...counts }, 'past their retention');
   }
 
-  private async discardHeld(mode: Mode, days: number): Promise<number> {
+  private async discardHeld(mode: Mode, days: number, stopping?: AbortSignal): Promise<number> {
     const heldDays = Math.max(days, MIN_HELD_DAYS);
-    return purgeInSteps((limit) => this.backlog.discardHeld(mode, heldDays, limit));
+    return purgeInSteps((limit) => this.backlog.discardHeld(mode, heldDays, limit), { stopping });
   }
 
-  private async discard(): Promise<void> {
-    for (const endpointId of await this.backlog.listGivingUp()) await this.discardOf(endpointId);
+  private async discard(stopping: AbortSignal): Promise<void> {
+    for (const endpointId of await this.backlog.listGivingUp()) await this.discardOf(endpointId, stopping);
+    if (stopping.aborted) return;
     await this.backlog.forgetOldDiscards();
     await this.backlog.endAbandoned(DISCARD_BATCH);
   }
 
-  private async discardOf(endpointId: string): Promise<void> {
+  private async discardOf(endpointId: string, stopping: AbortSignal): Promise<void> {
     let discarded = 0;
-    for (let batch = 0; batch < MAX_DISCARD_BATCHES; batch++) {
+    for (let batch = 0; batch < MAX_DISCARD_BATCHES && !stopping.aborted; batch++) {
       const count = await this.backlog.writeDiscards(endpointId, DISCARD_BATCH);
       discarded += count;
       if (count < DISCARD_BATCH) break;
