@@ -67,11 +67,12 @@ export class EventFeed {
   }
 
   /** Readers give positions too, so that an event is listed as soon as it is committed. */
-  private givePositions(mode: Mode): Promise<void> {
-    return new Promise((resolve, reject) => this.readers[mode].add({ resolve, reject }));
+  private async givePositions(mode: Mode): Promise<void> {
+    if (!(await this.events.hasUnpositioned(recentIds(), mode))) return;
+    await new Promise<void>((resolve, reject) => this.readers[mode].add({ resolve, reject }));
   }
 
-  /** Positions are given by one transaction at a time: readers of a process that wait for it go as one. */
+  /** One transaction at a time gives positions: readers of a process that wait for their turn at it go as one. */
   private readersOf(mode: Mode): Batcher<WaitingReader> {
     return new Batcher({
       handle: async (readers) => {
