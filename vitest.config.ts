@@ -14,7 +14,7 @@ const SHARING = [
   'test/call-log/**/*.test.ts',
   'test/e2e/!(embedded-*).test.ts',
   'test/esim-sync/*.test.ts',
-  'test/infra/{batching,crypto,database,http,idempotency,jobs,network}/*.test.ts',
+  'test/infra/{batching,crypto,database,http,idempotency,jobs,network,sweeps}/*.test.ts',
   'test/live/*.test.ts',
   'test/providers/!(provider-rate-limiter).test.ts',
   'test/providers/contract/*.test.ts',
@@ -35,8 +35,8 @@ export default defineConfig({
     ],
     environment: 'node',
     pool: 'forks',
-    // Two cores, and tests that wait for a third of their time: more files at once make each other’s deadlines late.
-    maxWorkers: 4,
+    // Two cores, and tests that mostly wait: more files at once make each other’s deadlines late.
+    maxWorkers: 3,
     sequence: { sequencer: SlowFirstSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],

@@ -1,0 +1,68 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { purgeInSteps } from '../../../src/infra/purge-in-steps.js';
+import { Sweeps } from '../../../src/infra/sweeps.js';
+import { eventually } from '../../harness/eventually.js';
+
+const logger = pino({ level: 'silent' });
+const HOUR_MS = 3_600_000;
+
+describe('the sweeps of a worker', () => {
+  it('begin one after another, so that a start does not take every connection', async () => {
+    const sweeps = new Sweeps(logger);
+    const begun: { name: string; atMs: number }[] = [];
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const run = () => Promise.resolve(begun.push({ name, atMs: performance.now() }));
+      sweeps.register({ name, intervalMs: HOUR_MS, run });
+    }
+    sweeps.onApplicationBootstrap();
+    expect(begun.map(({ name }) => name)).toEqual(['a']);
+    await eventually('all have begun', () => begun.length === 4);
+    await sweeps.beforeApplicationShutdown();
+    expect(begun.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd']);
+    // A busy machine brings timers late, and then some of them together: never earlier.
+    expect(begun[3]!.atMs - begun[0]!.atMs).toBeGreaterThanOrEqual(70);
+  });
+
+  it('are told of a stop, which waits for the run under way and lets no other begin', async () => {
+    const sweeps = new Sweeps(logger);
+    let [steps, later] = [0, 0];
+    const count = async (stopping: AbortSignal): Promise<void> => {
+      while (!stopping.aborted) await new Promise((resolve) => setImmediate(() => resolve(steps++)));
+    };
+    sweeps.register({ name: 'long', intervalMs: 1, run: count });
+    sweeps.register({ name: 'later', intervalMs: 1, run: () => Promise.resolve(later++) });
+    sweeps.onApplicationBootstrap();
+    await eventually('under way', () => steps > 3);
+    await sweeps.beforeApplicationShutdown();
+    const atTheStop = [steps, later];
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect([steps, later]).toEqual(atTheStop);
+  });
+});
+
+describe('a purge in steps (D44)', () => {
+  it('goes on until nothing is left, however much there is', async () => {
+    let left = 25_400;
+    const step = (limit: number): Promise<number> => {
+      const deleted = Math.min(limit, left);
+      left -= deleted;
+      return Promise.resolve(deleted);
+    };
+    expect(await purgeInSteps(step, { batchRows: 100 })).toBe(25_400);
+    expect(left).toBe(0);
+  });
+
+  it('ends at a stop behind a whole step, also while it rests', async () => {
+    const stop = new AbortController();
+    let steps = 0;
+    const step = async (limit: number): Promise<number> => {
+      // The second one takes long, and so would the rest after it.
+      if (++steps === 2) await new Promise((resolve) => setTimeout(resolve, 300));
+      if (steps === 2) setTimeout(() => stop.abort(), 20);
+      return limit;
+    };
+    expect(await purgeInSteps(step, { batchRows: 10, stopping: stop.signal })).toBe(20);
+    expect(steps).toBe(2);
+  });
+});
