@@ -21,6 +21,10 @@ const TEST_SETTINGS = {
   synchronous_commit: 'off',
   full_page_writes: 'off',
   autovacuum: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: 0,
+  // What is read lies in the memory of the system: to ask a process for it costs more than to read it.
+  io_method: 'sync',
   max_connections: 400,
 };
 
