@@ -99,7 +99,7 @@ if (role === 'dev') {
   buildIfStale();
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
-  enableCompileCache(process.env.NODE_COMPILE_CACHE ?? path.join(root, 'node_modules/.cache/compiled'));
+  enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));
   await import(pathToFileURL(path.join(root, entry)));
   // Else the first exit would write it, and a stop has a deadline.
   flushCompileCache();
