@@ -17,14 +17,14 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
       await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${on}`);
     }
     await runner.query('RESET lock_timeout');
-    // One text, hence one transaction, and the last: all of it is there or nothing.
+    // One text, hence one transaction. That it is done is written in another: who dies in between does it again.
     await runner.query(`
       ALTER TABLE reconciliation_runs
         -- grows with every worker that takes the run: one whose lease lapsed must not write
-        ADD COLUMN fence bigint NOT NULL DEFAULT 0,
+        ADD COLUMN IF NOT EXISTS fence bigint NOT NULL DEFAULT 0,
         -- workers that took it since it last came further
-        ADD COLUMN attempts int NOT NULL DEFAULT 0;
-      CREATE TABLE reconciliation_cursors (
+        ADD COLUMN IF NOT EXISTS attempts int NOT NULL DEFAULT 0;
+      CREATE TABLE IF NOT EXISTS reconciliation_cursors (
         run_id bigint NOT NULL REFERENCES reconciliation_runs (id) ON DELETE CASCADE,
         -- a check over one table, or the orders or top-ups of one provider
         part text NOT NULL,

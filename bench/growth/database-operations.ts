@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { AlertsRepository } from '../../src/alerts/index.js';
 import { CatalogHistoryRepository } from '../../src/catalog-sync/index.js';
-import { DailyPartitions, type DailyTable } from '../../src/infra/daily-partitions.js';
+import { DailyPartitions } from '../../src/infra/daily-partitions.js';
+import type { DailyTable } from '../../src/infra/partition-days.js';
 import { Transactions, type Tx } from '../../src/infra/database/index.js';
 import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js';
 import { OrderJobsRepository } from '../../src/orders/index.js';

@@ -1,5 +1,5 @@
 import { idFloor } from '../../src/common/ids.js';
-import { dayOf, partitionName } from '../../src/infra/daily-partitions.js';
+import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 import type { Statement } from './fill-orders.js';
 import { endpointSlot, keySlot, type Numbers, PARTNER_ID, rowsOf } from './fill-sql.js';
 import { ENDPOINTS } from './scale.js';

@@ -1,4 +1,4 @@
-import { dayOf } from '../../src/infra/daily-partitions.js';
+import { dayOf } from '../../src/infra/partition-days.js';
 
 /** How much one database is filled with. */
 export interface GrowthScale {

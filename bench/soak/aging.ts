@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { idFloor } from '../../src/common/ids.js';
-import { dayOf, partitionName } from '../../src/infra/daily-partitions.js';
+import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 
 /** Settings count whole days: what is older than this is made older by DAYS_BACK, and is past its retention then. */
 export const AGE_MS = 300_000;

@@ -1,5 +1,5 @@
 import { idFloor } from '../../src/common/ids.js';
-import { dayOf, partitionName } from '../../src/infra/daily-partitions.js';
+import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 import type { Section } from '../report/report.js';
 import { WebhookBed } from './bed.js';
 import { alternate, comparisonRows } from './comparison.js';

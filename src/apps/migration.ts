@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { runMigrations } from 'bullmq';
 import type { DataSource } from 'typeorm';
@@ -24,11 +25,24 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
   const lock = new Client({ connectionString: databaseUrl });
   await lock.connect();
   try {
-    await lock.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await waitForTurn(lock);
     await runMigrations(lock, QUEUE_SCHEMA);
     return await migrateOurs(databaseUrl);
   } finally {
     await lock.end();
+  }
+}
+
+const LOOK_EVERY_MS = 200;
+
+/** By looking again and again: a statement that waits has a snapshot, and CREATE INDEX CONCURRENTLY waits for its end. */
+async function waitForTurn(lock: Client): Promise<void> {
+  for (;;) {
+    const { rows } = await lock.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
+      MIGRATION_LOCK,
+    ]);
+    if (rows[0]!.taken) return;
+    await sleep(LOOK_EVERY_MS);
   }
 }
 

@@ -4,7 +4,8 @@ import type { DataSource } from 'typeorm';
 import { CALL_LOG_TABLE } from '../call-log/index.js';
 import { APP_CONFIG, type AppConfig, DEFAULT_RETENTION, type RetentionConfig } from '../config/index.js';
 import { eventDays } from '../events/index.js';
-import { DailyPartitions, type DailyTable } from '../infra/daily-partitions.js';
+import { DailyPartitions } from '../infra/daily-partitions.js';
+import type { DailyTable } from '../infra/partition-days.js';
 import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { Sweeps } from '../infra/sweeps.js';
@@ -55,13 +56,18 @@ class PartitionUpkeep {
     private readonly partitions: DailyPartitions,
     sweeps: Sweeps,
   ) {
-    sweeps.register({ name: 'database.partitions', intervalMs: EVERY_MS, run: () => this.run() });
+    sweeps.register({
+      name: 'database.partitions',
+      intervalMs: EVERY_MS,
+      run: (stopping) => this.run(stopping),
+    });
   }
 
   /** Every table, whatever becomes of another. @throws AggregateError */
-  private async run(): Promise<void> {
+  private async run(stopping: AbortSignal): Promise<void> {
     const failures: unknown[] = [];
     for (const daily of dailyTables(this.config.retention)) {
+      if (stopping.aborted) break;
       try {
         await this.keep(daily);
       } catch (error) {

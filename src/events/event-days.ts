@@ -1,5 +1,5 @@
 import type { Mode } from '../common/mode.js';
-import type { DailyTable } from '../infra/daily-partitions.js';
+import type { DailyTable } from '../infra/partition-days.js';
 
 /** Whose partitions are the days of a mode's events, by the time of the id. */
 export const EVENT_TABLES: Readonly<Record<Mode, string>> = {

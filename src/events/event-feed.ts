@@ -7,7 +7,7 @@ import { Batcher } from '../infra/batcher.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
-import { EventsRepository, type IdWindow } from './events.repository.js';
+import { EventsRepository, type IdWindow, POSITIONS_BATCH } from './events.repository.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Sweeps } from '../infra/sweeps.js';
 
@@ -120,19 +120,21 @@ export class EventPositions {
     sweeps.register({
       name: 'events.positions',
       intervalMs: config.sweepIntervalMs,
-      run: () => this.assign(recentIds()),
+      run: (stopping) => this.assign(recentIds(), stopping),
     });
     sweeps.register({
       name: 'events.positions_anywhere',
       intervalMs: ANYWHERE_EVERY_MS,
-      run: async () => {
-        await this.assign(null);
+      run: async (stopping) => {
+        await this.assign(null, stopping);
         await this.events.forgetDroppedDays();
       },
     });
   }
 
-  private async assign(window: IdWindow): Promise<void> {
-    while ((await this.events.hasUnpositioned(window)) && (await this.events.assignPositions(window)) > 0);
+  /** What comes meanwhile is for the next run: events may come as fast as they are given positions. */
+  private async assign(window: IdWindow, stopping: AbortSignal): Promise<void> {
+    if (!(await this.events.hasUnpositioned(window))) return;
+    while (!stopping.aborted && (await this.events.assignPositions(window)) >= POSITIONS_BATCH);
   }
 }

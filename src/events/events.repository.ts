@@ -6,7 +6,7 @@ import type { TenantScope } from '../common/tenant-scope.js';
 import { idFloor } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import { KeysetPages, type ListOptions, sql, toSafeInteger } from '../infra/database/index.js';
-import { dayOf, dayOfPartition, oldestDay } from '../infra/daily-partitions.js';
+import { dayOf, dayOfPartition, oldestDay } from '../infra/partition-days.js';
 import type { EventType } from './event.js';
 import { EVENT_TABLES, eventTable } from './event-days.js';
 import { EventEntity } from './event.entity.js';
@@ -39,7 +39,8 @@ const MAX_DAYS = 16;
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const POSITIONS_LOCK = 7_302_114;
-const POSITIONS_BATCH = 5_000;
+/** Events that one transaction gives positions at most. */
+export const POSITIONS_BATCH = 5_000;
 
 /** SQL of `events`. */
 @Injectable()

@@ -6,6 +6,7 @@ import {
   Injectable,
   Module,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
 } from '@nestjs/common';
 import { LOGGER } from './logging.js';
 
@@ -63,7 +64,7 @@ const APART_MS = 25;
 
 /** The sweeps of a worker process: they start when the app has started, and stop before it is gone. */
 @Injectable()
-export class Sweeps implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly sweepers: Sweeper[] = [];
   private isRunning = false;
 
@@ -79,6 +80,11 @@ export class Sweeps implements OnApplicationBootstrap, BeforeApplicationShutdown
   onApplicationBootstrap(): void {
     this.isRunning = true;
     this.sweepers.forEach((sweeper, index) => sweeper.start(index * APART_MS));
+  }
+
+  /** The first that is heard of a stop; the workers drain meanwhile. */
+  onModuleDestroy(): void {
+    for (const sweeper of this.sweepers) void sweeper.stop();
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -91,7 +91,18 @@ export class OrdersRepository {
        ORDER BY o.created_at LIMIT $2 FOR UPDATE OF o SKIP LOCKED`,
       [days, limit],
     );
-    return rows.map(({ id, reference }) => ({ id, providerReference: reference }));
+    const { rows: kept } = await sql<{ id: string }>(
+      tx.manager,
+      // A top-up that was accepted before the lock, and behind the snapshot of the statement that took it.
+      `SELECT DISTINCT e.order_id AS id FROM esims e JOIN topups t ON t.esim_id = e.id
+       WHERE e.order_id = ANY ($2) AND (t.created_at >= now() - $1::int * interval '1 day'
+                                        OR t.status IN ('pending', 'processing'))`,
+      [days, rows.map(({ id }) => id)],
+    );
+    const keeps = new Set(kept.map(({ id }) => id));
+    return rows
+      .filter(({ id }) => !keeps.has(id))
+      .map(({ id, reference }) => ({ id, providerReference: reference }));
   }
 
   async delete(tx: Tx, ids: readonly string[]): Promise<void> {

@@ -2,55 +2,27 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { oldestDay } from '../infra/daily-partitions.js';
+import { oldestDay } from '../infra/partition-days.js';
 import {
   type DayStep,
   type DayWindow,
   dayWindows,
   laterDayWindows,
   readByDay,
-  type RowCursor,
   sql,
   type SqlParameter,
   type Tx,
   type WindowRows,
 } from '../infra/database/index.js';
+import {
+  type BacklogRequest,
+  type BacklogRequestRow,
+  type BacklogStep,
+  toCursor,
+  toRequest,
+} from './backlog-request.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
 import { deliveryIdSql, deliveryIdStem } from './webhook-delivery.entity.js';
-
-/** What is done with the deliveries of an endpoint that was enabled, in this order (D32). */
-export type BacklogStep = 'release' | 'find_last_success' | 'resend';
-
-/** How far an endpoint's backlog is settled. Times are texts: a Date would cut microseconds. */
-export interface BacklogRequest {
-  readonly endpointId: string;
-  readonly partnerId: string;
-  readonly mode: Mode;
-  /** Null when all is done. */
-  readonly step: BacklogStep | null;
-  readonly resend: boolean;
-  readonly requestedAt: string;
-  readonly lastSuccessAt: string | null;
-  /** The last delivery that the step has read; null at its beginning. */
-  readonly cursor: RowCursor | null;
-  readonly resent: number;
-  /** Another resend was asked for before this one was done. */
-  readonly resendAgain: boolean;
-}
-
-interface RequestRow {
-  endpoint_id: string;
-  partner_id: string;
-  mode: Mode;
-  step: BacklogStep;
-  resend: boolean;
-  requested_at: string;
-  last_success_at: string | null;
-  cursor_at: string | null;
-  cursor_id: string | null;
-  resent: number;
-  resend_again: boolean;
-}
 
 interface PageRow {
   read: number;
@@ -107,7 +79,7 @@ export class BacklogRequestsRepository {
 
   /** Locks the endpoint's request; null when it has none, or another worker is at it. */
   async lock(tx: Tx, endpointId: string): Promise<BacklogRequest | null> {
-    const { rows } = await sql<RequestRow>(
+    const { rows } = await sql<BacklogRequestRow>(
       tx.manager,
       `SELECT q.endpoint_id, w.partner_id, w.mode, q.step, q.resend, q.requested_at::text, q.last_success_at::text,
               q.cursor_at::text, q.cursor_id, q.resent, q.resend_again
@@ -290,25 +262,6 @@ async function insertResends(
   return affected;
 }
 
-function toRequest(row: RequestRow): BacklogRequest {
-  return {
-    endpointId: row.endpoint_id,
-    partnerId: row.partner_id,
-    mode: row.mode,
-    step: row.step,
-    resend: row.resend,
-    requestedAt: row.requested_at,
-    lastSuccessAt: row.last_success_at,
-    cursor: toCursor(row.cursor_at, row.cursor_id),
-    resent: row.resent,
-    resendAgain: row.resend_again,
-  };
-}
-
 function toWindowRows({ read, at, id }: PageRow): WindowRows {
   return { read, last: toCursor(at, id) };
-}
-
-function toCursor(at: string | null, id: string | null): RowCursor | null {
-  return at === null || id === null ? null : { at, id };
 }

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { idFloor } from '../common/ids.js';
-import type { DailyTable, Day } from '../infra/daily-partitions.js';
+import type { DailyTable, Day } from '../infra/partition-days.js';
 import { sql } from '../infra/database/index.js';
 import { IS_OPEN } from './webhook-delivery.entity.js';
 

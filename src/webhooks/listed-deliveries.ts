@@ -1,5 +1,5 @@
 import { isId, timeOfId } from '../common/ids.js';
-import { dayOf, MOST_DAYS_AHEAD } from '../infra/daily-partitions.js';
+import { dayOf, MOST_DAYS_AHEAD } from '../infra/partition-days.js';
 import type { DeliveryStatus } from './delivery.js';
 
 const ofEndpoint = (column: string): string =>

@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../audit/index.js';
 import type { Tx } from '../infra/database/index.js';
-import {
-  type BacklogRequest,
-  type BacklogStep,
-  BacklogRequestsRepository,
-} from './backlog-requests.repository.js';
+import type { BacklogRequest, BacklogStep } from './backlog-request.js';
+import { BacklogRequestsRepository } from './backlog-requests.repository.js';
 
 /** What becomes of the backlog when an endpoint is enabled (D32). */
 export interface BacklogChoice {

@@ -14,7 +14,7 @@ import {
   type LoggedPhases,
   TEST_EVENT_TYPE,
 } from './delivery.js';
-import { oldestDay } from '../infra/daily-partitions.js';
+import { oldestDay } from '../infra/partition-days.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
 import { earliestDelivery, listedParts } from './listed-deliveries.js';
 import {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import { oldestDay } from '../infra/daily-partitions.js';
+import { oldestDay } from '../infra/partition-days.js';
 import {
   type DayWindow,
   laterDayWindows,

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idFloor, ulid } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
-import { DailyPartitions, dayOf, partitionName } from '../../src/infra/daily-partitions.js';
+import { DailyPartitions } from '../../src/infra/daily-partitions.js';
+import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 import { Transactions } from '../../src/infra/database/index.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { startTestService, type TestService } from '../harness/index.js';

@@ -56,6 +56,14 @@ export class ReconciliationRunsRepository {
     return (await this.takeOver(tx, leaseMs)) ?? (await this.begin(tx, intervalMs, leaseMs));
   }
 
+  async startOfLastCompleted(): Promise<Date | null> {
+    const { rows } = await sql<{ started_at: Date | null }>(
+      this.manager,
+      `SELECT max(started_at) AS started_at FROM reconciliation_runs WHERE status = 'completed'`,
+    );
+    return rows[0]?.started_at ?? null;
+  }
+
   /** How far the parts of a run have come. */
   async listProgress(id: string): Promise<ReadonlyMap<string, PartProgress>> {
     const { rows } = await sql<CursorRow>(

@@ -50,9 +50,16 @@ export class RunReconciliation {
     const { runs, alerts, transactions, logger } = this;
     const progress = await runs.listProgress(run.id);
     const journal = new RunJournal(run, progress, { runs, alerts, transactions, logger });
-    const since = new Date(run.startedAt.getTime() - this.config.reconcileIntervalMs - DAY_MS);
+    const since = await this.changedSince(run);
     await this.reconcile.execute({ since, journal, stopping });
     await journal.complete();
+  }
+
+  /** Runs may take days: what changed behind the back of the last completed one is looked at again. */
+  private async changedSince({ startedAt }: HeldRun): Promise<Date> {
+    const usual = startedAt.getTime() - this.config.reconcileIntervalMs;
+    const last = (await this.runs.startOfLastCompleted())?.getTime() ?? usual;
+    return new Date(Math.min(usual, last) - DAY_MS);
   }
 
   /** Its lease lapses by itself when the database is away too. */

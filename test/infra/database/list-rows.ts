@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { dayOf, partitionName } from '../../../src/infra/daily-partitions.js';
+import { dayOf, partitionName } from '../../../src/infra/partition-days.js';
 import { idFloor } from '../../../src/common/ids.js';
 import { type Columns, fillTable } from './filled-tables.js';
 

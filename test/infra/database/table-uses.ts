@@ -16,7 +16,9 @@ export interface TableUse {
 /** Every table that a migration creates, partitions apart. */
 export function migratedTables(): ReadonlySet<string> {
   const created = sourcesOf('migrations').flatMap(({ text }) =>
-    [...text.matchAll(/CREATE (?:UNLOGGED )?TABLE ([a-z_]+)\b(?! PARTITION OF)/g)].map((match) => match[1]!),
+    [...text.matchAll(/CREATE (?:UNLOGGED )?TABLE (?:IF NOT EXISTS )?([a-z_]+)\b(?! PARTITION OF)/g)].map(
+      (match) => match[1]!,
+    ),
   );
   return new Set(created);
 }

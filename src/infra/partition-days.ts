@@ -1,0 +1,73 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import type { IdPrefix } from '../common/ids.js';
+import { sql } from './database/index.js';
+
+/** The day of a partition, UTC: from its midnight to the next. */
+export interface Day {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** A table whose partitions are days, and how long they are kept. */
+export interface DailyTable {
+  /** Partitioned by range, such as `events_live`; its partitions are named `events_live_p20261121`. */
+  readonly table: string;
+  /** What its ranges are ranges of: times, or ids of this prefix, which begin with their time. */
+  readonly ranges: 'times' | { readonly idPrefix: IdPrefix };
+  /** Whole days that are kept, besides today. */
+  readonly retentionDays: number;
+  /** Asked before an old day is dropped, and once more when nobody can reach it any longer; a day that is needed stays. */
+  isNeeded?(manager: EntityManager, partition: string, day: Day): Promise<boolean>;
+  /** Days before yesterday into which rows may still come. */
+  openDays?(manager: EntityManager): Promise<readonly Date[]>;
+}
+
+const DAY_MS = 86_400_000;
+/** Every process that writes makes them when it starts and every ten minutes: a week without any is what this bridges. */
+export const LAST_DAY = 7;
+/** Ids that are ranges lie at most so many days ahead of the database's clock: later ones have no partition. */
+export const MOST_DAYS_AHEAD = LAST_DAY + 1;
+/** Midnight UTC, `days` after the day of `at`. */
+export function dayOf(at: Date, days = 0): Date {
+  return new Date(Math.floor(at.getTime() / DAY_MS) * DAY_MS + days * DAY_MS);
+}
+
+/** `<table>_p20261121` */
+export function partitionName(table: string, day: Date): string {
+  return `${table}_p${day.toISOString().slice(0, 10).replaceAll('-', '')}`;
+}
+
+/** The day of a partition's name; null when it is not the name of a day's partition of this table. */
+export function dayOfPartition(table: string, partition: string): Date | null {
+  if (!partition.startsWith(`${table}_p`)) return null;
+  const digits = /^(\d{4})(\d{2})(\d{2})$/.exec(partition.slice(table.length + 2));
+  return digits ? new Date(`${digits[1]}-${digits[2]}-${digits[3]}T00:00:00Z`) : null;
+}
+
+const ASKED_AGAIN_AFTER_MS = 60_000;
+const oldestDays = new WeakMap<DataSource, Map<string, { readonly day: Date; readonly askedAtMs: number }>>();
+
+/**
+ * The oldest day that one of the tables has a partition of, as of the last minute; today when there is none. For
+ * readers that go back in time step by step and take the last step without an end.
+ */
+export async function oldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
+  const { dataSource } = manager;
+  const known = oldestDays.get(dataSource) ?? new Map<string, { day: Date; askedAtMs: number }>();
+  oldestDays.set(dataSource, known);
+  const kept = known.get(tables.join());
+  if (kept && performance.now() - kept.askedAtMs < ASKED_AGAIN_AFTER_MS) return kept.day;
+  const day = await askOldestDay(manager, tables);
+  known.set(tables.join(), { day, askedAtMs: performance.now() });
+  return day;
+}
+
+async function askOldestDay(manager: EntityManager, tables: readonly string[]): Promise<Date> {
+  const { rows } = await sql<{ day: Date | null }>(
+    manager,
+    `SELECT to_timestamp(min(right(c.relname, 8)) || ' UTC', 'YYYYMMDD TZ') AS day
+     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = ANY ($1::text[]::regclass[])`,
+    [tables],
+  );
+  return rows[0]!.day ?? dayOf(new Date());
+}
