@@ -20,7 +20,7 @@ const SHARING = [
   'test/providers/contract/*.test.ts',
   'test/reconciliation/!(command).test.ts',
   'test/webhooks/{admin,blocking,concurrency,concurrency-other-worker,delivery,delivery-log,delivery-rules,fencing}.test.ts',
-  'test/webhooks/{feed-late-commits,feed-late-commits-deaths,hostile-receivers,hostile-service,large-backlog}.test.ts',
+  'test/webhooks/{feed-late-commits,feed-late-commits-deaths,hostile-service,large-backlog}.test.ts',
   'test/webhooks/{leases-locked-row,metrics-count-fails,replay-pace,ssrf-service}.test.ts',
   'test/webhooks/{isolation,outcome-batcher,replay,replay-selection,response-headers,retention-and-resends,rotation,safe-text}.test.ts',
   'test/webhooks/{schedule,schedule-transitions,sender-failures,signature}.test.ts',
