@@ -12,7 +12,12 @@ import { PackageEntity } from '../catalog/index.js';
 import type { AppConfig } from '../config/index.js';
 import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
-import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
+import {
+  createDataSource,
+  openDataSource,
+  preparing,
+  surviveLostConnections,
+} from '../infra/database/index.js';
 import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { createLogger } from '../infra/logging.js';
@@ -88,6 +93,7 @@ export async function openProcess(
     connectionString: config.databaseUrl,
     max: EDGE_POOL_MAX,
     keepAlive: true,
+    ...preparing(config.databasePrepared),
     connectionTimeoutMillis: config.databasePoolWaitMs,
     // One statement is under way at a time: one that hangs must not hold every caller of the port.
     query_timeout: EDGE_QUERY_TIMEOUT_MS,
@@ -141,6 +147,7 @@ async function openDataSources(config: AppConfig, role: ProcessName): Promise<Da
         poolMax: config.databasePoolMax,
         poolWaitMs: config.databasePoolWaitMs,
         statementTimeoutMs: timeoutMs[app],
+        prepared: config.databasePrepared,
         entities: ENTITIES,
         migrations: MIGRATIONS,
         applicationName: role === app ? `partner-esim-${role}` : `partner-esim-${role}-${app}`,
