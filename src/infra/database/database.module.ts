@@ -33,6 +33,8 @@ export function surviveLostConnections(pool: Pool): void {
   pool.on('connect', (client) => void client.on('error', () => undefined));
 }
 
+const { query: sendQuery } = Client.prototype as { query: (...parameters: never[]) => unknown };
+
 /** Sends the text of a named statement each time. */
 const UnpreparedClient = class extends Client {};
 Object.defineProperty(UnpreparedClient.prototype, 'query', {
@@ -41,7 +43,7 @@ Object.defineProperty(UnpreparedClient.prototype, 'query', {
       typeof config === 'object' && config !== null && 'name' in config
         ? { ...config, name: undefined }
         : config;
-    return Reflect.apply(Client.prototype.query, this, [unnamed, ...rest]);
+    return Reflect.apply(sendQuery, this, [unnamed, ...rest]);
   },
 });
 

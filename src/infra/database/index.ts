@@ -12,6 +12,7 @@ export {
   type SqlParameter,
   toSafeInteger,
   toSafeIntegerOrNull,
+  type Tx,
 } from './sql.js';
 export {
   isLockTimeout,
@@ -39,4 +40,4 @@ export {
 } from './day-windows.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
-export { Transactions, withSavepoint, type Tx } from './transactions.js';
+export { Transactions, withSavepoint } from './transactions.js';

@@ -2,8 +2,7 @@ import type { Writable } from 'node:stream';
 import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { sqlState } from './database-errors.js';
-import { bindConnection, type PreparedStatement, type SqlParameter, submit } from './sql.js';
-import type { Tx } from './transactions.js';
+import { bindConnection, type PreparedStatement, type SqlParameter, submit, type Tx } from './sql.js';
 
 const IN_FAILED_TRANSACTION = '25P02';
 

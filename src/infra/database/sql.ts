@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { PoolClient, QueryResult, QueryResultRow } from 'pg';
 import { type EntityManager, QueryFailedError, type QueryRunner, type ValueTransformer } from 'typeorm';
-import type { Tx } from './transactions.js';
+
+/** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
+export interface Tx {
+  readonly manager: EntityManager;
+  /** Runs after the commit, never after a rollback. For hints only: the process may die before it runs. */
+  afterCommit(action: () => void): void;
+}
 
 export type SqlParameter = string | number | boolean | Date | Buffer | null | readonly SqlParameter[];
 

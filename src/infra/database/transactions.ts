@@ -1,15 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
 import { OpenTransaction, send } from './open-transaction.js';
-
-/** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
-export interface Tx {
-  readonly manager: EntityManager;
-  /** Runs after the commit, never after a rollback. For hints only: the process may die before it runs. */
-  afterCommit(action: () => void): void;
-}
+import type { Tx } from './sql.js';
 
 const MAX_ATTEMPTS = 4;
 
