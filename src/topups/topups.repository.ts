@@ -47,6 +47,7 @@ const INSERT_TOPUP = `
 /** The table's defaults: a top-up that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   upstreamPlacedAt: null,
   failureCode: null,
   failureReason: null,

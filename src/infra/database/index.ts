@@ -36,3 +36,4 @@ export {
 } from './day-windows.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { Transactions, withSavepoint, type Tx } from './transactions.js';
+export { updateVersioned } from './versioned-update.js';
