@@ -12,6 +12,7 @@ import {
   prepared,
   sql,
   type Tx,
+  updateVersioned,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
 import { OrderEntity, type OrderFilters, type OrderWithEsims } from './order.js';
@@ -49,6 +50,7 @@ const INSERT_ORDER = prepared(`
 /** The table's defaults: an order that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   quantityIssued: 0,
   quantityFailed: 0,
   refundedAmount: 0,
@@ -187,9 +189,9 @@ export class OrdersRepository {
     return rows.length > 0;
   }
 
-  /** Changes an order whose row `tx` has locked. */
-  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<void> {
-    await tx.manager.update(OrderEntity, { id }, changes);
+  /** Changes an order whose row `tx` has locked; answers its version then (D48). */
+  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<number> {
+    return updateVersioned(tx.manager, OrderEntity, id, changes);
   }
 
   async list(

@@ -48,6 +48,7 @@ const INSERT_TOPUP = prepared(`
 /** The table's defaults: a top-up that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   upstreamPlacedAt: null,
   failureCode: null,
   failureReason: null,

@@ -41,3 +41,4 @@ export {
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
 export { Transactions, withSavepoint } from './transactions.js';
+export { updateVersioned } from './versioned-update.js';
