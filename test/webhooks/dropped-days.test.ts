@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idFloor, ulid } from '../../src/common/ids.js';
-import { dayOf } from '../../src/infra/partition-days.js';
+import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 import {
   eventually,
   startReceiver,
@@ -9,7 +9,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { maintainDays, makeDays } from '../retention/purge-by-hand.js';
-import { FAST, type RegisteredEndpoint, registerEndpoint } from './support.js';
+import { FAST, getDelivery, type RegisteredEndpoint, registerEndpoint } from './support.js';
 
 /** Past the 30 days of Sandbox, and within them; no further apart than one step chooses. */
 const [PAST, KEPT] = [31, 20];
@@ -89,5 +89,38 @@ describe('a replay that waited while days of its events were dropped', () => {
     });
     expect(ended).toMatchObject({ total: 4, created: 2, delivered: 2, failed: 0, pending: 0, discarded: 0 });
     expect(sentEventIds()).toEqual(kept);
+  });
+});
+
+describe('a resend that came while the day of its event was detached', () => {
+  /** As a resend leaves it that committed between the last look for what is open and the detachment. */
+  async function insertResend(endpoint: RegisteredEndpoint, eventId: string): Promise<string> {
+    const id = `dlv_${ulid()}`;
+    await query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, next_attempt_at)
+       VALUES ($1, $2, $3, 'sandbox', $4, 'esim.activated', 'resend', 'pending', now())`,
+      [id, endpoint.id, partnerId, eventId],
+    );
+    return id;
+  }
+
+  const ended = (id: string): Promise<string> =>
+    eventually('the resend has ended', async () => {
+      const { status } = await getDelivery(admin, id);
+      return status !== 'pending' && status;
+    });
+
+  it('is sent from the detached day, and discarded only when the day is gone', async () => {
+    const endpoint = await registerEndpoint(admin, partnerId, { url: receiver.url });
+    const event = await insertEvent(KEPT);
+    const day = partitionName('events_sandbox', dayOf(hourOf(KEPT)));
+    await query(`ALTER TABLE events_sandbox DETACH PARTITION ${day}`);
+    const sent = receiver.received.length;
+    expect(await ended(await insertResend(endpoint, event))).toBe('delivered');
+    expect(receiver.received.slice(sent).map(({ body }) => body.toString())).toEqual([
+      JSON.stringify({ id: event }),
+    ]);
+    await query(`DROP TABLE ${day}`);
+    expect(await ended(await insertResend(endpoint, event))).toBe('discarded');
   });
 });

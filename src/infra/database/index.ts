@@ -14,6 +14,7 @@ export {
 export {
   isLockTimeout,
   isTransientConflict,
+  isUndefinedTable,
   mayBeOfOneRow,
   sqlState,
   violatedUniqueConstraint,
