@@ -74,6 +74,7 @@ export class WebhookDeliveriesRepository {
   /**
    * One delivery per event and matching endpoint, disabled ones included; answers the enabled endpoints. The share
    * lock is what a foreign key takes anyway; taken here, an endpoint that is being deleted is seen as deleted.
+   * @param events at least one
    */
   async insertForEvents(tx: Tx, events: readonly RecordedEvent[]): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
@@ -96,7 +97,7 @@ export class WebhookDeliveriesRepository {
         events.map((event) => event.type),
         events.map((event) => event.partnerId),
         events.map((event) => event.mode),
-        deliveryIdStem(),
+        deliveryIdStem(timeOfId(events[0]!.id)),
       ],
     );
     return rows.map((row) => row.id);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
-import { sql, type Tx } from '../../infra/database/index.js';
+import { databaseNow, sql, type Tx } from '../../infra/database/index.js';
 import { deliveryIdSql, deliveryIdStem } from '../webhook-delivery.entity.js';
 import { WebhookReplayEntity } from '../webhook-replay.entity.js';
 
@@ -133,7 +133,7 @@ export class ReplayJobsRepository {
               now() + c.place * interval '1 microsecond'
        FROM unnest($6::int[], $7::text[], $8::text[]) AS c (place, event_id, event_type)
        WHERE c.event_id IN (SELECT e.id FROM events e WHERE e.mode = $4 AND e.id = ANY ($7::text[]))`,
-      [id, endpointId, partnerId, mode, deliveryIdStem(), places, eventIds, eventTypes],
+      [id, endpointId, partnerId, mode, deliveryIdStem(await databaseNow(tx)), places, eventIds, eventTypes],
     );
     return affected;
   }
