@@ -27,6 +27,7 @@ import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
 import { ensurePartitions } from './partitions.js';
+import { assertSchemaIsCurrent } from './schema-age.js';
 
 /** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const ENTITIES = [
@@ -166,9 +167,4 @@ async function openDataSources(config: AppConfig, role: ProcessName): Promise<Da
 
 async function destroyAll(dataSources: DataSources): Promise<void> {
   for (const dataSource of dataSources.values()) await dataSource.destroy();
-}
-
-async function assertSchemaIsCurrent(dataSource: DataSource): Promise<void> {
-  if (!(await dataSource.showMigrations())) return;
-  throw new Error('the database schema is not current: run `npm run migrate` first');
 }

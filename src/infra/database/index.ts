@@ -17,6 +17,7 @@ export {
 export {
   isLockTimeout,
   isTransientConflict,
+  isUndefinedTable,
   mayBeOfOneRow,
   sqlState,
   violatedUniqueConstraint,
