@@ -53,7 +53,7 @@ export class OpenTransaction {
   /** Sends a statement without waiting for its answer. */
   send(statement: string | PreparedStatement, parameters: readonly SqlParameter[] = []): void {
     joinWrites(this.connection);
-    const answer = submit(this.connection, statement, parameters).catch((error: unknown) => {
+    const answer = submit(this.runner, this.connection, statement, parameters).catch((error: unknown) => {
       this.failures.push(error);
     });
     this.unanswered.push(answer);

@@ -52,25 +52,27 @@ export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
 ): Promise<SqlResult<Row>> {
   const own = manager.queryRunner;
   if (own) {
-    const connection = connections.get(own) ?? ((await own.connect()) as PoolClient);
-    return submit(connection, statement, parameters);
+    const bound = connections.get(own);
+    return submit(own, bound ?? ((await own.connect()) as PoolClient), statement, parameters);
   }
   const runner = manager.dataSource.createQueryRunner();
   try {
-    return await submit((await runner.connect()) as PoolClient, statement, parameters);
+    return await submit(runner, (await runner.connect()) as PoolClient, statement, parameters);
   } finally {
     await runner.release();
   }
 }
 
-/** Sends one statement behind those that the connection has not answered yet. @throws QueryFailedError */
+/** Sends one statement behind those that the runner's connection has not answered yet. @throws QueryFailedError */
 export async function submit<Row extends QueryResultRow>(
+  runner: QueryRunner,
   connection: PoolClient,
   statement: string | PreparedStatement,
   parameters: readonly SqlParameter[] = [],
 ): Promise<SqlResult<Row>> {
   const { text, name } = typeof statement === 'string' ? { text: statement, name: undefined } : statement;
   const values = parameters as unknown[];
+  runner.dataSource.logger.logQuery(text, values, runner);
   try {
     const result: QueryResult<Row> = await connection.query<Row>(
       name === undefined ? { text, values } : { name, text, values },
