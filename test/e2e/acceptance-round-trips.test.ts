@@ -27,6 +27,7 @@ class CountingProxy {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = new URL(databaseUrl);
     url.hostname = '127.0.0.1';
+    url.searchParams.delete('host');
     url.port = String((server.address() as { port: number }).port);
     const proxy = new CountingProxy(server, url.href);
     return proxy;
