@@ -78,14 +78,18 @@ export class TopupsRepository {
     return rows.map(({ reference }) => reference);
   }
 
-  /** Keeps the order of an eSIM from being canceled until the end of `tx`; true when it is, or is about to be. */
+  /**
+   * Keeps the order of an eSIM from being canceled or purged until the end of `tx`; true when it is canceled, or is about
+   * to be. @throws NotFound when it was purged, its eSIMs with it, while this waited for its row (D44)
+   */
   async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
     const { rows } = await sql<{ ends: boolean }>(
       tx.manager,
       `SELECT status IN ('canceling', 'canceled') AS ends FROM orders WHERE id = $1 FOR SHARE`,
       [orderId],
     );
-    return rows[0]?.ends ?? false;
+    if (!rows[0]) throw new NotFound();
+    return rows[0].ends;
   }
 
   /** Keeps a new top-up, due at once. @throws AppError `reference_taken` */

@@ -27,11 +27,13 @@ export function sandboxOrderPurge(service: TestService): PurgeSandboxOrders {
 export async function maintainDays(
   service: TestService,
   retention: RetentionConfig = DEFAULT_RETENTION,
+  stopping?: AbortSignal,
 ): Promise<readonly string[]> {
   const { dataSource } = service.process.resources;
   const partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
   const dropped: string[] = [];
-  for (const daily of dailyTables(retention)) dropped.push(...(await partitions.maintain(daily)).dropped);
+  for (const daily of dailyTables(retention))
+    dropped.push(...(await partitions.maintain(daily, stopping)).dropped);
   return dropped;
 }
 

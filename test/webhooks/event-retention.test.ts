@@ -129,6 +129,47 @@ describe('events and ended deliveries', () => {
   });
 });
 
+describe('a stop of the worker', () => {
+  it('ends the emptying of a day behind the step under way, and the next maintenance goes on', async () => {
+    await makeDays(service, [45]);
+    await insert({ age: 45, ended: 5 });
+    await query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, created_at,
+                                       delivered_at, ended_at)
+       SELECT 'dlv_' || n, $1, 'ptn_1', 'sandbox', 'evt_' || n, 'esim.activated', 'event', 'delivered', $2, $2, $2
+       FROM generate_series(1, 5000) AS n`,
+      [endpointOf('ptn_1', 'sandbox'), hourOf(45)],
+    );
+    const stop = new AbortController();
+    const { dataSource } = service.process.resources;
+    const left = async (): Promise<number> => (await kept('webhook_deliveries')).length;
+    // Aborted by the first step itself, as it ends.
+    const run = dataSource.manager.dataSource.createQueryRunner.bind(dataSource);
+    dataSource.createQueryRunner = (...mode) => {
+      const runner = run(...mode);
+      const ask = runner.query.bind(runner) as (...call: unknown[]) => Promise<unknown>;
+      Object.assign(runner, {
+        query: async (text: string, ...rest: unknown[]) => {
+          const result = await ask(text, ...rest);
+          if (text.startsWith('DELETE FROM webhook_deliveries_sandbox_p')) stop.abort();
+          return result;
+        },
+      });
+      return runner;
+    };
+    try {
+      await maintainDays(service, undefined, stop.signal);
+    } finally {
+      dataSource.createQueryRunner = run;
+    }
+    expect(stop.signal.aborted).toBe(true);
+    expect(await left()).toBe(3_001);
+    await maintainDays(service);
+    expect(await left()).toBe(1);
+    await clear();
+  });
+});
+
 describe('what a disabled endpoint holds', () => {
   it('is discarded past the retention, and never before: it stays in the log, its event goes', async () => {
     const backlog = new BacklogRepository(service.process.resources.dataSource.manager);
