@@ -11,7 +11,11 @@ const document = JSON.parse(readFileSync('docs/openapi/partner.json', 'utf8')) a
   paths: Record<string, Record<string, Operation>>;
 };
 const operations = Object.entries(document.paths).flatMap(([route, item]) =>
-  Object.entries(item).map(([method, { operationId }]) => ({ method: method.toUpperCase(), route, operationId })),
+  Object.entries(item).map(([method, { operationId }]) => ({
+    method: method.toUpperCase(),
+    route,
+    operationId,
+  })),
 );
 
 describe('the pages that are written by a script', () => {
@@ -24,7 +28,9 @@ describe('the pages that are written by a script', () => {
   it('give every error code a cause and a cure', () => {
     const page = readFileSync('docs/errors.md', 'utf8');
     for (const code of ERROR_CODES) {
-      expect(page).toMatch(new RegExp(`^## ${code}\n\n.*\n\n- \\*\\*Cause:\\*\\* .{10,}\n- \\*\\*Cure:\\*\\* .{10,}$`, 'm'));
+      expect(page).toMatch(
+        new RegExp(`^## ${code}\n\n.*\n\n- \\*\\*Cause:\\*\\* .{10,}\n- \\*\\*Cure:\\*\\* .{10,}$`, 'm'),
+      );
     }
   });
 
@@ -50,7 +56,9 @@ describe('the pages that are written by a script', () => {
     const inPostman = operations.map(
       ({ method, route }) => `${method} {{base_url}}${route.replaceAll(/\{(\w+)\}/g, ':$1')}`,
     );
-    expect(requests.map(({ method, url }) => `${method} ${url.raw}`).toSorted()).toEqual(inPostman.toSorted());
+    expect(requests.map(({ method, url }) => `${method} ${url.raw}`).toSorted()).toEqual(
+      inPostman.toSorted(),
+    );
     for (const { method, header } of requests) {
       expect(header.some(({ key, value }) => key === 'Idempotency-Key' && value === '{{$guid}}')).toBe(
         method === 'POST',
@@ -67,7 +75,9 @@ describe('the links between pages', () => {
   );
 
   it.each(pages)('of %s lead to files that are there', (page) => {
-    const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(([, link = '']) => link);
+    const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(
+      ([, link = '']) => link,
+    );
     for (const link of links.filter((candidate) => !candidate.includes('://'))) {
       expect(existsSync(path.join(path.dirname(page), link)), `${page}: ${link}`).toBe(true);
     }
