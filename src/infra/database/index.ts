@@ -23,6 +23,7 @@ export {
   DatabaseModule,
   EDGE_POOL,
   openDataSource,
+  poolOf,
   surviveLostConnections,
 } from './database.module.js';
 export {
@@ -34,5 +35,7 @@ export {
   type RowCursor,
   type WindowRows,
 } from './day-windows.js';
+export { StatementFailures, watchPool } from './database-metrics.js';
+export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { Transactions, withSavepoint, type Tx } from './transactions.js';
