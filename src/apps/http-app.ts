@@ -12,7 +12,7 @@ import {
   type EdgeServices,
   ProblemFilter,
 } from '../infra/http/edge/index.js';
-import { assertEveryRouteIsGuarded } from '../infra/http/index.js';
+import { assertEveryRouteIsGuarded, countCalls } from '../infra/http/index.js';
 import { assertEveryPostIsIdempotent } from '../infra/idempotency/index.js';
 import { NestLogger } from '../infra/logging.js';
 import { portLimits } from './port-limits.js';
@@ -93,7 +93,7 @@ async function createHttpApp(
   // Listening comes later, so no call asks for these before they are here.
   const services: EdgeServices = {
     authenticator: app.get(options.authenticator, { strict: false }),
-    recorder: app.get(AccessLog, { strict: false }),
+    recorder: countCalls(process.metrics, options.port, app.get(AccessLog, { strict: false })),
   };
   const discovery = app.get(DiscoveryService, { strict: false });
   assertEveryRouteIsGuarded(discovery);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics } from 'prom-client';
+import { showBuildInfo } from '../infra/build-info.js';
 import { createPlainServer } from '../infra/http/plain-server.js';
 import { portLimits } from './port-limits.js';
 import type { ProcessResources } from './process-resources.js';
@@ -24,6 +25,7 @@ export class OpsProbe {
   constructor(private readonly process: ProcessResources) {
     process.metrics.setDefaultLabels({ role: process.role });
     collectDefaultMetrics({ register: process.metrics });
+    showBuildInfo(process.metrics);
   }
 
   /** Until this is called, and again once a stop has begun, `/readyz` answers 503. */

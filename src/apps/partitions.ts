@@ -1,5 +1,6 @@
 import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { CALL_LOG_TABLE } from '../call-log/index.js';
 import { APP_CONFIG, type AppConfig, DEFAULT_RETENTION, type RetentionConfig } from '../config/index.js';
@@ -8,8 +9,10 @@ import { DailyPartitions } from '../infra/daily-partitions.js';
 import type { DailyTable } from '../infra/partition-days.js';
 import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
+import { METRICS } from '../infra/metrics.js';
 import { Sweeps } from '../infra/sweeps.js';
 import { attemptDays, deliveryDays, openDeliveriesNeed } from '../webhooks/index.js';
+import { showPartitions } from './partition-metrics.js';
 
 /** Every table that is partitioned by day. Deliveries before events: the last one open frees the day of its event. */
 export function dailyTables(retention: RetentionConfig): readonly DailyTable[] {
@@ -53,9 +56,12 @@ class PartitionUpkeep {
     @Inject(UPKEEP) private readonly upkeep: Upkeep,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'retention'>,
     @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(METRICS) metrics: Registry,
     private readonly partitions: DailyPartitions,
     sweeps: Sweeps,
   ) {
+    // Of the whole database, so one role is enough.
+    if (upkeep === 'maintain') showPartitions(metrics, partitions, dailyTables(config.retention));
     sweeps.register({
       name: 'database.partitions',
       intervalMs: EVERY_MS,

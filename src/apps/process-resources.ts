@@ -15,8 +15,11 @@ import { EventEntity } from '../events/index.js';
 import {
   createDataSource,
   openDataSource,
+  poolOf,
   preparing,
+  StatementFailures,
   surviveLostConnections,
+  watchPool,
 } from '../infra/database/index.js';
 import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
@@ -89,7 +92,8 @@ export async function openProcess(
   role: ProcessName,
   logger?: Logger,
 ): Promise<ProcessResources> {
-  const dataSources = await openDataSources(config, role);
+  const metrics = new Registry();
+  const dataSources = await openDataSources(config, role, metrics);
   const edgePool = new Pool({
     connectionString: config.databaseUrl,
     max: EDGE_POOL_MAX,
@@ -102,12 +106,12 @@ export async function openProcess(
     application_name: `partner-esim-${role}-edge`,
   });
   surviveLostConnections(edgePool);
+  watchPool(metrics, 'edge', edgePool);
   const log = logger ?? createLogger(config.logLevel, role);
   // An idle connection that the server closes is no reason to end the process.
   edgePool.on('error', (error) =>
     log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'),
   );
-  const metrics = new Registry();
   const destination = logDestinationOf(log);
   destination?.reportTo(log, metrics);
   const queue = openQueueConnection({
@@ -137,10 +141,15 @@ export async function openProcess(
 type DataSources = ReadonlyMap<AppRole, DataSource>;
 
 /** One for each role, with the time-out of its statements (D43). */
-async function openDataSources(config: AppConfig, role: ProcessName): Promise<DataSources> {
+async function openDataSources(
+  config: AppConfig,
+  role: ProcessName,
+  metrics: Registry,
+): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
   const timeoutMs = { api: apiMs, admin: adminMs, worker: workerMs, reconcile: reconcileMs };
   const opened = new Map<AppRole, DataSource>();
+  const logger = new StatementFailures(metrics);
   try {
     for (const app of APP_ROLES[role]) {
       const settings = {
@@ -152,8 +161,11 @@ async function openDataSources(config: AppConfig, role: ProcessName): Promise<Da
         entities: ENTITIES,
         migrations: MIGRATIONS,
         applicationName: role === app ? `partner-esim-${role}` : `partner-esim-${role}-${app}`,
+        logger,
       };
-      opened.set(app, await openDataSource(createDataSource(settings)));
+      const dataSource = await openDataSource(createDataSource(settings));
+      opened.set(app, dataSource);
+      watchPool(metrics, app, poolOf(dataSource));
     }
     const first = opened.get(APP_ROLES[role][0])!;
     await assertSchemaIsCurrent(first);

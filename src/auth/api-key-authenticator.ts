@@ -1,7 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Batcher } from '../infra/batcher.js';
 import { isTransientConflict, mayBeOfOneRow } from '../infra/database/index.js';
+import { METRICS, observeBatches } from '../infra/metrics.js';
 import { ApiKeyAuthRepository, type KnownKey, type PresentedKey } from './api-key-auth.repository.js';
 import {
   type BucketState,
@@ -35,21 +37,24 @@ const MAX_BATCH = 2_000;
 @Injectable()
 export class ApiKeyAuthenticator {
   private readonly shape: RateLimitShape;
-  private readonly batcher = new Batcher<KeyCheck>({
-    maxItems: MAX_BATCH,
-    gather: 'turn',
-    handle: (checks) => this.checkAll(checks),
-    failed: (check, error) => check.reject(error),
-    // A deadlock, too: what is repeated in parts has other locks.
-    isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
-  });
+  private readonly batcher: Batcher<KeyCheck>;
 
   constructor(
     private readonly repository: ApiKeyAuthRepository,
     private readonly redis: RedisBuckets,
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'rateLimit'>,
+    @Inject(METRICS) metrics: Registry = new Registry(),
   ) {
     this.shape = toRateLimitShape(config.rateLimit);
+    this.batcher = new Batcher<KeyCheck>({
+      maxItems: MAX_BATCH,
+      gather: 'turn',
+      handle: (checks) => this.checkAll(checks),
+      failed: (check, error) => check.reject(error),
+      // A deadlock, too: what is repeated in parts has other locks.
+      isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
+      sized: observeBatches(metrics, 'key_checks'),
+    });
   }
 
   /** The key with this SHA-256, charged for one call; null for one that is unknown, revoked or expired. */

@@ -1,8 +1,10 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { type Counter, Gauge, Registry } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { LOGGER } from '../infra/logging.js';
+import { counterIn, METRICS } from '../infra/metrics.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 const COMMAND_TIMEOUT_MS = 50;
@@ -34,12 +36,15 @@ return out`;
 @Injectable()
 export class RedisBuckets implements OnApplicationShutdown {
   private readonly redis: Redis | null;
+  private readonly fallbacks: Counter;
   private restUntil = 0;
 
   constructor(
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'redisUrl'>,
     @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(METRICS) metrics: Registry = new Registry(),
   ) {
+    this.fallbacks = this.showFallback(metrics);
     this.redis =
       config.redisUrl === null
         ? null
@@ -81,12 +86,29 @@ export class RedisBuckets implements OnApplicationShutdown {
       );
     } catch (error) {
       this.restUntil = performance.now() + REST_MS;
+      this.fallbacks.inc();
       this.logger.warn(
         { event: 'rate_limit.redis_failed', err: error },
         'rate limit falls back to PostgreSQL',
       );
       return null;
     }
+  }
+
+  private showFallback(metrics: Registry): Counter {
+    const isResting = (): boolean => this.redis !== null && !this.available;
+    new Gauge({
+      name: 'rate_limit_fallback',
+      help: '1 while Redis has failed and the rate limit uses the buckets of PostgreSQL; 0 without Redis.',
+      registers: [metrics],
+      collect() {
+        this.set(isResting() ? 1 : 0);
+      },
+    });
+    return counterIn(metrics, {
+      name: 'rate_limit_fallbacks_total',
+      help: 'Times that Redis failed the rate limit, which went on with PostgreSQL.',
+    });
   }
 
   async onApplicationShutdown(): Promise<void> {

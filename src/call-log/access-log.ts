@@ -1,9 +1,11 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
 import { LastUsedRepository } from '../api-keys/index.js';
 import { Batcher } from '../infra/batcher.js';
 import type { CallRecorder, FinishedCall } from '../infra/http/edge/index.js';
 import { LOGGER } from '../infra/logging.js';
+import { METRICS, observeBatches } from '../infra/metrics.js';
 import { toAccessLogLine } from './access-log-line.js';
 import { CallRowWriter, SuppressedCounter } from './call-row-writer.js';
 import { CallRowsRepository } from './call-log.repository.js';
@@ -28,10 +30,15 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
   private readonly capped: SuppressedCounter;
   private readonly uses: LastUsedThrottle;
 
-  constructor(rows: CallRowsRepository, keys: LastUsedRepository, @Inject(LOGGER) logger: Logger) {
+  constructor(
+    rows: CallRowsRepository,
+    keys: LastUsedRepository,
+    @Inject(LOGGER) logger: Logger,
+    @Inject(METRICS) metrics: Registry = new Registry(),
+  ) {
     // The fields are fixed and hold no secrets; redaction would double the cost of the line.
     this.lines = logger.child({}, { redact: { paths: [] } });
-    this.rows = new CallRowWriter(rows, logger);
+    this.rows = new CallRowWriter(rows, logger, observeBatches(metrics, 'api_calls'));
     this.refused = new RefusedCallCap((row) => this.rows.add(row));
     this.uses = new LastUsedThrottle(keys, logger);
     this.capped = new SuppressedCounter(

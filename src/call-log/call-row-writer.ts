@@ -23,6 +23,7 @@ export class CallRowWriter {
   constructor(
     rows: Pick<CallRowsRepository, 'insert' | 'insertMissing'>,
     private readonly logger: Logger,
+    sized?: (rows: number) => void,
   ) {
     this.dropped = new SuppressedCounter(logger, 'call_log.dropped', 'call log rows were given up');
     this.batcher = new Batcher<CallRow>({
@@ -34,6 +35,7 @@ export class CallRowWriter {
       retryAfterMs: (failures, error, calls) => this.pauseAfter(failures, error, calls),
       failed: (call, error) => this.giveUp(call, error),
       dropped: (count) => this.dropped.add(count),
+      ...(sized ? { sized } : {}),
     });
   }
 

@@ -9,6 +9,7 @@ import { CatalogSyncsRepository } from './catalog-syncs.repository.js';
 import { LiveCatalogRepository } from './live-catalog.repository.js';
 import { RefreshCatalog, ReportCostOverrun } from './report-cost-overrun.js';
 import { TopupFitsRepository } from './topup-fits.repository.js';
+import { ProviderGauges } from './worker/provider-gauges.js';
 import { RefreshTopupFits } from './worker/refresh-topup-fits.js';
 import { StoreList } from './worker/store-list.js';
 import { SyncCatalog } from './worker/sync-catalog.js';
@@ -47,6 +48,7 @@ export class CatalogSyncAdminModule {}
     SyncCatalog,
     RefreshTopupFits,
     CatalogSyncJobs,
+    ProviderGauges,
   ],
 })
 export class CatalogSyncWorkerModule {}

@@ -16,6 +16,8 @@ export interface BatcherOptions<T> {
   readonly concurrency?: number;
   /** Items that wait at most, give or take a batch; beyond them the oldest are dropped. Default: no limit. */
   readonly maxWaiting?: number;
+  /** Told how many items a batch has. */
+  sized?(items: number): void;
   /** Told how many items were dropped beyond `maxWaiting`. */
   dropped?(count: number): void;
   /** The pause before a failed batch goes back to the front of the queue; null gives it up. Default: null. */
@@ -106,6 +108,7 @@ export class Batcher<T> {
   }
 
   private async work(batch: T[]): Promise<void> {
+    this.options.sized?.(batch.length);
     await this.handle(batch);
     this.underWay--;
     this.arm();

@@ -25,6 +25,15 @@ export interface PartitionChanges {
   readonly dropped: string[];
 }
 
+/** What operators see of a table. */
+export interface PartitionState {
+  /** Days after today that have a partition, without a gap; -1: today has none. */
+  readonly daysReady: number;
+  /** Days older than their retention; what is still needed keeps some. */
+  readonly daysOverdue: number;
+  readonly attached: number;
+}
+
 /** What there is: `leaving` was detached by a process that ended before it dropped it. */
 interface Partitions {
   readonly today: Date;
@@ -77,6 +86,20 @@ export class DailyPartitions {
   async coversTomorrow(daily: DailyTable): Promise<boolean> {
     const { today, attached } = await this.look(daily);
     return [0, 1].every((days) => attached.includes(partitionName(daily.table, dayOf(today, days))));
+  }
+
+  /** How far ahead what is written has its partitions, and how many days are kept beyond their retention. */
+  async state(daily: DailyTable): Promise<PartitionState> {
+    const partitions = await this.look(daily);
+    const isThere = (days: number): boolean =>
+      partitions.attached.includes(partitionName(daily.table, dayOf(partitions.today, days)));
+    let ready = -1;
+    while (isThere(ready + 1)) ready++;
+    return {
+      daysReady: ready,
+      daysOverdue: oldPartitions(daily, partitions).length,
+      attached: partitions.attached.length,
+    };
   }
 
   private async createMissing(daily: DailyTable, { today, attached }: Partitions): Promise<Attempted> {
@@ -183,9 +206,9 @@ function boundsOf({ ranges }: DailyTable, { from, to }: Day): [string, string] {
   return [idFloor(ranges.idPrefix, from), idFloor(ranges.idPrefix, to)];
 }
 
-type PartitionState = 'attached' | 'detaching' | 'detached' | 'gone';
+type AttachState = 'attached' | 'detaching' | 'detached' | 'gone';
 
-async function stateOf(manager: EntityManager, table: string, partition: string): Promise<PartitionState> {
+async function stateOf(manager: EntityManager, table: string, partition: string): Promise<AttachState> {
   const { rows } = await sql<{ pending: boolean | null }>(
     manager,
     `SELECT i.inhdetachpending AS pending FROM pg_class c

@@ -1,8 +1,66 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
-import type { Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Injection token of the process's registry: `@Inject(METRICS) registry: Registry`. `/metrics` shows it (D3). */
 export const METRICS = Symbol('METRICS');
+
+interface MetricText<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  /** Values must be few and from the code: never a partner, an endpoint or anything else that a caller chooses. */
+  readonly labelNames?: readonly Label[];
+}
+
+/** The registry's counter of this name, made when it is asked for first: apps of one process share it. */
+export function counterIn<Label extends string = never>(
+  registry: Registry,
+  { name, help, labelNames = [] }: MetricText<Label>,
+): Counter<Label> {
+  const known = registry.getSingleMetric(name) as Counter<Label> | undefined;
+  return known ?? new Counter<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
+}
+
+/** As `counterIn`. @param buckets upper bounds, in the unit of the metric's name */
+export function histogramIn<Label extends string = never>(
+  registry: Registry,
+  { name, help, labelNames = [], buckets }: MetricText<Label> & { readonly buckets: readonly number[] },
+): Histogram<Label> {
+  const known = registry.getSingleMetric(name) as Histogram<Label> | undefined;
+  if (known) return known;
+  return new Histogram<Label>({
+    name,
+    help,
+    labelNames: [...labelNames],
+    buckets: [...buckets],
+    registers: [registry],
+  });
+}
+
+/** As `counterIn`. */
+export function gaugeIn<Label extends string = never>(
+  registry: Registry,
+  { name, help, labelNames = [] }: MetricText<Label>,
+): Gauge<Label> {
+  const known = registry.getSingleMetric(name) as Gauge<Label> | undefined;
+  return known ?? new Gauge<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
+}
+
+/** Seconds, from a cached answer to a call that is given up. */
+export const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30] as const;
+
+/** What is done in batches; `observeBatches` counts them. */
+export type BatchName = 'api_calls' | 'key_checks' | 'webhook_outcomes';
+
+/** Answers what counts the items of each batch of `batch` in `batch_items`. */
+export function observeBatches(registry: Registry, batch: BatchName): (items: number) => void {
+  const sizes = histogramIn(registry, {
+    name: 'batch_items',
+    help: 'Items of one batch: calls whose keys are checked together, rows of the call log, outcomes of attempts.',
+    labelNames: ['batch'],
+    buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_000],
+  });
+  return (items) => sizes.observe({ batch }, items);
+}
 
 @Global()
 @Module({})

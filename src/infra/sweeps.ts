@@ -8,7 +8,9 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
+import { Registry } from 'prom-client';
 import { LOGGER } from './logging.js';
+import { counterIn, gaugeIn, METRICS } from './metrics.js';
 
 export interface SweeperOptions {
   /** As it appears in the log: `esims.expiry`. */
@@ -68,11 +70,15 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
   private readonly sweepers: Sweeper[] = [];
   private isRunning = false;
 
-  constructor(@Inject(LOGGER) private readonly logger: Logger) {}
+  constructor(
+    @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(METRICS) private readonly metrics: Registry = new Registry(),
+  ) {}
 
   /** To be called in a constructor, or later: then the sweep starts at once. */
   register(sweep: Omit<SweeperOptions, 'logger'>): void {
-    const sweeper = new Sweeper({ ...sweep, logger: this.logger });
+    const run = watched(this.metrics, sweep);
+    const sweeper = new Sweeper({ ...sweep, run, logger: this.logger });
     this.sweepers.push(sweeper);
     if (this.isRunning) sweeper.start();
   }
@@ -90,6 +96,34 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
   }
+}
+
+/** Counts the runs, and keeps when the last one succeeded: a purge that fails for days is seen before the disk is full. */
+function watched(
+  metrics: Registry,
+  { name: sweep, run }: Pick<SweeperOptions, 'name' | 'run'>,
+): SweeperOptions['run'] {
+  const runs = counterIn(metrics, {
+    name: 'sweep_runs_total',
+    help: 'Runs of this process’s sweeps, by outcome.',
+    labelNames: ['sweep', 'outcome'],
+  });
+  const succeededAt = gaugeIn(metrics, {
+    name: 'sweep_last_success_timestamp_seconds',
+    help: 'When a run of the sweep last succeeded in this process, by its own clock.',
+    labelNames: ['sweep'],
+  });
+  for (const outcome of ['ok', 'failed']) runs.inc({ sweep, outcome }, 0);
+  return async (stopping) => {
+    try {
+      await run(stopping);
+      runs.inc({ sweep, outcome: 'ok' });
+      succeededAt.set({ sweep }, Date.now() / 1_000);
+    } catch (error) {
+      runs.inc({ sweep, outcome: 'failed' });
+      throw error;
+    }
+  };
 }
 
 @Global()

@@ -1,10 +1,12 @@
 import { Inject, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { getEntityManagerToken, InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
+import { METRICS } from '../infra/metrics.js';
 import { EsimAccessProvider } from './esim-access/esim-access-provider.js';
 import { EsimPurchasesRepository } from './esim-purchases.repository.js';
 import {
@@ -12,6 +14,7 @@ import {
   PlacementGuard,
   ProviderHealthRepository,
   ProviderHttpClient,
+  ProviderMetrics,
   ProviderRateLimiter,
 } from './http/index.js';
 import type { LiveProvider } from './live-provider.js';
@@ -36,6 +39,7 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
     private readonly registry: ProviderRegistry,
     private readonly health: ProviderHealthRepository,
     private readonly guard: PlacementGuard,
+    private readonly metrics: ProviderMetrics,
   ) {}
 
   onModuleInit(): void {
@@ -53,7 +57,13 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
   ): LiveProvider {
     const provider = new EsimAccessProvider(
       { ...credentials, ...this.timing() },
-      { pace: this.pace(), guard: this.guard, logger: this.logger, health: this.health },
+      {
+        pace: this.pace(),
+        guard: this.guard,
+        logger: this.logger,
+        health: this.health,
+        metrics: this.metrics,
+      },
     );
     this.closers.push(() => provider.close());
     return provider;
@@ -71,6 +81,7 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
       breaker: new CircuitBreaker(),
       logger: this.logger,
       health: this.health,
+      metrics: this.metrics,
     });
     this.closers.push(() => client.close());
     return new ZenditProvider({ client, apiKey, ...this.timing(), guard: this.guard, logger: this.logger });
@@ -107,6 +118,11 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
       inject: [Transactions, getEntityManagerToken()],
       useFactory: (transactions: Transactions, manager: EntityManager) =>
         new PlacementGuard(transactions, manager),
+    },
+    {
+      provide: ProviderMetrics,
+      inject: [METRICS],
+      useFactory: (registry: Registry) => new ProviderMetrics(registry),
     },
     ConnectProviders,
   ],

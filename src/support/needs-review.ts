@@ -4,9 +4,12 @@ import type { EntityManager } from 'typeorm';
 import type { Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { CursorCodec } from '../infra/crypto/index.js';
-import { KeysetPages, type ListOptions } from '../infra/database/index.js';
+import { KeysetPages, type ListOptions, readWithin } from '../infra/database/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { TopupEntity } from '../topups/index.js';
+
+/** More than this is an outage, and how much more does not matter. */
+const MOST_COUNTED = 1_000;
 
 /** An order without an answer, and since when it waits for one. */
 export interface OrderNeedingReview {
@@ -47,6 +50,20 @@ export class OrdersNeedingReview {
   /** Those that are late. Who places something twice tells support at once. */
   async listLate(options: ListOptions): Promise<Page<OrderNeedingReview>> {
     return this.listWhere(IS_ORDER_LATE, options);
+  }
+
+  /** How many `list` would show, MOST_COUNTED at most. */
+  async count(): Promise<number> {
+    return readWithin(this.manager, async (manager) => {
+      const rows = await manager
+        .createQueryBuilder(OrderEntity, 't')
+        .select('t.id', 'id')
+        .where(`t.status IN ('processing', 'canceling')`)
+        .andWhere(`(${IS_ORDER_LATE} OR ${IS_ORDER_PLACED_TWICE})`, { afterMs: this.afterMs })
+        .limit(MOST_COUNTED)
+        .getRawMany();
+      return rows.length;
+    });
   }
 
   private async listWhere(
@@ -109,6 +126,20 @@ export class TopupsNeedingReview {
   /** Those that are late. Who places something twice tells support at once. */
   async listLate(options: ListOptions): Promise<Page<TopupEntity>> {
     return this.listWhere(IS_TOPUP_LATE, options);
+  }
+
+  /** How many `list` would show, MOST_COUNTED at most. */
+  async count(): Promise<number> {
+    return readWithin(this.manager, async (manager) => {
+      const rows = await manager
+        .createQueryBuilder(TopupEntity, 't')
+        .select('t.id', 'id')
+        .where(`t.status = 'processing'`)
+        .andWhere(`(${IS_TOPUP_LATE} OR ${IS_TOPUP_PLACED_TWICE})`, { afterMs: this.afterMs })
+        .limit(MOST_COUNTED)
+        .getRawMany();
+      return rows.length;
+    });
   }
 
   private listWhere(condition: string, options: ListOptions): Promise<Page<TopupEntity>> {

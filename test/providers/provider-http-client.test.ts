@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
@@ -10,6 +11,7 @@ import {
   CircuitBreaker,
   ProviderHealthRepository,
   ProviderHttpClient,
+  ProviderMetrics,
   ProviderRateLimiter,
 } from '../../src/providers/http/index.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
@@ -49,7 +51,15 @@ describe('the client of a provider', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  function newClient(baseUrl: string, options: { breaker?: CircuitBreaker; maxAnswerBytes?: number } = {}) {
+  function newClient(
+    baseUrl: string,
+    options: {
+      breaker?: CircuitBreaker;
+      maxAnswerBytes?: number;
+      metrics?: ProviderMetrics;
+      provider?: string;
+    } = {},
+  ) {
     const client = new ProviderHttpClient({
       ...{ provider: 'w', baseUrl, timeoutMs: 1_000, logger },
       pace: new ProviderRateLimiter(dataSource.manager, 5_000),
@@ -97,6 +107,28 @@ describe('the client of a provider', () => {
     });
     expect(await newClient(url).get()).toMatchObject({ status: 302 });
     expect(paths).toEqual(['/things']);
+  });
+
+  it('counts calls by how they ended, those that the circuit kept back included', async () => {
+    const registry = new Registry();
+    const metrics = new ProviderMetrics(registry);
+    const statuses = [200, 404, 503];
+    const url = await serve((_request, response) => void response.writeHead(statuses.shift()!).end('{}'));
+    const breaker = new CircuitBreaker({ failuresToOpen: 1 });
+    const { get } = newClient(url, { breaker, metrics });
+    for (let call = 0; call < 4; call++) await get().catch(() => undefined);
+    const text = await registry.metrics();
+    const calls = [...text.matchAll(/^provider_calls_total\{.*outcome="(\w+)"\} (\d+)$/gm)];
+    expect(calls.map(([, outcome, count]) => `${outcome} ${count}`)).toEqual([
+      'answered 1',
+      'refused 1',
+      'server_error 1',
+      'circuit_open 1',
+    ]);
+    expect(text).toMatch(/^provider_circuit_state\{provider="w"\} 2$/m);
+    // What never left has neither a latency nor a slot.
+    expect(text).toMatch(/^provider_call_duration_seconds_count\{.*\} 3$/m);
+    expect(text).toMatch(/^provider_pace_wait_seconds_count\{.*\} 3$/m);
   });
 
   it('calls it unavailable when nothing can have arrived', async () => {
@@ -203,9 +235,10 @@ describe('the client of a provider', () => {
   it('keeps for operators how the last calls ended, the balance and the last sync', async () => {
     let status = 200;
     const url = await serve((_request, response) => void response.writeHead(status).end('{}'));
-    const { get } = newClient(url);
+    // A name of its own: an earlier test’s write, which nobody waits for, may still be on its way.
+    const { get } = newClient(url, { provider: 'kept' });
     const health = new ProviderHealthRepository(dataSource.manager, logger);
-    const row = async () => (await health.list()).find((each) => each.provider === 'w');
+    const row = async () => (await health.list()).find((each) => each.provider === 'kept');
     await get();
     await eventually('the success is kept', async () => (await row())?.state === 'ok');
     status = 503;
@@ -216,8 +249,8 @@ describe('the client of a provider', () => {
       lastOkAt: expect.any(Date),
       balance: null,
     });
-    health.recordBalance('w', { micros: 9_000_000_000_000, currency: 'USD' });
-    health.recordSync('w');
+    health.recordBalance('kept', { micros: 9_000_000_000_000, currency: 'USD' });
+    health.recordSync('kept');
     await eventually('both are kept', async () => (await row())?.balance && (await row())?.lastSyncAt);
     expect(await row()).toMatchObject({
       state: 'failing',

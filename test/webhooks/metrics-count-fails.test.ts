@@ -82,7 +82,8 @@ it('the oldest due one and what is open are found by index among many that have 
   const { dataSource } = service.process.resources.of('worker');
   const backlog = new BacklogRepository(dataSource.manager);
   const queries = await explainQueriesOf(dataSource, async () => {
-    await backlog.readEndpoints();
+    await backlog.countEndpoints();
+    await backlog.oldestDueSeconds();
     await backlog.countOpen();
   });
   const read = queries.filter(({ text }) => text.includes('webhook_deliveries'));

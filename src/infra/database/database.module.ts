@@ -1,7 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { getDataSourceToken, getEntityManagerToken } from '@nestjs/typeorm';
 import { Client, type Pool } from 'pg';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
 import { KeysetPages } from './keyset-page.js';
 import { Transactions } from './transactions.js';
@@ -20,6 +20,8 @@ interface DataSourceSettings {
   readonly lockTimeoutMs?: number;
   /** False where a pooler in between gives each transaction another connection and forgets prepared statements. */
   readonly prepared?: boolean;
+  /** Told of statements that fail. */
+  readonly logger?: Logger;
 }
 
 /** D18: a duplicate of a running call waits this long for the first one's row lock. */
@@ -55,8 +57,13 @@ export function preparing(on: boolean): { Client?: typeof Client } {
 /** Connects the DataSource. @throws Error when the database is away. */
 export async function openDataSource(dataSource: DataSource): Promise<DataSource> {
   await dataSource.initialize();
-  surviveLostConnections((dataSource.driver as unknown as { master: Pool }).master);
+  surviveLostConnections(poolOf(dataSource));
   return dataSource;
+}
+
+/** The connections of an open DataSource. */
+export function poolOf(dataSource: DataSource): Pool {
+  return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
 function sessionLimits(statementTimeoutMs: number, lockTimeoutMs: number): string {
@@ -81,6 +88,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     migrationsRun: false,
     installExtensions: false,
     logging: false,
+    ...(settings.logger ? { logger: settings.logger } : {}),
     applicationName: settings.applicationName,
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     extra: {

@@ -28,6 +28,7 @@ export {
   EDGE_POOL,
   openDataSource,
   preparing,
+  poolOf,
   surviveLostConnections,
 } from './database.module.js';
 export {
@@ -39,6 +40,8 @@ export {
   type RowCursor,
   type WindowRows,
 } from './day-windows.js';
+export { StatementFailures, watchPool } from './database-metrics.js';
+export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
 export { Transactions, withSavepoint } from './transactions.js';

@@ -79,6 +79,7 @@ export async function submit<Row extends QueryResultRow>(
     );
     return { rows: result.rows, affected: result.rowCount ?? 0 };
   } catch (error) {
+    runner.dataSource.logger.logQueryError(error as Error, text, values, runner);
     throw new QueryFailedError(text, values, error as Error);
   }
 }

@@ -21,6 +21,7 @@ export {
   type RouteHandler,
   routeHandlers,
 } from './guarded-routes.js';
+export { countCalls } from './http-metrics.js';
 export { DEFAULT_LIMIT, ListQueryDto, MAX_LIMIT, toListOptions } from './shared.dto.js';
 export { MoneyDto } from './shared.dto.js';
 export { MoneyResponse } from './shared.dto.js';

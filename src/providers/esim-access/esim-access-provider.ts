@@ -28,6 +28,7 @@ import {
   type PlacementGuard,
   type ProviderHealthRecorder,
   ProviderHttpClient,
+  type ProviderMetrics,
   type ProviderRateLimiter,
 } from '../http/index.js';
 import { Cancellation } from './cancellation.js';
@@ -52,6 +53,7 @@ export interface EsimAccessTools {
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly health?: ProviderHealthRecorder | null;
   readonly breaker?: CircuitBreaker;
+  readonly metrics?: ProviderMetrics | null;
 }
 
 /** The whole list of packages with their networks is a few megabytes. */
@@ -75,13 +77,14 @@ export class EsimAccessProvider implements LiveProvider {
   private readonly purchases: PurchaseListing;
   private readonly packages: PackageListing;
 
-  constructor(settings: EsimAccessSettings, { pace, guard, logger, health, breaker }: EsimAccessTools) {
+  constructor(settings: EsimAccessSettings, tools: EsimAccessTools) {
+    const { pace, guard, logger, health = null, breaker, metrics = null } = tools;
     const { baseUrl, timeoutMs, readLagMs } = settings;
     this.timeoutMs = timeoutMs;
     this.readLagMs = readLagMs;
     this.client = new ProviderHttpClient({
       ...{ provider: ESIM_ACCESS, baseUrl, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES },
-      ...{ pace, logger, health: health ?? null, breaker: breaker ?? new CircuitBreaker() },
+      ...{ pace, logger, health, metrics, breaker: breaker ?? new CircuitBreaker() },
     });
     this.api = new EsimAccessApi(this.client, settings, guard, logger);
     const search = new EsimSearch(this.api);

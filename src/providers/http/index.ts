@@ -19,4 +19,5 @@ export {
   type ProviderHttpRequest,
   type ProviderHttpResponse,
 } from './provider-http-client.js';
+export { ProviderMetrics } from './provider-metrics.js';
 export { type CallPurpose, ProviderRateLimiter, type RateLimitedCall } from './provider-rate-limiter.js';

@@ -6,6 +6,7 @@ import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
 import type { PlacementPermit } from './placement-guard.js';
 import type { ProviderHealthRecorder } from './provider-health.repository.js';
+import { outcomeOf, type ProviderMetrics } from './provider-metrics.js';
 import type { CallPurpose, ProviderRateLimiter } from './provider-rate-limiter.js';
 
 export interface ProviderHttpClientOptions {
@@ -20,6 +21,8 @@ export interface ProviderHttpClientOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Told how calls end; null where nobody keeps it. */
   readonly health?: ProviderHealthRecorder | null;
+  /** Counts calls; null where nobody looks. */
+  readonly metrics?: ProviderMetrics | null;
 }
 
 export interface ProviderHttpRequest {
@@ -81,15 +84,21 @@ export class ProviderHttpClient {
    * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
    */
   async request(request: ProviderHttpRequest): Promise<ProviderHttpResponse> {
-    const { breaker, provider, pace } = this.options;
+    const { breaker, provider, pace, metrics } = this.options;
     const timeoutMs = request.timeoutMs ?? this.options.timeoutMs;
     const permit = breaker.admit();
-    if (!permit) throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
+    metrics?.circuit(provider, breaker.state);
+    if (!permit) {
+      metrics?.called(provider, request.purpose, 'circuit_open', null);
+      throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
+    }
+    const slot = this.watchSlot(request.purpose);
     const sendDeadline = Math.min(deadlineOf(request.signal), performance.now() + timeoutMs);
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
     try {
       const call = { provider, purpose: request.purpose, withinMs: timeoutMs / 2, signal };
       return await pace.inSlot(call, (closesAt) => {
+        slot.isGiven();
         if (signal.aborted) throw new ProviderUnavailable(RETRY_CONNECTION_MS);
         // The slot's timer may have fired before the deadline's, and a signature's time is taken from here on.
         if (isPastDeadline(sendDeadline)) throw new SendDeadlineExceeded();
@@ -101,7 +110,26 @@ export class ProviderHttpClient {
       });
     } finally {
       permit.released();
+      slot.end();
+      metrics?.circuit(provider, breaker.state);
     }
+  }
+
+  /** Times the wait for a slot, and counts a call that found none; a slot that was missed is another wait. */
+  private watchSlot(purpose: CallPurpose): { isGiven(): void; end(): void } {
+    const { provider, metrics } = this.options;
+    const askedAt = performance.now();
+    let given = false;
+    const isGiven = (): void => {
+      if (!given) metrics?.paced(provider, purpose, performance.now() - askedAt);
+      given = true;
+    };
+    const end = (): void => {
+      if (given) return;
+      isGiven();
+      metrics?.called(provider, purpose, 'not_paced', null);
+    };
+    return { isGiven, end };
   }
 
   /** Closes the kept connections. */
@@ -164,8 +192,9 @@ export class ProviderHttpClient {
     permit: CircuitPermit,
     call: { status: number | null; code: string | null; latencyMs: number },
   ): void {
-    const { provider, logger, health } = this.options;
+    const { provider, logger, health, metrics } = this.options;
     const { method, path, purpose } = request;
+    metrics?.called(provider, purpose, outcomeOf(call.status, call.code), call.latencyMs);
     const line = { event: 'provider.call', provider, purpose, method, path, ...call };
     if (call.code === null) {
       permit.succeeded();

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { showReading, showReadings } from '../../infra/kept-reading.js';
 import { METRICS } from '../../infra/metrics.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { ReconciliationRunsRepository } from './reconciliation-runs.repository.js';
@@ -33,21 +34,34 @@ export class ReconciliationJob {
   }
 }
 
-/** What operators watch: every worker shows the last run of the whole database. */
+/** What operators watch: every worker shows the last completed run of the whole database; absent before the first. */
 @Injectable()
 export class ReconciliationMetrics {
   constructor(@Inject(METRICS) registry: Registry, runs: ReconciliationRunsRepository) {
-    new Gauge({
-      name: 'reconciliation_differences',
-      help: 'Differences that the last completed reconciliation found; absent before the first.',
-      registers: [registry],
-      async collect() {
-        this.reset();
-        const differences = await runs.countLastDifferences();
-        // A gauge without labels is 0 after a reset; before the first run nothing is known.
-        if (differences === null) this.remove();
-        else this.set(differences);
+    showReading(
+      registry,
+      {
+        name: 'reconciliation_differences',
+        help: 'Differences that the last completed reconciliation found; absent before the first.',
       },
-    });
+      () => runs.countLastDifferences(),
+    );
+    showReadings(
+      registry,
+      {
+        name: 'reconciliation_check_differences',
+        help: 'The same by check (those of wallets and of the ledger are the gravest); a check without any is absent.',
+        label: 'check',
+      },
+      () => runs.countLastDifferencesByCheck(),
+    );
+    showReading(
+      registry,
+      {
+        name: 'reconciliation_age_seconds',
+        help: 'Since when the last completed reconciliation is over; absent before the first.',
+      },
+      () => runs.ageOfLastCompletedSeconds(),
+    );
   }
 }

@@ -152,6 +152,27 @@ export class ReconciliationRunsRepository {
     return rows[0]?.differences ?? null;
   }
 
+  /** The same by check, of those that found any. */
+  async countLastDifferencesByCheck(): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await sql<{ check_name: string; found: number }>(
+      this.manager,
+      `SELECT check_name, count(*)::int AS found FROM reconciliation_differences
+       WHERE run_id = (SELECT id FROM reconciliation_runs WHERE status = 'completed' ORDER BY started_at DESC LIMIT 1)
+       GROUP BY check_name`,
+    );
+    return new Map(rows.map((row) => [row.check_name, row.found]));
+  }
+
+  /** Seconds since the last completed run ended; null when there is none. */
+  async ageOfLastCompletedSeconds(): Promise<number | null> {
+    const { rows } = await sql<{ seconds: number }>(
+      this.manager,
+      `SELECT extract(epoch FROM now() - ended_at)::float8 AS seconds FROM reconciliation_runs
+       WHERE status = 'completed' ORDER BY started_at DESC LIMIT 1`,
+    );
+    return rows[0]?.seconds ?? null;
+  }
+
   private async takeOver(tx: Tx, leaseMs: number): Promise<HeldRun | null> {
     const { rows } = await sql<RunRow>(
       tx.manager,

@@ -1,9 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
+import type { Counter, Registry } from 'prom-client';
 import { AlertsRepository } from '../../alerts/index.js';
 import { CatalogHistoryRepository } from '../../catalog-sync/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
+import { counterIn, METRICS } from '../../infra/metrics.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
@@ -13,14 +15,22 @@ const EVERY_MS = 600_000;
 /** Runs the purges that no feature runs itself, at start and every ten minutes (D44). */
 @Injectable()
 export class PurgeJobs {
+  private readonly purged: Counter<'what'>;
+
   constructor(
     @Inject(APP_CONFIG) { retention }: Pick<AppConfig, 'retention'>,
     @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(METRICS) metrics: Registry,
     sandboxOrders: PurgeSandboxOrders,
     alerts: AlertsRepository,
     catalog: CatalogHistoryRepository,
     private readonly sweeps: Sweeps,
   ) {
+    this.purged = counterIn(metrics, {
+      name: 'retention_purged_total',
+      help: 'What this process’s purges deleted, by kind; the orders of the Sandbox count without what goes with them.',
+      labelNames: ['what'],
+    });
     this.register('sandbox_orders', (stopping) => sandboxOrders.execute(stopping));
     this.register('alerts', (stopping) =>
       purgeInSteps((limit) => alerts.purge(retention.alertDays, limit), { stopping }),
@@ -39,6 +49,7 @@ export class PurgeJobs {
       intervalMs: EVERY_MS,
       run: async (stopping) => {
         const count = await purge(stopping);
+        this.purged.inc({ what }, count);
         if (count > 0) this.logger.info({ event: 'retention.purged', what, count });
       },
     });

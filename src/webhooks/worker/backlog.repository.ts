@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
-import { sql } from '../../infra/database/index.js';
+import { readAgeSeconds, readWithin, sql } from '../../infra/database/index.js';
 import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
 import { GIVEN_UP_COLUMNS, HAS_ENDED, IS_OPEN } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
@@ -13,15 +13,6 @@ export interface DeliveryCount {
   readonly count: number;
 }
 
-/** What is due and who may take it, at one time. */
-export interface EndpointFacts {
-  readonly endpoints: readonly { status: EndpointStatus; count: number }[];
-  /** Age of the oldest delivery that is due and could be sent; 0 when there is none. */
-  readonly oldestDueSeconds: number;
-}
-
-/** Each read by an index: they take milliseconds, however much has been delivered. */
-const SHORT_LIMIT = '3s';
 /** Reads the whole table, so it is asked for seldom. */
 const ENDED_LIMIT = '60s';
 /** More than this is a backlog, and how much more does not matter. */
@@ -153,36 +144,39 @@ export class BacklogRepository {
     );
   }
 
-  /** @throws Error when PostgreSQL takes longer than SHORT_LIMIT */
-  async readEndpoints(): Promise<EndpointFacts> {
-    return this.within(SHORT_LIMIT, async (manager) => {
-      const endpoints = await sql<EndpointFacts['endpoints'][number]>(
+  /** Endpoints by status; one that has been deleted has none. */
+  async countEndpoints(): Promise<readonly { status: EndpointStatus; count: number }[]> {
+    return readWithin(this.manager, async (manager) => {
+      const { rows } = await sql<{ status: EndpointStatus; count: number }>(
         manager,
         `SELECT CASE WHEN NOT enabled THEN 'disabled' WHEN blocked_until > statement_timestamp() THEN 'blocked'
                      ELSE 'enabled' END AS status, count(*)::int AS count
          FROM webhook_endpoints WHERE deleted_at IS NULL GROUP BY 1`,
       );
-      const oldest = await sql<{ seconds: number }>(
-        manager,
-        `SELECT coalesce(greatest(0, max(extract(epoch FROM statement_timestamp() - due.next_attempt_at))), 0)::float8
-                AS seconds
-         FROM webhook_endpoints w
-         CROSS JOIN LATERAL (
-           SELECT d.next_attempt_at FROM webhook_deliveries d
-           WHERE d.endpoint_id = w.id AND d.status = 'pending'
-             AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)
-           ORDER BY d.next_attempt_at, d.id LIMIT 1
-         ) AS due
-         WHERE w.enabled AND w.deleted_at IS NULL
-           AND (w.blocked_until IS NULL OR w.blocked_until <= statement_timestamp())`,
-      );
-      return { endpoints: endpoints.rows, oldestDueSeconds: oldest.rows[0]!.seconds };
+      return rows;
     });
   }
 
-  /** Deliveries that have not ended, the first MOST_OPEN_COUNTED of them. @throws Error after SHORT_LIMIT */
+  /** Age in seconds of the oldest delivery that is due and could be sent; 0 when there is none. */
+  async oldestDueSeconds(): Promise<number> {
+    return readAgeSeconds(
+      this.manager,
+      `SELECT coalesce(max(extract(epoch FROM statement_timestamp() - due.next_attempt_at)), 0)::float8 AS seconds
+       FROM webhook_endpoints w
+       CROSS JOIN LATERAL (
+         SELECT d.next_attempt_at FROM webhook_deliveries d
+         WHERE d.endpoint_id = w.id AND d.status = 'pending'
+           AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)
+         ORDER BY d.next_attempt_at, d.id LIMIT 1
+       ) AS due
+       WHERE w.enabled AND w.deleted_at IS NULL
+         AND (w.blocked_until IS NULL OR w.blocked_until <= statement_timestamp())`,
+    );
+  }
+
+  /** Deliveries that have not ended, the first MOST_OPEN_COUNTED of them. @throws Error when it takes long */
   async countOpen(): Promise<readonly DeliveryCount[]> {
-    return this.within(SHORT_LIMIT, async (manager) => {
+    return readWithin(this.manager, async (manager) => {
       const { rows } = await sql<DeliveryCount>(
         manager,
         // In the order of the index of what is pending: the table may hold millions that have ended.
@@ -204,19 +198,13 @@ export class BacklogRepository {
 
   /** Deliveries that have ended and are kept. Reads all of them. @throws Error after ENDED_LIMIT */
   async countEnded(): Promise<readonly DeliveryCount[]> {
-    return this.within(ENDED_LIMIT, async (manager) => {
+    const count = async (manager: EntityManager): Promise<readonly DeliveryCount[]> => {
       const { rows } = await sql<DeliveryCount>(
         manager,
         `SELECT kind, status, count(*)::int AS count FROM webhook_deliveries WHERE ${HAS_ENDED} GROUP BY 1, 2`,
       );
       return rows;
-    });
-  }
-
-  private async within<T>(limit: string, read: (manager: EntityManager) => Promise<T>): Promise<T> {
-    return this.manager.transaction(async (manager) => {
-      await sql(manager, `SELECT set_config('statement_timeout', $1, true)`, [limit]);
-      return read(manager);
-    });
+    };
+    return readWithin(this.manager, count, ENDED_LIMIT);
   }
 }

@@ -1,11 +1,13 @@
 import { Processor } from '@nestjs/bullmq';
 import { Inject } from '@nestjs/common';
 import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
 import { Clock } from '../../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { SecretBox } from '../../infra/crypto/index.js';
 import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
+import { METRICS, observeBatches } from '../../infra/metrics.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
@@ -38,6 +40,7 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
     recorder: AttemptRecorder,
     box: SecretBox,
     clock: Clock,
+    @Inject(METRICS) metrics: Registry,
   ) {
     super(jobs, {
       name: 'webhooks',
@@ -57,6 +60,7 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
       record: (attempts) => recorder.record(jobs.owner, attempts),
       patienceMs: config.leaseMs,
       logger,
+      sized: observeBatches(metrics, 'webhook_outcomes'),
     });
     const secrets = new DecryptedSecretCache(box);
     const isStopping = (): boolean => this.runner.isStopping;

@@ -13,6 +13,8 @@ export interface OutcomeBatcherOptions {
   /** How long a batch that PostgreSQL does not take is tried again; the heartbeat keeps the leases meanwhile. */
   readonly patienceMs: number;
   readonly logger: Logger;
+  /** Told how many attempts a batch has. */
+  sized?(attempts: number): void;
 }
 
 const GATHER_MS = 10;
@@ -50,6 +52,7 @@ export class OutcomeBatcher {
   private async flush(): Promise<void> {
     const batch = this.waiting.splice(0, MAX_BATCH).sort(byLockOrder);
     this.inFlight++;
+    this.options.sized?.(batch.length);
     this.arm();
     await this.write(batch);
     this.inFlight--;

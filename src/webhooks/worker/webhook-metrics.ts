@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Counter, Gauge, Registry } from 'prom-client';
-import { METRICS } from '../../infra/metrics.js';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { KeptReading, showReading, showReadings } from '../../infra/kept-reading.js';
+import { LATENCY_SECONDS, METRICS } from '../../infra/metrics.js';
 import type { FinishedAttempt } from './attempt-result.js';
 import { BacklogRepository, type DeliveryCount, MOST_OPEN_COUNTED } from './backlog.repository.js';
 import type { BlockedEndpoint } from './endpoint-transitions.repository.js';
-import { KeptReading } from './kept-reading.js';
 
 /**
  * What operators watch. `webhook_deliveries` are the counters of D33: for the kind `event`, its statuses add up to events x endpoints.
@@ -13,6 +13,7 @@ import { KeptReading } from './kept-reading.js';
 @Injectable()
 export class WebhookMetrics {
   private readonly attempts: Counter<'outcome' | 'error_class'>;
+  private readonly latencies: Histogram<'outcome'>;
   private readonly blocks: Counter;
   private readonly disables: Counter;
 
@@ -27,6 +28,13 @@ export class WebhookMetrics {
       labelNames: ['outcome', 'error_class'],
       registers,
     });
+    this.latencies = new Histogram({
+      name: 'webhook_attempt_duration_seconds',
+      help: 'How long attempts took, to what decided their outcome.',
+      labelNames: ['outcome'],
+      buckets: [...LATENCY_SECONDS, 60],
+      registers,
+    });
     this.blocks = new Counter({
       name: 'webhook_endpoint_blocks_total',
       help: 'Blocks of endpoints, those that disabled it included.',
@@ -37,13 +45,14 @@ export class WebhookMetrics {
       help: 'Endpoints disabled after too many consecutive blocks.',
       registers,
     });
-    this.registerGauges(registers);
+    this.registerGauges(registry);
   }
 
   countAttempts(attempts: readonly FinishedAttempt[]): void {
-    for (const { outcome, error } of attempts) {
+    for (const { outcome, error, latencyMs } of attempts) {
       const error_class = error === null ? 'none' : error.split(':', 1)[0]!;
       this.attempts.inc({ outcome, error_class });
+      this.latencies.observe({ outcome }, latencyMs / 1_000);
     }
   }
 
@@ -53,8 +62,9 @@ export class WebhookMetrics {
   }
 
   /** Each of its own reading: what takes long or fails leaves the others as they are. */
-  private registerGauges(registers: Registry[]): void {
-    this.registerEndpointGauges(registers);
+  private registerGauges(registry: Registry): void {
+    const registers = [registry];
+    this.registerEndpointGauges(registry);
     const open = new KeptReading(() => this.backlog.countOpen());
     const ended = new KeptReading(() => this.backlog.countEnded(), { shownWhileStale: true });
     new Gauge({
@@ -83,28 +93,19 @@ export class WebhookMetrics {
     });
   }
 
-  private registerEndpointGauges(registers: Registry[]): void {
-    const facts = new KeptReading(() => this.backlog.readEndpoints());
-    new Gauge({
-      name: 'webhook_endpoints',
-      help: 'Endpoints by status.',
-      labelNames: ['status'],
-      registers,
-      async collect() {
-        this.reset();
-        for (const { status, count } of (await facts.current())?.endpoints ?? []) this.set({ status }, count);
+  private registerEndpointGauges(registry: Registry): void {
+    showReadings(
+      registry,
+      { name: 'webhook_endpoints', help: 'Endpoints by status.', label: 'status' },
+      async () => new Map((await this.backlog.countEndpoints()).map(({ status, count }) => [status, count])),
+    );
+    showReading(
+      registry,
+      {
+        name: 'webhook_oldest_due_seconds',
+        help: 'Age of the oldest delivery that is due and could be sent; 0 when there is none.',
       },
-    });
-    new Gauge({
-      name: 'webhook_oldest_due_seconds',
-      help: 'Age of the oldest delivery that is due and could be sent; 0 when there is none.',
-      registers,
-      async collect() {
-        const known = await facts.current();
-        // `reset` would leave a zero: this gauge has no labels.
-        if (known) this.set(known.oldestDueSeconds);
-        else this.remove();
-      },
-    });
+      () => this.backlog.oldestDueSeconds(),
+    );
   }
 }

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Gauge, type Registry } from 'prom-client';
 
 /** A scraper that asks more often gets the last answer. */
 const KEPT_MS = 10_000;
 /** What may be shown while it is stale takes at most this share of the time: what takes longer is read less often. */
 const LARGEST_SHARE = 0.05;
-/** A scraper does not wait longer for a reading that may be shown while it is stale. */
-const WAIT_MS = 1_000;
+/** A scraper does not wait longer for the first reading of what may be shown while it is stale. */
+const WAIT_FOR_FIRST_MS = 1_000;
+/** Nor longer for a newer one: what is known is as good, and a scrape stays fast however large the tables are. */
+const WAIT_FOR_NEWER_MS = 50;
 
 /** Something about the whole database that `/metrics` shows: read when it is asked for, and not too often. */
 export class KeptReading<T> {
@@ -34,7 +37,8 @@ export class KeptReading<T> {
 
   private async waitShortly(reading: Promise<void>): Promise<void> {
     const ended = new AbortController();
-    const limit = sleep(WAIT_MS, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
+    const waitMs = this.readAtMs === null ? WAIT_FOR_FIRST_MS : WAIT_FOR_NEWER_MS;
+    const limit = sleep(waitMs, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
     await Promise.race([reading, limit]);
     ended.abort();
   }
@@ -53,4 +57,47 @@ export class KeptReading<T> {
       this.reading = null;
     }
   }
+}
+
+/**
+ * Shows what `read` answers, in a reading of its own: one that fails or takes long leaves its gauge out of `/metrics` and
+ * nothing else. Null means that there is nothing to show.
+ */
+export function showReading(
+  registry: Registry,
+  { name, help }: { readonly name: string; readonly help: string },
+  read: () => Promise<number | null>,
+): void {
+  const kept = new KeptReading(read);
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      const value = await kept.current();
+      // `reset` would leave a zero, which nobody read: this gauge has no labels.
+      if (value === null) this.remove();
+      else this.set(value);
+    },
+  });
+}
+
+/** As `showReading`, for values by one label; its names must come from the code and not from callers. */
+export function showReadings<Label extends string>(
+  registry: Registry,
+  gauge: { readonly name: string; readonly help: string; readonly label: Label },
+  read: () => Promise<ReadonlyMap<string, number>>,
+): void {
+  const { name, help, label } = gauge;
+  const kept = new KeptReading(read);
+  new Gauge<string>({
+    name,
+    help,
+    labelNames: [label],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const [key, value] of (await kept.current()) ?? []) this.set({ [label]: key }, value);
+    },
+  });
 }

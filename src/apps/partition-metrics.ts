@@ -1,0 +1,41 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { DailyPartitions, PartitionState } from '../infra/daily-partitions.js';
+import { KeptReading } from '../infra/kept-reading.js';
+import type { DailyTable } from '../infra/partition-days.js';
+
+/** Shows for each table how far ahead its days are made and how many are kept too long, each in a reading of its own. */
+export function showPartitions(
+  registry: Registry,
+  partitions: DailyPartitions,
+  tables: readonly DailyTable[],
+): void {
+  const readings = new Map(
+    tables.map((daily) => [daily.table, new KeptReading(() => partitions.state(daily))]),
+  );
+  const show = (name: string, help: string, valueOf: (state: PartitionState) => number): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['table'],
+      registers: [registry],
+      async collect() {
+        this.reset();
+        for (const [table, reading] of readings) {
+          const state = await reading.current();
+          if (state) this.set({ table }, valueOf(state));
+        }
+      },
+    });
+  };
+  show(
+    'database_partition_days_ready',
+    'Days after today that have a partition, without a gap; 0: what is written tomorrow fails, -1: what is today.',
+    ({ daysReady }) => daysReady,
+  );
+  show(
+    'database_partition_days_overdue',
+    'Days kept beyond their retention, those included that an open delivery still needs.',
+    ({ daysOverdue }) => daysOverdue,
+  );
+  show('database_partitions', 'Partitions of the table.', ({ attached }) => attached);
+}

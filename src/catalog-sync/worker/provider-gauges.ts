@@ -1,0 +1,51 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Gauge, type Registry } from 'prom-client';
+import { KeptReading } from '../../infra/kept-reading.js';
+import { METRICS } from '../../infra/metrics.js';
+import { type ProviderHealth, ProviderHealthRepository } from '../../providers/index.js';
+
+const MICROS = 1_000_000;
+
+/** What any process last heard of the providers: every worker shows the same. */
+@Injectable()
+export class ProviderGauges {
+  constructor(@Inject(METRICS) registry: Registry, health: ProviderHealthRepository) {
+    const known = new KeptReading(() => health.list());
+    const show = (
+      name: string,
+      help: string,
+      valueOf: (provider: ProviderHealth) => number | null,
+      currencyOf?: (provider: ProviderHealth) => string | undefined,
+    ): void => {
+      new Gauge<string>({
+        name,
+        help,
+        labelNames: currencyOf ? ['provider', 'currency'] : ['provider'],
+        registers: [registry],
+        async collect() {
+          this.reset();
+          for (const each of (await known.current()) ?? []) {
+            const value = valueOf(each);
+            const currency = currencyOf?.(each);
+            const labels = currency === undefined ? {} : { currency };
+            if (value !== null) this.set({ provider: each.provider, ...labels }, value);
+          }
+        },
+      });
+    };
+    show('provider_failing', '1 when the last call to the provider failed, of any process.', ({ state }) =>
+      state === 'failing' ? 1 : 0,
+    );
+    show(
+      'provider_balance',
+      'What our account at the provider had when it was last asked, in its currency.',
+      ({ balance }) => (balance === null ? null : balance.micros / MICROS),
+      ({ balance }) => balance?.currency,
+    );
+    show(
+      'provider_catalog_synced_timestamp_seconds',
+      'When the catalogue of the provider was last read to its end.',
+      ({ lastSyncAt }) => (lastSyncAt === null ? null : lastSyncAt.getTime() / 1_000),
+    );
+  }
+}

@@ -1,0 +1,72 @@
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { counterIn, gaugeIn, histogramIn, LATENCY_SECONDS } from '../../infra/metrics.js';
+import type { CircuitState } from './circuit-breaker.js';
+import type { CallPurpose } from './provider-rate-limiter.js';
+
+/** How a call ended. The last two never left: the circuit was open, or no slot of the pace was free in time. */
+export type CallOutcome =
+  | 'answered'
+  | 'refused'
+  | 'server_error'
+  | 'timeout'
+  | 'unreadable'
+  | 'connection'
+  | 'circuit_open'
+  | 'not_paced';
+
+const CIRCUIT_LEVELS: Readonly<Record<CircuitState, number>> = { closed: 0, half_open: 1, open: 2 };
+
+/** What operators see of the calls to providers: only names and purposes of the code, nothing that an answer says. */
+export class ProviderMetrics {
+  private readonly calls: Counter<'provider' | 'purpose' | 'outcome'>;
+  private readonly latencies: Histogram<'provider' | 'purpose'>;
+  private readonly paceWaits: Histogram<'provider' | 'purpose'>;
+  private readonly circuits: Gauge<'provider'>;
+
+  constructor(registry: Registry) {
+    this.calls = counterIn(registry, {
+      name: 'provider_calls_total',
+      help: 'Calls to providers by purpose and outcome; circuit_open and not_paced never left.',
+      labelNames: ['provider', 'purpose', 'outcome'],
+    });
+    this.latencies = histogramIn(registry, {
+      name: 'provider_call_duration_seconds',
+      help: 'How long calls to providers took that left, without the wait for their slot.',
+      labelNames: ['provider', 'purpose'],
+      buckets: LATENCY_SECONDS,
+    });
+    this.paceWaits = histogramIn(registry, {
+      name: 'provider_pace_wait_seconds',
+      help: 'How long calls to providers waited for a slot of the pace, those that found none included.',
+      labelNames: ['provider', 'purpose'],
+      buckets: LATENCY_SECONDS,
+    });
+    this.circuits = gaugeIn(registry, {
+      name: 'provider_circuit_state',
+      help: 'Of this process’s circuit to a provider at its last call: 0 closed, 1 half open, 2 open.',
+      labelNames: ['provider'],
+    });
+  }
+
+  /** @param tookMs null for a call that never left */
+  called(provider: string, purpose: CallPurpose, outcome: CallOutcome, tookMs: number | null): void {
+    this.calls.inc({ provider, purpose, outcome });
+    if (tookMs !== null) this.latencies.observe({ provider, purpose }, tookMs / 1_000);
+  }
+
+  paced(provider: string, purpose: CallPurpose, waitedMs: number): void {
+    this.paceWaits.observe({ provider, purpose }, waitedMs / 1_000);
+  }
+
+  circuit(provider: string, state: CircuitState): void {
+    this.circuits.set({ provider }, CIRCUIT_LEVELS[state]);
+  }
+}
+
+/** Of the client's short word and the status of the answer; both are null only for a call that has none. */
+export function outcomeOf(status: number | null, code: string | null): CallOutcome {
+  if (code === null) return status !== null && status >= 400 ? 'refused' : 'answered';
+  if (code === 'timeout') return 'timeout';
+  if (code === 'too_large' || code === 'not_json') return 'unreadable';
+  return code.startsWith('http_') ? 'server_error' : 'connection';
+}

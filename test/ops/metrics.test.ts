@@ -1,0 +1,249 @@
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { OrderMetrics } from '../../src/orders/worker/order-metrics.js';
+import { TopupMetrics } from '../../src/topups/worker/topup-metrics.js';
+import {
+  createTestDatabase,
+  eventually,
+  HttpClient,
+  startReceiver,
+  type TestReceiver,
+} from '../harness/index.js';
+import { placeOrder } from '../harness/order-steps.js';
+import { explainQueriesOf } from '../infra/database/explained-queries.js';
+import { fillTable } from '../infra/database/filled-tables.js';
+import { RolesApart, ROLES, type RoleApart, type Sample, type Scrape } from './roles-apart.js';
+
+/** What an operator must find, by the role that shows it. */
+const EVERY_ROLE = [
+  'service_build_info',
+  'process_cpu_seconds_total',
+  'nodejs_eventloop_lag_p99_seconds',
+  'database_pool_wait_seconds',
+  'database_pool_connections',
+  'database_statement_failures_total',
+  'log_lines_dropped_total',
+  'http_connections_cut_total',
+];
+const HTTP = ['http_requests_total', 'http_request_duration_seconds', 'batch_items'];
+const SHOWN: Readonly<Record<RoleApart, readonly string[]>> = {
+  api: [...EVERY_ROLE, ...HTTP, 'rate_limit_fallback', 'rate_limit_fallbacks_total'],
+  admin: [...EVERY_ROLE, ...HTTP],
+  worker: [
+    ...EVERY_ROLE,
+    'order_oldest_pending_seconds',
+    'order_oldest_due_seconds',
+    'order_oldest_processing_seconds',
+    'topup_oldest_due_seconds',
+    'topup_oldest_processing_seconds',
+    'orders_needing_review',
+    'topups_needing_review',
+    'webhook_oldest_due_seconds',
+    'webhook_endpoints',
+    'webhook_deliveries',
+    'webhook_deliveries_counted_seconds',
+    'webhook_attempts_total',
+    'webhook_attempt_duration_seconds',
+    'webhook_endpoint_blocks_total',
+    'webhook_endpoint_disables_total',
+    'provider_calls_total',
+    'provider_call_duration_seconds',
+    'provider_pace_wait_seconds',
+    'provider_circuit_state',
+    'provider_failing',
+    'provider_balance',
+    'provider_catalog_synced_timestamp_seconds',
+    'reconciliation_differences',
+    'reconciliation_check_differences',
+    'reconciliation_age_seconds',
+    'database_partition_days_ready',
+    'database_partition_days_overdue',
+    'database_partitions',
+    'sweep_runs_total',
+    'sweep_last_success_timestamp_seconds',
+    'retention_purged_total',
+    'batch_items',
+  ],
+};
+
+/** Every label that there is; a new one has to be looked at here: how many values can it have? */
+const LABELS = new Set([
+  'batch',
+  'check',
+  'currency',
+  'error_class',
+  'kind',
+  'le',
+  'method',
+  'node',
+  'outcome',
+  'pool',
+  'port',
+  'provider',
+  'purpose',
+  'reason',
+  'route',
+  'state',
+  'status',
+  'sweep',
+  'table',
+  'version',
+  'what',
+  // of Node.js itself
+  'major',
+  'minor',
+  'patch',
+  'quantile',
+  'space',
+  'type',
+]);
+
+/** What could name a partner, a key, an object, an endpoint or a caller. */
+const NAMES_SOMEBODY = /[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}|https?:|127\.0\.0\.1|example|svc_|whsec_/;
+
+let roles: RolesApart;
+let receiver: TestReceiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  // Nobody listens there: every call of this wholesaler fails before it leaves.
+  roles = await RolesApart.start({ ZENDIT_API_KEY: 'none', ZENDIT_BASE_URL: 'http://127.0.0.1:9/v1' });
+});
+afterAll(async () => {
+  await roles.stop();
+  await receiver.close();
+});
+
+const of = (scrape: Scrape, name: string): readonly Sample[] =>
+  scrape.samples.filter((sample) => sample.name === name);
+
+async function onePartner(): Promise<{ api: HttpClient; admin: HttpClient }> {
+  const admin = roles.service('admin');
+  const partner = await admin.createPartner();
+  await admin.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, {
+    url: receiver.url,
+    mode: 'sandbox',
+  });
+  return { api: roles.service('api').partnerApi(partner.sandboxKey), admin: admin.admin };
+}
+
+describe('the metrics of the roles', () => {
+  it.each(ROLES)('%s answers an operator’s questions by name', async (role) => {
+    const { status, names } = await roles.scrape(role);
+    expect(status).toBe(200);
+    expect(SHOWN[role].filter((name) => !names.has(name))).toEqual([]);
+  });
+
+  it('count a call by its route and status, an order’s webhook by its outcome, a wholesaler’s failure by its class', async () => {
+    const { api } = await onePartner();
+    const before = receiver.received.length;
+    await placeOrder(api, { package_id: 'pkg_fr_1gb_7d', quantity: 1 });
+    expect((await api.get('/v1/orders/ord_none')).status).toBe(404);
+    await eventually('the webhook has come', () => receiver.received.length > before);
+
+    const apiScrape = await roles.scrape('api');
+    const calls = of(apiScrape, 'http_requests_total').map(({ labels }) => labels);
+    expect(calls).toContainEqual({ port: 'partner', method: 'POST', route: '/v1/orders', status: '202' });
+    expect(calls).toContainEqual({ port: 'partner', method: 'GET', route: '/v1/orders/:id', status: '404' });
+    expect(of(apiScrape, 'http_request_duration_seconds_count').length).toBeGreaterThan(0);
+    expect(of(apiScrape, 'batch_items_count').map(({ labels }) => labels['batch'])).toContain('key_checks');
+
+    const worker = await eventually('the worker has counted', async () => {
+      const scrape = await roles.scrape('worker');
+      const delivered = of(scrape, 'webhook_attempts_total').find(
+        ({ labels }) => labels['outcome'] === 'delivered',
+      );
+      return delivered && of(scrape, 'provider_calls_total').length > 0 ? scrape : null;
+    });
+    const outcomes = of(worker, 'provider_calls_total').map(({ labels }) => labels['outcome']);
+    expect(outcomes).toContain('connection');
+    expect(of(worker, 'database_partition_days_ready').map(({ value }) => value)).toEqual(
+      expect.arrayContaining([7]),
+    );
+    expect(of(worker, 'service_build_info')[0]?.labels['version']).toMatch(/^\d+\.\d+\.\d+/);
+  });
+
+  it('have labels with few values: none names a partner, an endpoint or an object, and callers cannot make more', async () => {
+    const { api } = await onePartner();
+    const paths = async (from: number): Promise<void> => {
+      for (let nth = from; nth < from + 40; nth++) {
+        await api.get(`/v1/no-such-path-${nth}`);
+        await api.get(`/v1/orders/ord_${nth}`);
+      }
+      await api.call('PROPFIND', '/v1/orders');
+    };
+    await paths(0);
+    const ofCalls = ({ samples }: Scrape): number =>
+      samples.filter(({ name }) => name.startsWith('http_')).length;
+    const before = ofCalls(await roles.scrape('api'));
+    await paths(100);
+    const scrapes = await Promise.all(ROLES.map((role) => roles.scrape(role)));
+    expect(ofCalls(scrapes[0]!)).toBe(before);
+    const labels = scrapes.flatMap(({ samples }) => samples.map((sample) => sample.labels));
+    expect(
+      [...new Set(labels.flatMap((each) => Object.keys(each)))].filter((key) => !LABELS.has(key)),
+    ).toEqual([]);
+    const values = labels.flatMap((each) => Object.values(each));
+    expect(values.filter((value) => NAMES_SOMEBODY.test(value))).toEqual([]);
+    for (const { samples } of scrapes) expect(samples.length).toBeLessThan(3_000);
+  });
+
+  it('leave out what cannot be read, and nothing else', async () => {
+    const client = await roles.database.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
+      // What was read before is kept for ten seconds.
+      const scrape = await eventually('the readings of orders are gone', async () => {
+        const scrape = await roles.scrape('worker');
+        return of(scrape, 'order_oldest_due_seconds').length === 0 ? scrape : null;
+      });
+      expect(scrape.status).toBe(200);
+      for (const name of ['topup_oldest_due_seconds', 'webhook_oldest_due_seconds', 'webhook_endpoints'])
+        expect(of(scrape, name).length, name).toBeGreaterThan(0);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+  });
+});
+
+it('ages of orders and top-ups are read by index, however many have ended and however many are under way', async () => {
+  const database = await createTestDatabase();
+  const dataSource = await openDataSource(
+    createDataSource({ url: database.url, poolMax: 8, entities: [], applicationName: 'test' }),
+  );
+  try {
+    // Of 20,000, four wait for an answer, one of them since its lease lapsed; no worker is there to take them.
+    const columns = {
+      status: `CASE WHEN i % 5000 = 0 THEN 'processing' ELSE 'issued' END`,
+      next_attempt_at: `CASE WHEN i % 5000 = 0 THEN now() - interval '1 hour' END`,
+      lease_until: `CASE i WHEN 5000 THEN now() - interval '90 seconds' ELSE now() + interval '1 day' END`,
+      created_at: `now() - i * interval '1 second'`,
+      mode: `'sandbox'`,
+    };
+    for (const table of ['orders', 'topups']) await fillTable(database.pool, table, 20_000, columns);
+    await database.pool.query('ANALYZE');
+    const registry = new Registry();
+    new OrderMetrics(registry, dataSource.manager);
+    new TopupMetrics(registry, dataSource.manager);
+    let text = '';
+    const queries = await explainQueriesOf(dataSource, async () => {
+      text = await registry.metrics();
+    });
+    const shown = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+    for (const kind of ['order', 'topup']) {
+      expect(shown(`${kind}_oldest_due_seconds`), kind).toBeGreaterThanOrEqual(90);
+      expect(shown(`${kind}_oldest_due_seconds`), kind).toBeLessThan(600);
+      expect(shown(`${kind}_oldest_processing_seconds`), kind).toBeGreaterThanOrEqual(20_000);
+    }
+    expect(shown('order_oldest_pending_seconds')).toBe(0);
+    const ages = queries.filter((query) => query.text.includes('AS seconds'));
+    expect(ages).toHaveLength(5);
+    for (const { text: statement, rows } of ages) expect(rows, statement).toBeLessThan(100);
+  } finally {
+    await dataSource.destroy();
+    await database.drop();
+  }
+});
