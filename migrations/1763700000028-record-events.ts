@@ -11,7 +11,9 @@ export class RecordEvents1763700000028 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP FUNCTION record_events (text[], text[], text[], text[], text[], timestamptz[])');
+    await runner.query(
+      'DROP FUNCTION record_events (text[], text[], text[], text[], text[], timestamptz[], timestamptz)',
+    );
   }
 }
 
@@ -19,14 +21,20 @@ export class RecordEvents1763700000028 implements MigrationInterface {
  * One delivery per event and matching endpoint, disabled ones included; answers the enabled endpoints. The share lock
  * is what the foreign key takes anyway; taken here, an endpoint that is being deleted is seen as deleted. A delivery's
  * id has the time of its event's; hexadecimal digits are Crockford digits too, and the first half of a UUID holds fixed
- * bits, so its last 15 digits complete the id (D10).
+ * bits, so its last 15 digits complete the id (D10). Ids of a time far from the database's have no partition: they
+ * record nothing, and one row without an endpoint says so.
  */
 const RECORD_FUNCTION = `
   CREATE FUNCTION record_events (
-    ids text[], partner_ids text[], modes text[], types text[], bodies text[], happened_at timestamptz[]
+    ids text[], partner_ids text[], modes text[], types text[], bodies text[], happened_at timestamptz[],
+    ids_at timestamptz
   ) RETURNS TABLE (endpoint_id text) LANGUAGE plpgsql AS $record$
   #variable_conflict use_column
   BEGIN
+    IF ids_at NOT BETWEEN now() - interval '1 day' AND now() + interval '1 day' THEN
+      RETURN QUERY SELECT NULL::text;
+      RETURN;
+    END IF;
     RETURN QUERY
     WITH recorded AS (
       INSERT INTO events (id, partner_id, mode, type, body, created_at)

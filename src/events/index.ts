@@ -6,7 +6,7 @@
  * them on the admin port. The worker gives committed events their place in the feed, and readers do too.
  */
 export { EVENT_TYPES, type EventData, type EventType, type NewEvent } from './event.js';
-export { eventDays } from './event-days.js';
+export { eventDays, readBodyInItsDay } from './event-days.js';
 export { EventEntity } from './event.entity.js';
 export { EventFeed } from './event-feed.js';
 export { type EventFanOut, EventRecorder } from './event-recorder.js';

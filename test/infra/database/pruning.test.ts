@@ -80,7 +80,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     // The day of the event; its deliveries go where what is open lies.
     expect(
       await daysOf((manager) =>
-        sql(manager, `SELECT record_events($1, $2, $3, $4, $5, ARRAY[now()])`, [
+        sql(manager, `SELECT record_events($1, $2, $3, $4, $5, ARRAY[now()], now())`, [
           ...[[event], [SCOPE.partnerId], [SCOPE.mode], ['esim.activated'], ['{}']],
         ]),
       ),
