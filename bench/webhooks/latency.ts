@@ -40,7 +40,7 @@ export const latency: WebhookPart = async (server, options, cleanups) => {
     notes: [
       LATENCY_NOTE,
       'Statements: all that clients sent (pg_stat_statements), BEGIN, COMMIT, queue, sweeps and feed included;',
-      'of them, recording sends BEGIN, event, deliveries and COMMIT per event, and a bulk of notifications per turn.',
+      'of them, recording sends BEGIN, event with deliveries, and COMMIT per event, and a signal for those of 4 ms.',
       ...[...phases].flatMap(([rate, rounds]) => [
         `The dearest statements at ${rate}/s:`,
         ...describeStatements(rounds.at(-1)?.statements ?? [], rounds.at(-1)?.events ?? NaN),

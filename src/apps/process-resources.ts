@@ -116,8 +116,10 @@ export async function openProcess(
   destination?.reportTo(log, metrics);
   const queue = openQueueConnection({
     databaseUrl: config.databaseUrl,
+    listenUrl: config.databaseUrl,
     redisUrl: config.redisUrl,
     poolMax: QUEUE_POOL_MAX,
+    logger: log,
   });
   const resources: ProcessResources = {
     role,

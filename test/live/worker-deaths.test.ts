@@ -145,7 +145,7 @@ const NOTHING = [0, 0, 0, 0, 0, 0];
 const isClaimed = (row: Json): boolean => row['lease_until'] !== null && Number(row['fence']) > 0;
 
 describe('SIGKILL', () => {
-  it('1: after acceptance was committed, before any notification or claim', async () => {
+  it('1: after acceptance was committed, before any worker heard of it or claimed', async () => {
     await house.worker.kill();
     await hold('bullmq.job');
     const wishes = nextWishes();
@@ -205,7 +205,7 @@ describe('SIGKILL', () => {
     await expectSettled(jobs);
   });
 
-  it('6: after our transaction was committed, before any notification leaves', async () => {
+  it('6: after our transaction was committed, while the queue takes nothing', async () => {
     await hold('bullmq.job');
     const jobs = await Promise.all(nextWishes().map(wish));
     await eventually('every job is ended', async () =>

@@ -17,6 +17,7 @@ export interface Edit {
 
 const ORDER_OUTCOMES = 'src/orders/order-jobs.repository.ts';
 const WORKER_NOTIFIER = 'src/infra/jobs/worker-notifier.ts';
+const WORK_SIGNALS = 'src/infra/jobs/signals/work-signals.ts';
 const KEY_STATEMENTS = 'src/auth/api-key-auth.repository.ts';
 
 /** Bugs that no test had caught before. */
@@ -115,14 +116,14 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'notification-lost-while-armed',
-    file: WORKER_NOTIFIER,
-    find: 'this.pending.add(group);\n    if (this.armed) return;',
-    replace: 'if (this.armed) return;\n    this.pending.add(group);',
+    file: WORK_SIGNALS,
+    find: 'this.pending.set(`${queue} ${group}`, { queue, group });',
+    replace: 'if (!this.timer) this.pending.set(`${queue} ${group}`, { queue, group });',
     tests: ['test/infra/jobs/notifications.test.ts'],
   },
   {
     name: 'settle-does-nothing',
-    file: WORKER_NOTIFIER,
+    file: WORK_SIGNALS,
     find: 'async settle(): Promise<void> {',
     replace: 'async settle(): Promise<void> {\n    return Promise.resolve();',
     tests: ['test/infra/jobs/notifications.test.ts'],

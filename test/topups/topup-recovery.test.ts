@@ -101,17 +101,10 @@ describe('a worker that is killed between the provider call and the commit', () 
 });
 
 describe('a notification that is lost', () => {
-  it('is made up for by the sweep', async () => {
+  it('is made up for by the sweep: no worker was there to hear it', async () => {
     const esimId = await device.activeEsim();
     await worker.kill();
     const accepted = await placeTopup(api, { esim_id: esimId, package_id: TOPUP_FAIL });
-    await eventually('the notification is in the queue', async () => {
-      const { rowCount } = await database.pool.query(
-        `SELECT 1 FROM bullmq.job WHERE data::text LIKE '%ptn_%'`,
-      );
-      return (rowCount ?? 0) > 0;
-    });
-    await database.pool.query('TRUNCATE bullmq.job CASCADE');
     await worker.restart();
     expect(await topupEnded(api, accepted['id'] as string)).toMatchObject({ status: 'failed' });
   });

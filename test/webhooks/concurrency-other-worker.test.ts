@@ -47,8 +47,6 @@ async function recordFor(worker: RoleChild, count: number): Promise<void> {
   );
   const claimed = Math.min(count, CAP - holding.open.length);
   await eventually('they are under way', () => holding.received.length === before + claimed);
-  // A worker that is frozen with a notification in its hands would keep it.
-  await notificationsDone();
 }
 
 /** Answers the oldest `count` requests; the milliseconds until `next` others have come. */
@@ -60,15 +58,6 @@ async function untilNext(count: number, next: number): Promise<number> {
   for (const response of holding.open.splice(0, count)) response.writeHead(200).end();
   await eventually('what waits goes out', () => holding.received.length === before + next, 10_000);
   return performance.now() - startedAt;
-}
-
-async function notificationsDone(): Promise<void> {
-  await eventually('no notification is left', async () => {
-    const { rows } = await office.database.pool.query(
-      `SELECT 1 FROM bullmq.job WHERE state IN ('waiting', 'active')`,
-    );
-    return rows.length === 0;
-  });
 }
 
 describe('what waits for a slot, with two workers on one endpoint', () => {

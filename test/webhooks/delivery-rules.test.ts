@@ -19,7 +19,10 @@ import {
   transitionsOf,
 } from '../../src/webhooks/delivery-rules.js';
 import { DeliveryJobsRepository } from '../../src/webhooks/worker/delivery-jobs.repository.js';
-import { EndpointTransitionsRepository } from '../../src/webhooks/worker/endpoint-transitions.repository.js';
+import {
+  type AffectedEndpoints,
+  EndpointTransitionsRepository,
+} from '../../src/webhooks/worker/endpoint-transitions.repository.js';
 import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
@@ -162,7 +165,9 @@ describe('the statement that records attempts', () => {
     await insertDeliveries(deliveries);
     const before = await nextAttempts();
     const outcomes = new OutcomesRepository(config);
-    const recorded = await transactions.run((tx) => outcomes.record(tx, OWNER, deliveries.map(toAttempt)));
+    const recorded = await transactions.run((tx) =>
+      outcomes.record(tx.manager, OWNER, deliveries.map(toAttempt)),
+    );
     const after = await nextAttempts();
     const byId = new Map(recorded.map((row) => [row.deliveryId, row]));
     expect(byId.size).toBe(states.length);
@@ -176,6 +181,56 @@ describe('the statement that records attempts', () => {
       else if (wanted === 'unchanged') expect(nextAttemptAt).toEqual(before.get(id)!.nextAttemptAt);
       else expect(Math.abs(+nextAttemptAt! - +endedAt - wanted)).toBeLessThan(SAME_MS);
     }
+  });
+
+  it('records alone what changes no endpoint, and leaves to a transaction what that would lock one for (D31, D40)', async () => {
+    const whats = ['delivered', 'failed', 'timed out', 'exhausting'] as const;
+    const cases = endpointStates([null, 1, 4], [0, 3]).flatMap((state) =>
+      whats.map((what) => ({ ...state, what })),
+    );
+    const endpoints = withIds('whe_alone', cases);
+    await insertEndpoints(endpoints);
+    const deliveries = endpoints.map(({ id: endpointId, what }, nth) => ({
+      ...({
+        id: `dlv_alone_${nth}`,
+        endpointId,
+        kind: 'event',
+        status: 'pending',
+        givenUp: false,
+        leased: true,
+      } as const),
+      ...{ countedAttempts: what === 'exhausting' ? 5 : 0, interruptions: 0, what },
+    }));
+    await insertDeliveries(deliveries);
+    const affectedBy = (some: typeof deliveries): AffectedEndpoints => {
+      const idsOf = (...of: (typeof whats)[number][]): string[] =>
+        some.filter(({ what }) => of.includes(what)).map(({ endpointId }) => endpointId);
+      return {
+        exhausting: idsOf('exhausting'),
+        succeeding: idsOf('delivered'),
+        failing: idsOf('failed', 'timed out', 'exhausting'),
+        timedOut: idsOf('timed out'),
+      };
+    };
+    const attempts = deliveries.map((delivery) =>
+      toAttempt({ ...delivery, outcome: delivery.what === 'delivered' ? 'delivered' : 'failed' }),
+    );
+    const affected = affectedBy(deliveries);
+    const recorded = await new OutcomesRepository(config).record(
+      dataSource.manager,
+      OWNER,
+      attempts,
+      affected,
+    );
+    const alone = new Set(recorded.map(({ deliveryId }) => deliveryId));
+    const transitions = new EndpointTransitionsRepository(config);
+    for (const delivery of deliveries) {
+      const locks = await transactions.run((tx) => transitions.lock(tx, affectedBy([delivery])));
+      const state = endpoints.find(({ id }) => id === delivery.endpointId);
+      expect(alone.has(delivery.id), JSON.stringify(state)).toBe(!locks);
+    }
+    expect(alone.size).toBeGreaterThan(0);
+    expect(alone.size).toBeLessThan(deliveries.length);
   });
 
   async function nextAttempts() {

@@ -42,6 +42,19 @@ describe('OutcomeBatcher', () => {
     expect(calls).toEqual([['dlv_2', 'dlv_3', 'dlv_1']]);
   });
 
+  it('writes an attempt that ends alone without waiting for others, and those of the next milliseconds together', async () => {
+    const { batcher, calls } = batcherOn(() => undefined);
+    const first = batcher.add(attempt('whe_a', 'dlv_1'));
+    // No timer: nothing is waited for.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect(calls).toEqual([['dlv_1']]);
+    const second = batcher.add(attempt('whe_a', 'dlv_2'));
+    await new Promise((resolve) => setImmediate(resolve));
+    const third = batcher.add(attempt('whe_a', 'dlv_3'));
+    await Promise.all([first, second, third]);
+    expect(calls).toEqual([['dlv_1'], ['dlv_2', 'dlv_3']]);
+  });
+
   it.each(['22P05', '23505', '55P03'])(
     'lets one row that is refused with %s refuse nothing else',
     async (code) => {

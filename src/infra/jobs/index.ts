@@ -1,8 +1,9 @@
 /**
  * Work that tables owe, done by workers. A table (`JobSource`) says what is due and who holds a lease on it; a
- * `JobRunner` claims from it, group by group; the queue (BullMQ) carries only notifications, now or at a later time.
+ * `JobRunner` claims from it, group by group. Notifications of now go to the worker of this process or, by a signal
+ * (`WorkSignals`), to others; those of a later time are delayed jobs of the queue (BullMQ).
  * Callers: a feature's use cases notify (`WorkerNotifier`) after their commit; its worker extends `JobWorker`.
- * Flow: notify -> queue -> JobWorker.process -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
+ * Flow: notify -> signal, or queue -> JobWorker -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */
 export { ClaimScheduler } from './claim-scheduler.js';
 export { JobInterrupted, JobRunner, type JobRunnerOptions } from './job-runner.js';
@@ -13,4 +14,6 @@ export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.reposito
 export type { GroupOwner } from './slot-shares.js';
 export { partnerGroup, scopeOfGroup } from './partner-group.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';
+export { type GroupWorker, WorkSignals } from './signals/work-signals.js';
+export type { SignalChannel } from './signals/signal-channel.js';
 export { type NotifyJob, WorkerNotifier } from './worker-notifier.js';

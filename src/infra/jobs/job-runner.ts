@@ -93,7 +93,7 @@ export class JobRunner<Job> {
     this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
     this.waiting = new WaitingGroups<Group>(this.shares);
     this.scheduler = new ClaimScheduler({
-      claim: (group) => this.notify(group),
+      claim: (group) => void this.notify(group),
       notifyAt: (group, at) => options.notifyAt(group, at),
     });
     this.sweeper = new Sweeper({
@@ -125,13 +125,23 @@ export class JobRunner<Job> {
     this.heartbeat.start();
   }
 
-  /** Claims from the group when it has room; returns at once, so that a slow group never holds a worker of the queue. */
-  notify(name: string): void {
-    if (this.isStopping) return;
+  /**
+   * Claims from the group when it has room; returns at once, so that a slow group never holds a worker of the queue.
+   * False when it has none now, or is stopping: another process may.
+   */
+  notify(name: string): boolean {
+    if (this.isStopping) return false;
     const group = this.groups.get(name) ?? this.newGroup(name);
+    const hasRoom = group.claiming || this.shares.roomFor(group) > 0;
     if (group.claiming) group.again = true;
     else this.waiting.add(group);
     this.claimNext();
+    return hasRoom;
+  }
+
+  /** Claims from the group in so many milliseconds, unless it does so before. */
+  notifyWithin(name: string, ms: number): void {
+    if (!this.isStopping) this.scheduler.schedule(name, ms);
   }
 
   /**

@@ -10,14 +10,16 @@ export interface JobWorkerOptions extends Omit<JobRunnerOptions, 'notifyAt'> {
 }
 
 /**
- * One kind of jobs in one worker process: takes the notifications of its queue and runs what is due. A subclass names
- * the queue with `@Processor` and does one job in `run`. The job of the queue itself ends at once: it only names groups.
+ * One kind of jobs in one worker process: takes signals and the delayed notifications of its queue, and runs what is
+ * due. A subclass names the queue with `@Processor` and does one job in `run`. The job of the queue itself ends at
+ * once: it only names groups.
  */
 export abstract class JobWorker<Job>
   extends WorkerHost
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
 {
   protected readonly runner: JobRunner<Job>;
+  private detach = (): void => undefined;
 
   protected constructor(
     source: JobSource<Job>,
@@ -40,10 +42,15 @@ export abstract class JobWorker<Job>
 
   onApplicationBootstrap(): void {
     this.runner.start();
+    this.detach = this.options.notifier.attach({
+      claimNow: (group) => this.runner.notify(group),
+      claimWithin: (group, ms) => this.runner.notifyWithin(group, ms),
+    });
   }
 
   /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
   onModuleDestroy(): void {
+    this.detach();
     void this.runner.stop();
   }
 

@@ -11,14 +11,18 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { LOGGER } from '../logging.js';
 import type { QueueConnection } from './queue-connection.js';
+import { WorkSignals } from './signals/work-signals.js';
 import { type NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
-/** Gives the process's queue connection to a Nest app. Workers start when `BullRegistrar.register()` is called. */
+/** Gives the process's queue connection and signals to a Nest app. Workers start when `BullRegistrar.register()` is called. */
 @Module({})
 export class JobsModule {
   static of(connection: QueueConnection): DynamicModule {
     return {
       module: JobsModule,
+      global: true,
+      providers: [{ provide: WorkSignals, useValue: connection.signals }],
+      exports: [WorkSignals],
       imports: [
         BullModule.forRootAsync({
           useFactory: () => ({ connection: connection.options }),
@@ -47,12 +51,12 @@ export function notifierModule(queueName: string): DynamicModule {
   }
   const notifier: FactoryProvider<WorkerNotifier> = {
     provide: notifierToken(queueName),
-    inject: [getQueueToken(queueName), LOGGER],
-    useFactory: (queue: Queue<NotifyJob>, logger: Logger) => {
+    inject: [getQueueToken(queueName), WorkSignals, LOGGER],
+    useFactory: (queue: Queue<NotifyJob>, signals: WorkSignals, logger: Logger) => {
       queue.on('error', (error) =>
         logger.warn({ event: 'queue.error', queue: queueName, err: error }, 'queue error'),
       );
-      return new WorkerNotifier(queue, logger);
+      return new WorkerNotifier(queue, signals, logger);
     },
   };
   @Module({})

@@ -1,9 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Logger } from 'pino';
+import type { EntityManager } from 'typeorm';
 import { Alerts } from '../../alerts/index.js';
 import { AuditLog } from '../../audit/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions, type Tx } from '../../infra/database/index.js';
+import { isTransientConflict, Transactions, type Tx } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { maxAttempts, transitionsOf } from '../delivery-rules.js';
 import type { FinishedAttempt } from './attempt-result.js';
@@ -15,10 +17,22 @@ import {
 import { OutcomesRepository, type RecordedAttempt } from './outcomes.repository.js';
 import { WebhookMetrics } from './webhook-metrics.js';
 
-/** Records finished attempts, many at once, with the blocks and resets that follow from them, in one transaction. */
+interface Recorded {
+  readonly recorded: readonly RecordedAttempt[];
+  readonly blocked: readonly BlockedEndpoint[];
+}
+
+/**
+ * Records finished attempts, many at once: by one statement those that change no endpoint, which are nearly all; the
+ * others with the blocks and resets that follow from them, in one transaction.
+ */
 @Injectable()
 export class AttemptRecorder {
+  /** A caller that tries again after a failure names them again. */
+  private readonly done = new WeakSet<FinishedAttempt>();
+
   constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
     private readonly transactions: Transactions,
     private readonly outcomes: OutcomesRepository,
     private readonly endpoints: EndpointTransitionsRepository,
@@ -29,20 +43,44 @@ export class AttemptRecorder {
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
+  /** @throws Error of the database; what was recorded before it is not recorded again by another call */
   async record(owner: string, attempts: readonly FinishedAttempt[]): Promise<void> {
-    const { recorded, blocked } = await this.transactions.run((tx) => this.write(tx, owner, attempts));
+    const open = attempts.filter((attempt) => !this.done.has(attempt));
+    const alone = await this.recordAlone(owner, open);
+    const ids = new Set(alone.map(({ deliveryId }) => deliveryId));
+    this.report(
+      open.filter(({ deliveryId }) => ids.has(deliveryId)),
+      { recorded: alone, blocked: [] },
+    );
+    const others = open.filter(({ deliveryId }) => !ids.has(deliveryId));
+    if (others.length === 0) return;
+    this.report(others, await this.transactions.run((tx) => this.write(tx, owner, others)));
+  }
+
+  /** What changes no endpoint and still holds its lease; the rest is left for a transaction. */
+  private async recordAlone(
+    owner: string,
+    attempts: readonly FinishedAttempt[],
+  ): Promise<readonly RecordedAttempt[]> {
+    try {
+      return await this.outcomes.record(this.manager, owner, attempts, this.affectedBy(attempts));
+    } catch (error) {
+      // A transaction is run again after a deadlock.
+      if (isTransientConflict(error)) return [];
+      throw error;
+    }
+  }
+
+  private report(attempts: readonly FinishedAttempt[], { recorded, blocked }: Recorded): void {
+    for (const attempt of attempts) this.done.add(attempt);
     this.metrics.countAttempts(recordedOf(attempts, recorded));
     this.metrics.countBlocks(blocked);
     this.log(attempts, recorded, blocked);
   }
 
-  private async write(
-    tx: Tx,
-    owner: string,
-    attempts: readonly FinishedAttempt[],
-  ): Promise<{ recorded: readonly RecordedAttempt[]; blocked: readonly BlockedEndpoint[] }> {
+  private async write(tx: Tx, owner: string, attempts: readonly FinishedAttempt[]): Promise<Recorded> {
     const changesEndpoints = await this.endpoints.lock(tx, this.affectedBy(attempts));
-    const recorded = await this.outcomes.record(tx, owner, attempts);
+    const recorded = await this.outcomes.record(tx.manager, owner, attempts);
     const timedOut = new Set(attempts.filter(isTimeout).map((attempt) => attempt.deliveryId));
     const blocked = changesEndpoints ? await this.applyTransitions(tx, recorded, timedOut) : [];
     return { recorded, blocked };
@@ -79,12 +117,12 @@ export class AttemptRecorder {
       failing: endpointsThat((each) => each.outcome === 'failed'),
       timedOut: endpointsThat((each) => timedOut.has(each.deliveryId)),
     });
-    for (const endpoint of blocked) await this.report(tx, endpoint);
+    for (const endpoint of blocked) await this.announce(tx, endpoint);
     return blocked;
   }
 
   /** A block is an alert; a disable is an alert and an audit entry (D31). */
-  private async report(tx: Tx, endpoint: BlockedEndpoint): Promise<void> {
+  private async announce(tx: Tx, endpoint: BlockedEndpoint): Promise<void> {
     const { id: subjectId, partnerId, disabled, consecutiveBlocks } = endpoint;
     const details = { consecutive_blocks: consecutiveBlocks };
     const type = disabled ? 'endpoint.disabled' : 'endpoint.blocked';

@@ -17,6 +17,7 @@ export interface OutcomeBatcherOptions {
   sized?(attempts: number): void;
 }
 
+/** From one batch to the next. */
 const GATHER_MS = 10;
 const MAX_BATCH = 500;
 /** More than one, so that a batch that waits for a row lock does not hold up every other endpoint (D34). */
@@ -24,11 +25,12 @@ const MAX_IN_FLIGHT = 4;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** Gathers the attempts that end within a few milliseconds into one transaction. */
+/** Records attempts: one that ends alone at once, those that end within the next few milliseconds together. */
 export class OutcomeBatcher {
   private waiting: Waiting[] = [];
   private armed = false;
   private inFlight = 0;
+  private lastLeftAt = -Infinity;
 
   constructor(private readonly options: OutcomeBatcherOptions) {}
 
@@ -43,13 +45,14 @@ export class OutcomeBatcher {
   private arm(): void {
     if (this.armed || this.waiting.length === 0 || this.inFlight >= MAX_IN_FLIGHT) return;
     this.armed = true;
-    setTimeout(() => {
-      this.armed = false;
-      void this.flush();
-    }, GATHER_MS);
+    const waitMs = this.lastLeftAt + GATHER_MS - performance.now();
+    if (waitMs > 0) setTimeout(() => void this.flush(), waitMs);
+    else setImmediate(() => void this.flush());
   }
 
   private async flush(): Promise<void> {
+    this.armed = false;
+    this.lastLeftAt = performance.now();
     const batch = this.waiting.splice(0, MAX_BATCH).sort(byLockOrder);
     this.inFlight++;
     this.options.sized?.(batch.length);

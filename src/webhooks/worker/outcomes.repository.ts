@@ -1,10 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig, type WebhookConfig } from '../../config/index.js';
-import { sql, type SqlParameter, type Tx } from '../../infra/database/index.js';
+import type { EntityManager } from 'typeorm';
+import { sql, type SqlParameter } from '../../infra/database/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import { type EndedAttempt, maxAttempts, UNCOUNTED_INTERRUPTIONS } from '../delivery-rules.js';
 import { IS_OPEN } from '../webhook-delivery.entity.js';
 import type { FinishedAttempt } from './attempt-result.js';
+import type { AffectedEndpoints } from './endpoint-transitions.repository.js';
 
 /** A delivery after one of its attempts was recorded. */
 export interface RecordedAttempt extends EndedAttempt {
@@ -15,6 +17,7 @@ export interface RecordedAttempt extends EndedAttempt {
 }
 
 const NOW = 'statement_timestamp()';
+const NONE: AffectedEndpoints = { exhausting: [], succeeding: [], failing: [], timedOut: [] };
 
 /** SQL that records attempts: `afterAttempt` of delivery-rules.ts, with every guard in the statement (D30, D40). */
 @Injectable()
@@ -29,13 +32,16 @@ export class OutcomesRepository {
    * Writes attempt rows and next states, for those attempts that still hold their lease. A delivery that was
    * discarded meanwhile gets its attempt row, and becomes `delivered` when that is what happened. What ends leaves what
    * is open for its day: deleted and inserted, so that a renewal that waits for the row passes over it.
+   * @param apart endpoints that attempts may change; those that they would change, as `EndpointTransitionsRepository.lock`
+   *   finds them, are left out with all their attempts. What changes none is a transaction by itself.
    */
   async record(
-    tx: Tx,
+    manager: EntityManager,
     owner: string,
     attempts: readonly FinishedAttempt[],
+    apart: AffectedEndpoints = NONE,
   ): Promise<readonly RecordedAttempt[]> {
-    const { rows } = await sql<RecordedRow>(tx.manager, RECORD, [
+    const { rows } = await sql<RecordedRow>(manager, RECORD, [
       ...columnsOf(attempts),
       owner,
       this.settings.retryDelaysMs,
@@ -44,6 +50,7 @@ export class OutcomesRepository {
       attempts.map(({ responseHeaders }) => jsonOrNull(responseHeaders)),
       // The latency ends with the status line; the attempt began before that, and ended after its body.
       attempts.map(({ phases, latencyMs }) => phases?.totalMs ?? latencyMs),
+      ...[apart.exhausting, apart.succeeding, apart.failing, apart.timedOut],
     ]);
     return rows.map(({ delivery_id, endpoint_id, ended_at, ...row }) => ({
       ...row,
@@ -93,6 +100,11 @@ const RECORD = `
              AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
     ) x
     WHERE d.${IS_OPEN}
+      -- by the same condition these endpoints are locked, and changed with their attempts
+      AND (w.id = ANY ($16::text[])
+           OR (w.id = ANY ($17::text[]) AND (w.consecutive_blocks > 0 OR w.ramp_window IS NOT NULL))
+           OR (w.id = ANY ($18::text[]) AND w.ramp_window > 1)
+           OR (w.id = ANY ($19::text[]) AND w.ramp_window IS DISTINCT FROM 1)) IS NOT TRUE
     ORDER BY d.id
     FOR UPDATE OF d
   ), going_on AS (

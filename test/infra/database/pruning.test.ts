@@ -113,7 +113,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     } satisfies FinishedAttempt;
     // The day that it goes to, and the day of its attempt.
     const record = (manager: EntityManager) =>
-      new OutcomesRepository(config()).record(txOf(manager), owner, [attempt]);
+      new OutcomesRepository(config()).record(manager, owner, [attempt]);
     expect(await daysOf(record)).toBe(2);
     const found = await deliveries(dataSource.manager).findWithLog(claim!.id);
     expect(found).toMatchObject({ delivery: { status: 'delivered' }, attempts: [{ number: 1 }], body: '{}' });

@@ -1,56 +1,156 @@
-import type { Queue } from 'bullmq';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type NotifyJob, WorkerNotifier } from '../../../src/infra/jobs/index.js';
+import { type SignalChannel, WorkSignals } from '../../../src/infra/jobs/index.js';
+import { eventually } from '../../harness/eventually.js';
 
-const ADD_TAKES_MS = 50;
+const SEND_TAKES_MS = 50;
+const logger = pino({ level: 'silent' });
+const QUEUE = 'test-jobs';
 
-describe('notifications of workers', () => {
-  let groups: string[];
-  let notifier: WorkerNotifier;
+/** What all processes say to each other; `refuse` is what the server says of a text that it does not take. */
+class MemoryServer {
+  readonly said: string[] = [];
+  private readonly listeners: ((text: string) => void)[] = [];
+  refuse: (text: string) => Error | null = () => null;
 
-  beforeEach(() => {
-    groups = [];
-    const add = async (_name: string, job: NotifyJob): Promise<void> => {
-      await new Promise((resolve) => setTimeout(resolve, ADD_TAKES_MS));
-      groups.push(...job.groups);
+  channel(): SignalChannel {
+    return {
+      send: async (text) => {
+        await new Promise((resolve) => setTimeout(resolve, SEND_TAKES_MS));
+        const refused = this.refuse(text);
+        if (refused) throw refused;
+        this.said.push(text);
+        for (const heard of this.listeners) heard(text);
+      },
+      listen: (heard) => void this.listeners.push(heard),
+      close: () => Promise.resolve(),
     };
-    notifier = new WorkerNotifier(
-      { name: 'q', add } as unknown as Queue<NotifyJob>,
-      pino({ level: 'silent' }),
-    );
-  });
+  }
 
+  get groups(): string[] {
+    return this.said.flatMap(
+      (text) => (JSON.parse(text) as { due?: Record<string, string[]> }).due?.[QUEUE] ?? [],
+    );
+  }
+}
+
+/** A process with a worker that has `slots` free ones. */
+function startWorker(server: MemoryServer, slots = Infinity) {
+  const now: string[] = [];
+  const later: string[] = [];
+  const signals = new WorkSignals(server.channel(), logger);
+  const detach = signals.attach(QUEUE, {
+    claimNow: (group) => slots > 0 && (now.push(group), true),
+    claimWithin: (group) => void later.push(group),
+  });
+  return { signals, now, later, detach };
+}
+
+let server: MemoryServer;
+let signals: WorkSignals;
+
+beforeEach(() => {
+  server = new MemoryServer();
+  signals = new WorkSignals(server.channel(), logger);
+});
+
+describe('notifications of workers in other processes', () => {
   it('all leave when more are asked for while one is about to leave', async () => {
     const asked = ['a', 'b', 'c'];
-    for (const group of asked) notifier.notify(group);
-    await notifier.settle();
-    expect(groups.toSorted()).toEqual(asked);
+    for (const group of asked) signals.tell(QUEUE, group);
+    await signals.settle();
+    expect(server.groups.toSorted()).toEqual(asked);
+    expect(server.said).toHaveLength(1);
   });
 
-  it('leave without the one that the queue refuses (D43)', async () => {
-    const refuse = (_name: string, job: NotifyJob): Promise<void> => {
-      // What PostgreSQL says of U+0000 in a job.
-      if (job.groups.includes('b\0')) {
-        return Promise.reject(Object.assign(new Error('unsupported Unicode escape'), { code: '22P05' }));
-      }
-      groups.push(...job.groups);
-      return Promise.resolve();
-    };
-    const queue = { name: 'q', add: refuse } as unknown as Queue<NotifyJob>;
-    notifier = new WorkerNotifier(queue, pino({ level: 'silent' }));
-    for (const group of ['a', 'b\0', 'c', 'd']) notifier.notify(group);
-    await notifier.settle();
-    expect(groups.toSorted()).toEqual(['a', 'c', 'd']);
+  it('leave together while one is under way, each group once', async () => {
+    signals.tell(QUEUE, 'first');
+    await eventually('it has left', () => server.said.length === 1);
+    signals.tell(QUEUE, 'second');
+    await new Promise((resolve) => setTimeout(resolve, SEND_TAKES_MS / 2));
+    for (const group of ['a', 'b', 'a', 'b', 'a']) signals.tell(QUEUE, group);
+    await signals.settle();
+    expect(server.groups).toEqual(['first', 'second', 'a', 'b']);
+    expect(server.said).toHaveLength(3);
+  });
+
+  it('are divided into texts that NOTIFY takes', async () => {
+    const groups = Array.from({ length: 1_000 }, (_, nth) => `ptn_${String(nth).padStart(26, '0')}:sandbox`);
+    for (const group of groups) signals.tell(QUEUE, group);
+    await signals.settle();
+    expect(server.groups).toEqual(groups);
+    expect(Math.max(...server.said.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000);
+  });
+
+  it('leave without the one that the server refuses (D43)', async () => {
+    // What PostgreSQL says of U+0000 in a text.
+    const error = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
+    server.refuse = (text) => (text.includes('\\u0000') ? error : null);
+    for (const group of ['a', 'b\0', 'c', 'd']) signals.tell(QUEUE, group);
+    await signals.settle();
+    expect(server.groups.toSorted()).toEqual(['a', 'c', 'd']);
   });
 
   it('have left when a stop has settled them, those too that were asked for at the last moment', async () => {
-    notifier.notify('first');
-    await notifier.settle();
-    expect(groups).toEqual(['first']);
-    notifier.notify('second');
-    notifier.notify('third');
-    await notifier.settle();
-    expect(groups.toSorted()).toEqual(['first', 'second', 'third']);
+    signals.tell(QUEUE, 'first');
+    await signals.settle();
+    expect(server.groups).toEqual(['first']);
+    signals.tell(QUEUE, 'second');
+    signals.tell(QUEUE, 'third');
+    await signals.settle();
+    expect(server.groups.toSorted()).toEqual(['first', 'second', 'third']);
+  });
+});
+
+describe('a notification', () => {
+  it('reaches the worker of its own process directly, and no other, as long as that one has a slot', async () => {
+    const free = startWorker(server);
+    const full = startWorker(server, 0);
+    free.signals.tell(QUEUE, 'a');
+    expect(free.now).toEqual(['a']);
+    full.signals.tell(QUEUE, 'b');
+    await full.signals.settle();
+    expect(server.groups).toEqual(['b']);
+    expect(free.now).toEqual(['a', 'b']);
+  });
+
+  it('is for one worker first, and for the others a moment later', async () => {
+    const workers = [startWorker(server), startWorker(server), startWorker(server)];
+    await eventually('they know of each other', () => server.said.length >= workers.length);
+    const groups = Array.from({ length: 60 }, (_, nth) => `group-${nth}`);
+    for (const group of groups) signals.tell(QUEUE, group);
+    await signals.settle();
+    expect(workers.flatMap(({ now }) => now).toSorted()).toEqual(groups.toSorted());
+    for (const { now, later } of workers) {
+      expect(now.length).toBeGreaterThan(0);
+      expect([...now, ...later].toSorted()).toEqual(groups.toSorted());
+    }
+  });
+
+  it('is for those that are left when a worker has stopped', async () => {
+    const [first, second] = [startWorker(server), startWorker(server)];
+    await eventually('they know of each other', () => server.said.length >= 2);
+    second.detach();
+    await eventually('the stop is known', () => server.said.length >= 3);
+    for (let nth = 0; nth < 20; nth++) signals.tell(QUEUE, `group-${nth}`);
+    await signals.settle();
+    expect(first.now).toHaveLength(20);
+    expect([...second.now, ...second.later]).toEqual([]);
+  });
+
+  it('that is none of this service is ignored', async () => {
+    const { now } = startWorker(server);
+    const stranger = server.channel();
+    for (const text of [
+      '',
+      'x',
+      'null',
+      '{}',
+      '{"from":"x","due":[1]}',
+      `{"from":"x","due":{"${QUEUE}":[1]}}`,
+    ])
+      await stranger.send(text);
+    await stranger.send(`{"from":"x","due":{"${QUEUE}":["a"]}}`);
+    expect(now).toEqual(['a']);
   });
 });

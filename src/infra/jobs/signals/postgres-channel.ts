@@ -1,0 +1,80 @@
+import { Client, type Pool } from 'pg';
+import type { Logger } from 'pino';
+import { SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+export interface PostgresChannelOptions {
+  /** Sends; any connection will do, a pooler's too. */
+  readonly pool: Pool;
+  /** Where to LISTEN: a connection of the server itself, because a pooler in transaction mode forgets it. */
+  readonly listenUrl: string;
+  readonly logger: Logger;
+}
+
+/**
+ * NOTIFY and LISTEN (D51). It sends outside of every business transaction: transactions that notify commit one by one,
+ * each with its write to the disk.
+ */
+export class PostgresChannel implements SignalChannel {
+  private heard: (text: string) => void = () => undefined;
+  private client: Client | null = null;
+  private timer: NodeJS.Timeout | null = null;
+  private pauseMs = FIRST_PAUSE_MS;
+  private isClosed = false;
+
+  constructor(private readonly options: PostgresChannelOptions) {}
+
+  async send(text: string): Promise<void> {
+    await this.options.pool.query(`SELECT pg_notify('${SIGNAL_CHANNEL}', $1)`, [text]);
+  }
+
+  listen(heard: (text: string) => void): void {
+    this.heard = heard;
+    void this.connect();
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    if (this.timer) clearTimeout(this.timer);
+    const { client } = this;
+    this.client = null;
+    await client?.end().catch(() => undefined);
+  }
+
+  /** Never rejects: what fails is tried again. */
+  private async connect(): Promise<void> {
+    const client = new Client({
+      connectionString: this.options.listenUrl,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      application_name: 'partner-esim-signals',
+    });
+    this.client = client;
+    client.on('notification', ({ payload }) => this.heard(payload ?? ''));
+    // pg says both of one loss; `lost` acts on the first.
+    client.on('error', (error) => this.lost(client, error));
+    client.on('end', () => this.lost(client, null));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${SIGNAL_CHANNEL}`);
+      this.pauseMs = FIRST_PAUSE_MS;
+    } catch (error) {
+      this.lost(client, error);
+    }
+  }
+
+  private lost(client: Client, error: unknown): void {
+    if (this.client !== client || this.isClosed) return;
+    this.client = null;
+    client.end().catch(() => undefined);
+    this.options.logger.warn(
+      { event: 'signals.connection_lost', err: error, retryMs: this.pauseMs },
+      'signals are not heard; the sweeps find the work meanwhile',
+    );
+    this.timer = setTimeout(() => void this.connect(), this.pauseMs);
+    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { handleApart } from '../../batcher.js';
+import { mayBeOfOneRow } from '../../database/index.js';
+import type { SignalChannel } from './signal-channel.js';
+import { SignalPeers } from './signal-peers.js';
+
+/** A worker of this process. */
+export interface GroupWorker {
+  /** Claims from the group now; false when it has no slot for it, or is stopping: another process may have one. */
+  claimNow(group: string): boolean;
+  /** Claims from the group when the time is over. */
+  claimWithin(group: string, ms: number): void;
+}
+
+/** Between two signals of a process: the first leaves at once, those of the next milliseconds together. */
+const GATHER_MS = 4;
+/** NOTIFY takes 8,000 bytes; a group has at most some forty. */
+const MOST_GROUPS = 150;
+/** After this a process claims what another is to claim first: that one may be dead, frozen or full. */
+const SECOND_CLAIM_MS = 150;
+/** How often worker processes say that they are there. */
+const PRESENCE_EVERY_MS = 2_000;
+const SETTLE_LIMIT_MS = 1_000;
+
+/** What processes say to each other: ids only, never rows (B3). */
+interface Message {
+  readonly from: string;
+  /** Groups with something due, by queue. */
+  readonly due?: Readonly<Record<string, readonly string[]>>;
+  /** The queues that the sender works on. */
+  readonly works?: readonly string[];
+}
+
+interface DueGroup {
+  readonly queue: string;
+  readonly group: string;
+}
+
+/**
+ * Says after a commit that a group has something due (D51): to the worker of this process directly, to the others by a
+ * signal when this one cannot take it. Best effort by design: what is lost, the sweep finds.
+ */
+export class WorkSignals {
+  private readonly id = randomUUID();
+  private readonly peers = new SignalPeers();
+  private readonly workers = new Map<string, GroupWorker>();
+  private pending = new Map<string, DueGroup>();
+  private timer: NodeJS.Timeout | null = null;
+  private presence: NodeJS.Timeout | null = null;
+  private lastLeftAt = -Infinity;
+  private sending: Promise<void> | null = null;
+  private presenceUnderWay = false;
+
+  constructor(
+    private readonly channel: SignalChannel,
+    private readonly logger: Logger,
+  ) {}
+
+  /** From now on the worker hears of the queue's groups, from this process and the others; until the answer is called. */
+  attach(queue: string, worker: GroupWorker): () => void {
+    if (!this.presence) {
+      this.channel.listen((text) => this.heard(text));
+      this.presence = setInterval(() => this.sayPresence(), PRESENCE_EVERY_MS).unref();
+    }
+    this.workers.set(queue, worker);
+    this.sayPresence();
+    return () => {
+      this.workers.delete(queue);
+      this.sayPresence();
+    };
+  }
+
+  /** Something of the group is due. Callers do not wait. */
+  tell(queue: string, group: string): void {
+    if (this.workers.get(queue)?.claimNow(group)) return;
+    this.pending.set(`${queue} ${group}`, { queue, group });
+    this.arm();
+  }
+
+  /** Waits until all signals have left, or a second has passed; called by a graceful stop. */
+  async settle(): Promise<void> {
+    const giveUpAt = performance.now() + SETTLE_LIMIT_MS;
+    while ((this.pending.size > 0 || this.sending) && performance.now() < giveUpAt)
+      await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+  }
+
+  async close(): Promise<void> {
+    if (this.presence) clearInterval(this.presence);
+    if (this.timer) clearTimeout(this.timer);
+    await this.channel.close();
+  }
+
+  private arm(): void {
+    if (this.timer || this.sending || this.pending.size === 0) return;
+    const waitMs = this.lastLeftAt + GATHER_MS - performance.now();
+    this.timer = setTimeout(() => this.flush(), Math.max(0, waitMs));
+  }
+
+  /** One at a time: what comes meanwhile leaves together. */
+  private flush(): void {
+    this.timer = null;
+    this.lastLeftAt = performance.now();
+    const groups = [...this.pending.values()];
+    this.pending.clear();
+    this.sending = this.sendAll(groups).finally(() => {
+      this.sending = null;
+      this.arm();
+    });
+  }
+
+  /** Never rejects. */
+  private async sendAll(groups: readonly DueGroup[]): Promise<void> {
+    for (let from = 0; from < groups.length; from += MOST_GROUPS) {
+      await handleApart(groups.slice(from, from + MOST_GROUPS), {
+        handle: (part) => this.send({ from: this.id, due: byQueue(part) }),
+        isItemFault: mayBeOfOneGroup,
+        failed: (_group, error) => this.report(error),
+        whole: (_groups, error) => this.report(error),
+      });
+    }
+  }
+
+  private sayPresence(): void {
+    const works = [...this.workers.keys()];
+    // A server that is away must not find a queue of them when it comes back.
+    if (this.presenceUnderWay) return;
+    this.presenceUnderWay = true;
+    this.send({ from: this.id, works })
+      .catch(() => undefined)
+      .finally(() => (this.presenceUnderWay = false));
+  }
+
+  private send(message: Message): Promise<void> {
+    return this.channel.send(JSON.stringify(message));
+  }
+
+  private heard(text: string): void {
+    const message = parse(text);
+    if (!message || message.from === this.id) return;
+    const nowMs = performance.now();
+    if (message.works) this.peers.saw(message.from, message.works, nowMs);
+    for (const [queue, groups] of Object.entries(message.due ?? {})) {
+      const worker = this.workers.get(queue);
+      if (!worker) continue;
+      for (const group of groups) {
+        const isFirst = this.peers.isFirst(this.id, queue, group, message.from, nowMs);
+        if (isFirst) worker.claimNow(group);
+        else worker.claimWithin(group, SECOND_CLAIM_MS);
+      }
+    }
+  }
+
+  private report(error: unknown): void {
+    this.logger.warn(
+      { event: 'queue.notification_lost', err: error },
+      'notification lost; the sweep will find the work',
+    );
+  }
+}
+
+function byQueue(groups: readonly DueGroup[]): Record<string, string[]> {
+  const due: Record<string, string[]> = {};
+  for (const { queue, group } of groups) (due[queue] ??= []).push(group);
+  return due;
+}
+
+/** Null for what is no message of this service: anybody who reaches the server can say something on its channels. */
+function parse(text: string): Message | null {
+  try {
+    const { from, due, works } = JSON.parse(text) as Partial<Record<keyof Message, unknown>>;
+    if (typeof from !== 'string') return null;
+    if (works !== undefined && !isTexts(works)) return null;
+    if (due !== undefined && !(isObject(due) && Object.values(due).every(isTexts))) return null;
+    return { from, ...(works && { works }), ...(due && { due: due as Message['due'] & object }) };
+  } catch {
+    return null;
+  }
+}
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+/** Whether the server may have refused the signal for one of its groups: an error of a statement, or of a Redis command. */
+function mayBeOfOneGroup(error: unknown): boolean {
+  return mayBeOfOneRow(error) || (error instanceof Error && error.name === 'ReplyError');
+}

@@ -1,0 +1,145 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../src/common/ids.js';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { redisMissing, startRedis, type TestRedis } from '../harness/redis.js';
+import { deliveryThat, recordEvent, registerEndpoint } from './support.js';
+
+const missing = redisMissing();
+if (missing) console.warn(`signals over Redis are not tested: ${missing}`);
+
+/** Longer than a test takes: what comes sooner was brought by a signal, and by no sweep. */
+const NO_SWEEP = { SWEEP_INTERVAL_MS: '60000' };
+const WITHIN_MS = 30_000;
+const TEST_MS = 2 * WITHIN_MS;
+
+describe.each([
+  ['PostgreSQL', null],
+  ['Redis', missing],
+])('a signal over %s (D51)', (backend, reason) => {
+  describe.skipIf(reason !== null)(`(${backend} is here)`, () => {
+    let redis: TestRedis | null = null;
+    /** It records events, and has no worker. */
+    let office: TestService;
+    let partner: TestPartner;
+    let receiver: TestReceiver;
+    let workers: TestService[] = [];
+
+    beforeEach(async () => {
+      redis = backend === 'Redis' ? await startRedis() : null;
+      office = await startTestService({ role: 'admin', env: urls() });
+      partner = await office.createPartner();
+      receiver = await startReceiver();
+      await registerEndpoint(office, partner.id, { url: receiver.url });
+    });
+    afterEach(async () => {
+      for (const worker of workers) await worker.stop();
+      workers = [];
+      await office.stop();
+      await receiver.close();
+      await redis?.kill();
+    });
+
+    const urls = (): Record<string, string> => (redis ? { REDIS_URL: redis.url } : {});
+
+    /** The processes of the server that hear signals. */
+    async function listeners(): Promise<readonly string[]> {
+      if (redis) {
+        const client = new Redis(redis.url);
+        const list = String(await client.client('LIST'));
+        client.disconnect();
+        return [...list.matchAll(/id=(\d+) .* sub=1 /g)].map((match) => match[1]!);
+      }
+      const { rows } = await office.database.pool.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN partner_esim_work' AND datname = current_database()`,
+      );
+      return rows.map(({ pid }) => String(pid));
+    }
+
+    async function cut(listener: string): Promise<void> {
+      if (!redis)
+        return void (await office.database.pool.query('SELECT pg_terminate_backend($1)', [listener]));
+      const client = new Redis(redis.url);
+      await client.client('KILL', 'ID', listener);
+      client.disconnect();
+    }
+
+    async function startWorker(env: Record<string, string>): Promise<void> {
+      const before = (await listeners()).length;
+      const started = { role: 'worker', database: office.database, env: { ...urls(), ...env } } as const;
+      workers.push(await startTestService(started));
+      await eventually('it listens', async () => (await listeners()).length === before + 1);
+    }
+
+    it(
+      'brings an event to the worker of another process, and leaves no job in the queue',
+      { timeout: TEST_MS },
+      async () => {
+        await startWorker(NO_SWEEP);
+        for (let nth = 1; nth <= 3; nth++) {
+          await recordEvent(office, { partnerId: partner.id });
+          await eventually('it is sent', () => receiver.received.length === nth, WITHIN_MS);
+        }
+        const { rows } = await office.database.pool.query('SELECT 1 FROM bullmq.job');
+        expect(rows).toEqual([]);
+      },
+    );
+
+    it('is heard again after its connection was lost', { timeout: TEST_MS }, async () => {
+      await startWorker(NO_SWEEP);
+      const [lost = ''] = await listeners();
+      await cut(lost);
+      await eventually('another connection listens', async () => {
+        const now = await listeners();
+        return now.length === 1 && now[0] !== lost;
+      });
+      await recordEvent(office, { partnerId: partner.id });
+      await eventually('the event is sent', () => receiver.received.length === 1, WITHIN_MS);
+    });
+
+    it('that is lost is made up for by the sweep', { timeout: TEST_MS }, async () => {
+      await startWorker({ SWEEP_INTERVAL_MS: '250' });
+      // As `record` does it, by somebody who dies before he can tell.
+      await office.database.pool.query(
+        `SELECT record_events(ARRAY[$1], ARRAY[$2], ARRAY['sandbox'], ARRAY['esim.activated'],
+                              ARRAY['{}'], ARRAY[now()])`,
+        [newId('evt'), partner.id],
+      );
+      await eventually('the event is sent', () => receiver.received.length === 1, WITHIN_MS);
+    });
+
+    it(
+      'goes to all workers, of which the others claim when the first one is dead or frozen',
+      { timeout: TEST_MS },
+      async () => {
+        await startWorker(NO_SWEEP);
+        // It says that it works, and does nothing.
+        const text = JSON.stringify({ from: 'frozen', works: ['delivery-jobs'] });
+        const client = redis ? new Redis(redis.url) : null;
+        for (let nth = 1; nth <= 8; nth++) {
+          if (client) await client.publish('partner_esim_work', text);
+          else await office.database.pool.query(`SELECT pg_notify('partner_esim_work', $1)`, [text]);
+          const other = await startReceiver();
+          const endpoint = await registerEndpoint(office, partner.id, { url: other.url });
+          await recordEvent(office, { partnerId: partner.id });
+          await deliveryThat(
+            office,
+            endpoint,
+            'is delivered',
+            ({ status }) => status === 'delivered',
+            WITHIN_MS,
+          );
+          await other.close();
+        }
+        client?.disconnect();
+      },
+    );
+  });
+});
