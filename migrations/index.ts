@@ -22,6 +22,7 @@ import { IndexWhatIsPurged1763700000023 } from './1763700000023-index-what-is-pu
 import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold.js';
 import { ContinueReconciliation1763700000025 } from './1763700000025-continue-reconciliation.js';
 import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
+import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -49,4 +50,5 @@ export const MIGRATIONS = [
   KeepWhatWasSold1763700000024,
   ContinueReconciliation1763700000025,
   NumberChanges1763700000033,
+  IndexEventsOfOrders1763700000034,
 ];
