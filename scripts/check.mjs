@@ -7,10 +7,12 @@ import { availableParallelism } from 'node:os';
 const CHECKS = {
   lint: 'eslint . --max-warnings 0',
   types: 'tsc --noEmit',
+  'types of the packages': 'node scripts/packages.mjs',
   format: 'prettier --check .',
   'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
+  'docs drift': 'node scripts/docs.mjs --check',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

@@ -79,11 +79,3 @@ export type NewEvent = {
     readonly data: EventData[Type];
   };
 }[EventType];
-
-/** An event as it is stored. */
-export interface RecordedEvent {
-  readonly id: string;
-  readonly type: EventType;
-  readonly partnerId: string;
-  readonly mode: Mode;
-}

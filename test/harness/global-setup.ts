@@ -41,6 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     stdio: 'inherit',
     cwd: project.config.root,
   });
+  execFileSync(process.execPath, ['scripts/packages.mjs'], { stdio: 'inherit', cwd: project.config.root });
   return start(project);
 }
 

@@ -1,0 +1,32 @@
+import type { Command } from '../command.js';
+import { catalog } from './catalog.command.js';
+import { completionOf } from './completion.command.js';
+import { doctor } from './doctor.command.js';
+import { eventsList, eventsResend } from './events.command.js';
+import { listen } from './listen.command.js';
+import { login, logout } from './login.command.js';
+import { mcp } from './mcp.command.js';
+import { open } from './open.command.js';
+import { ordersGet, ordersList, ordersPlace } from './orders.command.js';
+import { trigger } from './trigger.command.js';
+import { verify } from './verify.command.js';
+
+const ALL: readonly Command[] = [
+  login,
+  logout,
+  listen,
+  trigger,
+  catalog,
+  ordersPlace,
+  ordersList,
+  ordersGet,
+  eventsList,
+  eventsResend,
+  verify,
+  doctor,
+  open,
+  mcp,
+];
+
+/** Every command, in the order of help. */
+export const COMMANDS: readonly Command[] = [...ALL, completionOf(ALL)];

@@ -1,0 +1,168 @@
+import type { Command, Options } from '../command.js';
+import type { Context } from '../context.js';
+import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
+import { CursorFile, type FeedPosition } from '../listen/cursor-file.js';
+import { FeedReader } from '../listen/feed-reader.js';
+import { Listener, type OnFailure } from '../listen/listener.js';
+import { LocalServer, localUrl } from '../listen/local-delivery.js';
+import { localSigningSecret, signingSecretFile } from '../listen/signing-secret.js';
+import { parseSince, startingPoint } from '../listen/starting-point.js';
+import type { ServiceEvent } from '../partner-api.js';
+import { clockText } from '../terminal/values.js';
+import { wholeNumber } from './orders.command.js';
+
+export const listen: Command = {
+  name: 'listen',
+  summary: 'forward events to a server on this machine, signed like webhooks',
+  details: `Reads the event feed and POSTs each event to the URL, in the feed's order, with the headers of a webhook. Nothing
+connects to this machine from outside, and no endpoint has to be registered. How far it has come is on disk, and moves
+after the server's 2xx: sleep, a lost network, Ctrl-C and a kill lose nothing. An event comes twice only if the program
+dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
+  options: {
+    'forward-to': {
+      type: 'string',
+      short: 'f',
+      value: 'url',
+      help: 'where events go: localhost:4000/webhooks',
+    },
+    since: {
+      type: 'string',
+      value: 'when',
+      help: 'where to begin: now, beginning, 2h, evt_…; else where it stopped, at first now',
+    },
+    types: { type: 'string', value: 'a,b', help: 'only these event types (order.issued,order.failed)' },
+    'on-failure': {
+      type: 'string',
+      value: 'what',
+      help: 'when the server does not answer 2xx: retry (default), skip, stop',
+    },
+    timeout: { type: 'string', value: 'seconds', help: 'how long the server may take (60, as the service)' },
+    'print-secret': { type: 'boolean', help: 'print the signing secret of this machine and end' },
+  },
+  examples: [
+    { command: 'esim listen --forward-to localhost:4000/webhooks', says: 'go on where it stopped' },
+    { command: 'esim listen -f localhost:4000/webhooks --since 2h', says: 'the last two hours again' },
+    {
+      command: 'export WEBHOOK_SECRET=$(esim listen --print-secret)',
+      says: 'the secret that the server verifies with',
+    },
+  ],
+  run: async (context, options) => {
+    const { secret, made } = localSigningSecret(context.environment);
+    if (options.flag('print-secret')) return printSecret(context, secret);
+    const target = options.text('forward-to');
+    if (target === undefined) throw usageError('--forward-to is missing', 'esim help listen shows examples.');
+    const url = localUrl(target);
+    const server = new LocalServer(url, secret, wholeNumber(options, 'timeout', 60) * 1_000);
+    const me = await context.api.me();
+    const cursor = new CursorFile(context.environment, {
+      baseUrl: context.baseUrl,
+      partnerId: me.partner_id,
+      mode: me.mode,
+      target: url.href,
+    });
+    const unlock = cursor.lock();
+    try {
+      if (made)
+        context.output.note(
+          `a signing secret was made: ${signingSecretFile(context.environment)}; esim listen --print-secret shows it`,
+        );
+      return await forward(context, options, { cursor, server, url });
+    } finally {
+      unlock();
+      server.close();
+    }
+  },
+};
+
+function printSecret({ output }: Context, secret: string): ExitCode {
+  output.line(secret);
+  output.data({ secret });
+  return EXIT.ok;
+}
+
+async function forward(
+  context: Context,
+  options: Options,
+  { cursor, server, url }: { cursor: CursorFile; server: LocalServer; url: URL },
+): Promise<ExitCode> {
+  const { output, signal } = context;
+  const types = typesOf(options);
+  const onFailure = onFailureOf(options);
+  const feed = new FeedReader({
+    api: context.api,
+    signal,
+    onTrouble: (reason, pauseMs) =>
+      output.warn(`${clockText()}  ${reason}; again in ${(pauseMs / 1_000).toFixed(1)} s`),
+    onRecovered: () => output.note(`${clockText()}  connected again`),
+  });
+  const listener = new Listener({
+    feed,
+    server,
+    cursor,
+    types,
+    onFailure,
+    signal,
+    onAttempt: (event, result, retryMs) => report(context, event, result, retryMs),
+  });
+  try {
+    const from = await beginAt(context, options, feed, cursor);
+    output.data({ type: 'ready', forward_to: url.href, cursor_file: cursor.path });
+    output.line(`${output.bold('ready')}  ${context.mode} events to ${url.href}`);
+    await listener.run(from);
+  } catch (error) {
+    // Ctrl-C is how a listener ends.
+    if (!signal.aborted) throw error;
+  }
+  return EXIT.ok;
+}
+
+async function beginAt(
+  { output }: Context,
+  options: Options,
+  feed: FeedReader,
+  cursor: CursorFile,
+): Promise<FeedPosition> {
+  const wanted = options.text('since');
+  const kept = cursor.read();
+  if (kept !== null && wanted === undefined) return kept;
+  const progress = output.progress();
+  const start = await startingPoint(feed, parseSince(wanted ?? 'now'), (count) =>
+    progress.update(`skipping earlier events: ${count}`),
+  ).finally(() => progress.done());
+  // Kept at once: what comes from now on must not be skipped when the program dies before the first event.
+  cursor.write(start);
+  return start;
+}
+
+function typesOf(options: Options): ReadonlySet<string> | null {
+  const types = options.text('types');
+  return types === undefined ? null : new Set(types.split(',').map((type) => type.trim()));
+}
+
+function onFailureOf(options: Options): OnFailure {
+  const wanted = options.text('on-failure') ?? 'retry';
+  if (wanted === 'retry' || wanted === 'skip' || wanted === 'stop') return wanted;
+  throw usageError('--on-failure is retry, skip or stop');
+}
+
+function report(
+  { output }: Context,
+  event: ServiceEvent,
+  { delivered, outcome, latencyMs }: { delivered: boolean; outcome: string; latencyMs: number },
+  retryMs: number | null,
+): void {
+  const shown = delivered ? output.good(outcome) : output.bad(outcome);
+  const next =
+    retryMs === null ? '' : `  again in ${retryMs / 1_000} s (the service: 30 s, 60 s, 3 min, 5 min, 15 min)`;
+  output.line(`${clockText()}  ${event.type.padEnd(21)}  ${event.id}  ${shown}  ${latencyMs} ms${next}`);
+  output.data({
+    type: 'attempt',
+    event_id: event.id,
+    event_type: event.type,
+    delivered,
+    outcome,
+    latency_ms: latencyMs,
+    retry_ms: retryMs,
+  });
+}

@@ -1,0 +1,65 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { Command } from '../command.js';
+import type { Context } from '../context.js';
+import {
+  credentialsFile,
+  modeOfKey,
+  readCredentials,
+  removeCredentials,
+  writeCredentials,
+} from '../credentials/stored-credentials.js';
+import { EXIT, usageError } from '../exit-codes.js';
+import { PartnerApi } from '../partner-api.js';
+
+/** What stdin has; at a terminal a line is asked for, and not echoed. */
+async function readKey(context: Context): Promise<string> {
+  if (!process.stdin.isTTY) return (await text(process.stdin)).trim();
+  context.output.note('Paste an API key; it is not shown. Then press Enter.');
+  const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const prompt = createInterface({ input: process.stdin, output: silent, terminal: true });
+  try {
+    return (await prompt.question('', { signal: context.signal })).trim();
+  } finally {
+    prompt.close();
+  }
+}
+
+export const login: Command = {
+  name: 'login',
+  summary: 'check an API key and keep it (mode 0600)',
+  details: `Reads the key from stdin, so that it is in no process list and no shell history. A Sandbox and a Live key can be
+kept side by side: commands use the Sandbox one unless --live is given.`,
+  examples: [
+    { command: 'esim login', says: 'asks for the key' },
+    { command: 'printenv KEY | esim login --base-url https://api.example.com', says: 'from a script' },
+  ],
+  run: async (context) => {
+    const key = await readKey(context);
+    const mode = modeOfKey(key);
+    if (mode === null)
+      throw usageError('this is not an API key', 'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.');
+    const me = await new PartnerApi(context.baseUrl, key, context.signal).me();
+    const { keys } = readCredentials(context.environment);
+    writeCredentials(context.environment, { baseUrl: context.baseUrl, keys: { ...keys, [mode]: key } });
+    const file = credentialsFile(context.environment);
+    context.output.line(
+      `${context.output.good('logged in')} as ${me.partner_name} (${mode}), kept in ${file}`,
+    );
+    context.output.data({ partner_id: me.partner_id, mode, key_id: me.key_id, file });
+    return EXIT.ok;
+  },
+};
+
+export const logout: Command = {
+  name: 'logout',
+  summary: 'forget the kept keys (they stay valid: revoke them in the portal)',
+  examples: [{ command: 'esim logout', says: 'removes the file' }],
+  run: (context) => {
+    removeCredentials(context.environment);
+    context.output.line('forgotten');
+    context.output.data({ file: credentialsFile(context.environment) });
+    return Promise.resolve(EXIT.ok);
+  },
+};

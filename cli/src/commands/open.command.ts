@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import type { Command } from '../command.js';
+import { EXIT, usageError } from '../exit-codes.js';
+
+/** Paths of the portal by what people call them. */
+const PAGES: Readonly<Record<string, string>> = {
+  portal: '/',
+  'api-keys': '/developers/api-keys',
+  webhooks: '/developers/webhooks',
+  events: '/developers/events',
+  requests: '/developers/requests',
+  orders: '/orders',
+  balance: '/balance',
+};
+const LOCAL_PORTAL = 'http://localhost:3004';
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+};
+
+export const open: Command = {
+  name: 'open',
+  summary: 'open the portal in a browser',
+  arguments: '<page>',
+  details: `Pages: ${Object.keys(PAGES).join(', ')}. Where the portal is: ESIM_PORTAL_URL, else ${LOCAL_PORTAL}.`,
+  options: { print: { type: 'boolean', help: 'print the address and open nothing' } },
+  examples: [
+    { command: 'esim open webhooks', says: 'the endpoints' },
+    { command: 'esim open requests --print', says: 'only the address' },
+  ],
+  run: (context, options, [page = 'portal']) => {
+    const path = PAGES[page];
+    if (path === undefined)
+      throw usageError(`no such page: "${page}"`, `One of: ${Object.keys(PAGES).join(', ')}.`);
+    const portal = context.environment['ESIM_PORTAL_URL'] ?? LOCAL_PORTAL;
+    if (!URL.canParse(portal) || !/^https?:/.test(portal))
+      throw usageError('ESIM_PORTAL_URL is no URL of http or https');
+    const url = new URL(path, portal).href;
+    context.output.line(url);
+    context.output.data({ url });
+    if (!options.flag('print') && !context.output.json) launch(url);
+    return Promise.resolve(EXIT.ok);
+  },
+};
+
+/** Without a browser the printed address is the result. */
+function launch(url: string): void {
+  const [command = 'xdg-open', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
+  spawn(command, [...args, url], { stdio: 'ignore', detached: true })
+    .on('error', () => undefined)
+    .unref();
+}

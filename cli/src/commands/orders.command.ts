@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import type { Command, Options } from '../command.js';
+import type { Context } from '../context.js';
+import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
+import { ApiError, ConnectionError, type Order } from '../partner-api.js';
+import { moneyText } from '../terminal/values.js';
+import { waitUntilEnded } from '../wait-until-ended.js';
+
+/** @throws CliError when it is no whole number */
+export function wholeNumber(options: Options, name: string, otherwise: number): number {
+  const text = options.text(name);
+  if (text === undefined) return otherwise;
+  if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} is a whole number`);
+  return Number(text);
+}
+
+function show({ output }: Context, order: Order): void {
+  const paint = order.status === 'issued' ? output.good.bind(output) : output.bold.bind(output);
+  output.line(
+    `${output.bold(order.id)}  ${paint(order.status)}  ${order.package_id} x ${order.quantity}  ${moneyText(order.total)}`,
+  );
+  if (order.reference) output.line(`  reference ${order.reference}`);
+  for (const esim of order.esims) output.line(`  ${esim.esim_id}  iccid ${esim.iccid}  ${esim.status}`);
+  if (order.failure) output.line(`  ${output.bad(order.failure.code)}: ${order.failure.reason}`);
+  output.data(order);
+}
+
+export const ordersPlace: Command = {
+  name: 'orders place',
+  summary: 'place an order, and with --wait see how it ends',
+  details: `One idempotency key stands for one intent. When the answer does not arrive, the command prints the key: with
+--idempotency-key the same order is placed again without being bought twice.`,
+  options: {
+    package: { type: 'string', short: 'p', value: 'id', help: 'the package (esim catalog)' },
+    quantity: { type: 'string', short: 'q', value: 'n', help: '1 (default) to 20' },
+    reference: { type: 'string', value: 'text', help: 'your own id of the order' },
+    wait: { type: 'boolean', short: 'w', help: 'wait until the order has ended' },
+    timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (60)' },
+    'idempotency-key': { type: 'string', value: 'key', help: 'that of an earlier try' },
+  },
+  examples: [
+    { command: 'esim orders place --package pkg_fr_1gb_7d --wait', says: 'one eSIM of the Sandbox' },
+    {
+      command: 'esim orders place -p pkg_fr_1gb_7d -q 3 --reference booking-4711 --live',
+      says: 'three, for real money',
+    },
+  ],
+  run: async (context, options) => {
+    const packageId = options.text('package');
+    if (packageId === undefined) throw usageError('--package is missing', 'esim catalog lists packages.');
+    const idempotencyKey = options.text('idempotency-key') ?? randomUUID();
+    const withinSeconds = wholeNumber(options, 'timeout', 60);
+    const api = context.writableApi;
+    const body = {
+      package_id: packageId,
+      quantity: wholeNumber(options, 'quantity', 1),
+      ...(options.text('reference') === undefined ? {} : { reference: options.text('reference') }),
+    };
+    const placed = await api.placeOrder(body, idempotencyKey).catch((error: unknown) => {
+      const open = error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
+      if (open)
+        context.output.warn(
+          `the order may have been placed; try again with --idempotency-key ${idempotencyKey}`,
+        );
+      throw error;
+    });
+    if (!options.flag('wait')) return shown(context, placed);
+    return shown(
+      context,
+      await waitUntilEnded(() => api.order(placed.id), { ...context, withinSeconds }),
+      true,
+    );
+  },
+};
+
+/** With `mustBeIssued` an order of which nothing, or not all, was issued is a failure. */
+function shown(context: Context, order: Order, mustBeIssued = false): ExitCode {
+  show(context, order);
+  return mustBeIssued && order.status !== 'issued' ? EXIT.failed : EXIT.ok;
+}
+
+export const ordersGet: Command = {
+  name: 'orders get',
+  summary: 'show an order',
+  arguments: '<order>',
+  examples: [{ command: 'esim orders get ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'its status and eSIMs' }],
+  run: async (context, _options, [id]) => {
+    if (id === undefined) throw usageError('which order?');
+    return shown(context, await context.api.order(id));
+  },
+};
+
+export const ordersList: Command = {
+  name: 'orders list',
+  summary: 'list orders, newest first',
+  options: {
+    status: { type: 'string', value: 'status', help: 'only orders in this status' },
+    reference: { type: 'string', value: 'text', help: 'only the order with this id of yours' },
+    limit: { type: 'string', value: 'n', help: 'how many, 1 to 100 (25)' },
+    cursor: { type: 'string', value: 'cursor', help: 'go on behind a page' },
+  },
+  examples: [
+    { command: 'esim orders list --status failed', says: 'what failed' },
+    { command: 'esim orders list --reference booking-4711 --json', says: 'the order of a booking' },
+  ],
+  run: async (context, options) => {
+    const page = await context.api.orders({
+      status: options.text('status'),
+      reference: options.text('reference'),
+      limit: options.text('limit'),
+      cursor: options.text('cursor'),
+    });
+    for (const order of page.data) context.output.data(order);
+    context.output.table(
+      page.data.map((order) => [
+        order.id,
+        order.status,
+        `${order.package_id} x ${order.quantity}`,
+        moneyText(order.total),
+        order.created_at,
+      ]),
+    );
+    if (page.has_more && page.next_cursor) context.output.note(`more: --cursor ${page.next_cursor}`);
+    return EXIT.ok;
+  },
+};

@@ -1,0 +1,45 @@
+/** What a script can branch on; `esim help exit-codes` prints them. */
+export const EXIT = {
+  ok: 0,
+  /** What was asked for ended otherwise: an order failed, a signature is wrong, doctor found a fault. */
+  failed: 1,
+  usage: 2,
+  /** There is no key, or the service does not accept it. */
+  unauthorized: 3,
+  /** The service refused the call (4xx). */
+  refused: 4,
+  /** The service was not reached, or answered 5xx. */
+  unavailable: 5,
+  /** A Live key would have written, and `--live` was not given. */
+  liveRefused: 6,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export const EXIT_CODE_MEANINGS: readonly (readonly [ExitCode, string])[] = [
+  [EXIT.ok, 'done'],
+  [EXIT.failed, 'it ended otherwise: order failed, signature wrong, doctor found a fault'],
+  [EXIT.usage, 'wrong command, option or argument'],
+  [EXIT.unauthorized, 'no API key, or the service does not accept it'],
+  [EXIT.refused, 'the service refused the call (4xx)'],
+  [EXIT.unavailable, 'the service was not reached, or answered 5xx'],
+  [EXIT.liveRefused, 'a Live key would have written, and --live was not given'],
+];
+
+/** Ends the program with a message for people, and a code for scripts. */
+export class CliError extends Error {
+  constructor(
+    readonly exitCode: ExitCode,
+    message: string,
+    /** What to do next, on a line of its own. */
+    readonly hint?: string,
+  ) {
+    super(message);
+    this.name = 'CliError';
+  }
+}
+
+/** @param hint e.g. the command that shows help */
+export function usageError(message: string, hint = 'esim help shows all commands.'): CliError {
+  return new CliError(EXIT.usage, message, hint);
+}

@@ -1,0 +1,46 @@
+import { type Command, GLOBAL_OPTIONS, type OptionSpec } from './command.js';
+import { EXIT_CODE_MEANINGS } from './exit-codes.js';
+
+const INTRODUCTION = `esim: the partner eSIM API from a terminal.
+
+Usage: esim <command> [options]`;
+
+const OUTRO = `Keys: \`esim login\`, or ESIM_API_KEY. Where: --base-url, ESIM_BASE_URL, or what login stored.
+Not here: the partner API has no call for request logs or for resending a delivery; both are in the portal.
+More: esim help <command> · esim help exit-codes`;
+
+/** What `esim help` prints. */
+export function overview(commands: readonly Command[]): string {
+  return `${INTRODUCTION}\n\nCommands:\n${columns(commands.map(({ name, summary }) => [name, summary]))}
+  help           show help, of a command too
+
+Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\n${OUTRO}\n`;
+}
+
+/** What `esim help <command>` prints. */
+export function helpOf(command: Command): string {
+  const usage = ['esim', command.name, command.arguments, '[options]'].filter(Boolean).join(' ');
+  const own = command.options ? `\nOptions:\n${optionLines(command.options)}\n` : '';
+  const examples = command.examples.map(({ command: line, says }) => `  # ${says}\n  ${line}`).join('\n');
+  return `${command.summary}\n\nUsage: ${usage}\n${command.details ? `\n${command.details}\n` : ''}${own}
+Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\nExamples:\n${examples}\n`;
+}
+
+/** What `esim help exit-codes` prints. */
+export function exitCodes(): string {
+  return `Exit codes:\n${columns(EXIT_CODE_MEANINGS.map(([code, meaning]) => [String(code), meaning]))}\n`;
+}
+
+function optionLines(options: Readonly<Record<string, OptionSpec>>): string {
+  return columns(
+    Object.entries(options).map(([name, { short, value, help }]) => [
+      `${short ? `-${short}, ` : ''}--${name}${value ? ` <${value}>` : ''}`,
+      help,
+    ]),
+  );
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(13, ...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n');
+}

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CliError, EXIT } from '../exit-codes.js';
+import { ApiError, type ServiceEvent } from '../partner-api.js';
+import type { CursorFile, FeedPosition } from './cursor-file.js';
+import type { FeedReader } from './feed-reader.js';
+import type { DeliveryResult, LocalServer } from './local-delivery.js';
+
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 30_000;
+
+export type OnFailure = 'retry' | 'skip' | 'stop';
+
+export interface ListenerOptions {
+  readonly feed: FeedReader;
+  readonly server: LocalServer;
+  readonly cursor: CursorFile;
+  /** Only these types are forwarded; null: all. */
+  readonly types: ReadonlySet<string> | null;
+  readonly onFailure: OnFailure;
+  readonly signal: AbortSignal;
+  /** `retryMs` is null when the event is not tried again. */
+  readonly onAttempt: (event: ServiceEvent, result: DeliveryResult, retryMs: number | null) => void;
+}
+
+/**
+ * Forwards the feed to the local server, one event after the other, in the feed's order. The position moves only after
+ * a 2xx, so an event is lost by nothing, and comes twice only when the program dies between the 2xx and the disk.
+ */
+export class Listener {
+  constructor(private readonly options: ListenerOptions) {}
+
+  /** Runs until the signal aborts. @throws ApiError for what trying again cannot cure */
+  async run(from: FeedPosition): Promise<void> {
+    let position = from;
+    while (!this.options.signal.aborted) {
+      const page = await this.pageBehind(position);
+      for (const event of page.events) {
+        if (this.options.types?.has(event.type) ?? true) await this.forward(event);
+        position = { page: position.page, event: event.id };
+        this.options.cursor.write(position);
+      }
+      if (position.page !== page.next) {
+        position = { page: page.next, event: null };
+        this.options.cursor.write(position);
+      }
+    }
+  }
+
+  /** An event may be too old to be found by its id, while its page's cursor still holds: then the page comes again. */
+  private async pageBehind(position: FeedPosition): ReturnType<FeedReader['page']> {
+    try {
+      return await this.options.feed.page(position, true);
+    } catch (error) {
+      const lost = error instanceof ApiError && error.code === 'invalid_cursor' && position.event !== null;
+      if (!lost) throw error;
+      return this.options.feed.page({ page: position.page, event: null }, true);
+    }
+  }
+
+  private async forward(event: ServiceEvent): Promise<void> {
+    const { server, onFailure, onAttempt, signal } = this.options;
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+      const result = await server.deliver(event);
+      const again = !result.delivered && onFailure === 'retry';
+      onAttempt(event, result, again ? retryMs : null);
+      if (result.delivered || onFailure === 'skip') return;
+      if (onFailure === 'stop')
+        throw new CliError(EXIT.failed, `the local server did not take ${event.id}: ${result.outcome}`);
+      await sleep(retryMs, undefined, { signal });
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { usageError } from '../exit-codes.js';
+import type { ServiceEvent } from '../partner-api.js';
+import { signatureHeader } from './signing-secret.js';
+
+/** What came of one POST to the local server. */
+export interface DeliveryResult {
+  readonly delivered: boolean;
+  /** `200`, or why there is no status: `ECONNREFUSED`, `timeout`. */
+  readonly outcome: string;
+  readonly latencyMs: number;
+}
+
+/** `localhost:4000/hooks` and `http://localhost:4000/hooks` are the same. @throws CliError for no URL of HTTP */
+export function localUrl(text: string): URL {
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw usageError('--forward-to is no URL of http or https');
+  return url;
+}
+
+/** Sends events to one URL with the headers of a webhook, signed as the service signs. */
+export class LocalServer {
+  private readonly agent: HttpAgent | HttpsAgent;
+
+  constructor(
+    private readonly url: URL,
+    private readonly secret: string,
+    private readonly timeoutMs: number,
+  ) {
+    const options = { keepAlive: true, maxSockets: 1 };
+    this.agent = url.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options);
+  }
+
+  /** One attempt: a status of 2xx within the time is success. Redirects are not followed. Never throws. */
+  async deliver(event: ServiceEvent): Promise<DeliveryResult> {
+    const body = JSON.stringify(event);
+    const startedAt = performance.now();
+    const outcome = await this.post(body, headersOf(event, signatureHeader(this.secret, body))).catch(
+      reasonOf,
+    );
+    return {
+      delivered: /^2\d\d$/.test(outcome),
+      outcome,
+      latencyMs: Math.round(performance.now() - startedAt),
+    };
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private post(body: string, headers: Record<string, string>): Promise<string> {
+    const send = this.url.protocol === 'https:' ? httpsRequest : httpRequest;
+    return new Promise((resolve, reject) => {
+      const call = send(
+        this.url,
+        {
+          method: 'POST',
+          agent: this.agent,
+          signal: AbortSignal.timeout(this.timeoutMs),
+          headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
+        },
+        (answer) => {
+          answer.on('error', () => undefined).resume();
+          resolve(String(answer.statusCode));
+        },
+      );
+      call.on('error', reject).end(body);
+    });
+  }
+}
+
+/** The delivery's id is made of the event's, so that every attempt of it has the same. */
+function headersOf(event: ServiceEvent, signature: string): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'partner-esim-service-webhooks/1.0',
+    'x-service-signature': signature,
+    'x-service-event': event.type,
+    'x-service-delivery': `dlv_cli_${event.id.replace(/^evt_/, '')}`,
+  };
+}
+
+function reasonOf(error: unknown): string {
+  const { name, code, message } = error as NodeJS.ErrnoException;
+  if (name === 'TimeoutError' || code === 'ABORT_ERR') return 'timeout';
+  return code ?? message;
+}

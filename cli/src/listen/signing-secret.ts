@@ -1,0 +1,42 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { configFolder, type Environment } from '../credentials/paths.js';
+import { readPrivateFile, writePrivateFile } from '../credentials/private-file.js';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const LENGTH = 40;
+/** Bytes at or above this would make some letters likelier. */
+const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
+
+export const signingSecretFile = (environment: Environment): string =>
+  path.join(configFolder(environment), 'listen-signing-secret');
+
+/** The secret that `listen` signs with on this machine: made once, then always the same. `made` says that it is new. */
+export function localSigningSecret(environment: Environment): {
+  readonly secret: string;
+  readonly made: boolean;
+} {
+  const file = signingSecretFile(environment);
+  const kept = readPrivateFile(file)?.trim();
+  if (kept) return { secret: kept, made: false };
+  const secret = `whsec_${randomLetters()}`;
+  writePrivateFile(file, `${secret}\n`);
+  return { secret, made: true };
+}
+
+function randomLetters(): string {
+  let letters = '';
+  while (letters.length < LENGTH) {
+    for (const byte of randomBytes(LENGTH)) {
+      if (byte < UNBIASED_BELOW && letters.length < LENGTH) letters += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return letters;
+}
+
+/** The value of `X-Service-Signature`, as the service makes it: HMAC-SHA256 over `<t>.<body>`. */
+export function signatureHeader(secret: string, body: string, nowMs = Date.now()): string {
+  const timestamp = Math.floor(nowMs / 1_000);
+  const hex = createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
+  return `t=${timestamp},v1=${hex}`;
+}

@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+import { run } from './run.js';
+
+process.exitCode = await run(process.argv.slice(2), {
+  environment: process.env,
+  stdout: process.stdout,
+  stderr: process.stderr,
+});

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { CliError, EXIT } from './exit-codes.js';
+import type { Order, Package, PartnerApi, Topup } from './partner-api.js';
+
+/** What a play does, told as it happens. */
+export interface Play {
+  readonly api: PartnerApi;
+  /** An eSIM to play with; null: a new one is ordered. */
+  readonly esimId: string | null;
+  /** Of the data, for `esim.usage.threshold`. */
+  readonly percent: number;
+  readonly waitForOrder: (id: string) => Promise<Order>;
+  readonly waitForTopup: (id: string) => Promise<Topup>;
+  readonly tell: (step: string) => void;
+}
+
+/** Which object an event will be about. */
+type Scene = (play: Play) => Promise<string>;
+
+/** Makes each event happen by the calls that a partner and a device would make. */
+export const SCENES: Readonly<Record<string, Scene>> = {
+  'order.issued': async (play) => (await orderedEsim(play)).orderId,
+  'order.failed': async (play) => {
+    const order = await place(play, 'pkg_test_out_of_stock');
+    return order.id;
+  },
+  'esim.activated': (play) => activeEsim(play),
+  'esim.usage.threshold': async (play) => {
+    const esimId = await activeEsim(play);
+    await play.api.simulate(esimId, 'consume', { percent: play.percent });
+    play.tell(`used ${play.percent} % of ${esimId}`);
+    return esimId;
+  },
+  'esim.expired': async (play) => {
+    const esimId = await activeEsim(play);
+    await play.api.simulate(esimId, 'expire');
+    play.tell(`expired ${esimId}`);
+    return esimId;
+  },
+  'order.topup.completed': async (play) => {
+    const esimId = play.esimId ?? (await orderedEsim(play)).esimId;
+    const [fitting] = (await play.api.topupPackages(esimId)).data;
+    if (!fitting) throw new CliError(EXIT.failed, `no top-up package fits ${esimId}`);
+    return topUp(play, esimId, fitting.id);
+  },
+  'order.topup.failed': async (play) => {
+    const esimId = play.esimId ?? (await orderedEsim(play)).esimId;
+    return topUp(play, esimId, 'pkg_test_topup_fail');
+  },
+};
+
+async function place(play: Play, packageId: string): Promise<Order> {
+  const placed = await play.api.placeOrder({ package_id: packageId }, randomUUID());
+  play.tell(`ordered ${packageId}: ${placed.id}`);
+  const ended = await play.waitForOrder(placed.id);
+  play.tell(`${ended.id} is ${ended.status}`);
+  return ended;
+}
+
+async function orderedEsim(play: Play): Promise<{ orderId: string; esimId: string }> {
+  const order = await place(play, (await cheapPackage(play.api)).id);
+  const [esim] = order.esims;
+  if (!esim) throw new CliError(EXIT.failed, `${order.id} is ${order.status} and has no eSIM`);
+  return { orderId: order.id, esimId: esim.esim_id };
+}
+
+/** With data that can be used up, and that top-ups fit. */
+async function cheapPackage(api: PartnerApi): Promise<Package> {
+  const { data } = await api.packages({ kind: 'base', type: 'country', limit: 100 });
+  const fits = data.filter(
+    ({ id, available, unlimited, topup_supported }) =>
+      available && !unlimited && topup_supported && !id.startsWith('pkg_test_'),
+  );
+  const cheapest = fits.toSorted((a, b) => a.price.amount - b.price.amount)[0];
+  if (!cheapest) throw new CliError(EXIT.failed, 'the catalogue has no package to play with');
+  return cheapest;
+}
+
+async function activeEsim(play: Play): Promise<string> {
+  const esimId = play.esimId ?? (await orderedEsim(play)).esimId;
+  await play.api.simulate(esimId, 'activate');
+  play.tell(`activated ${esimId}`);
+  return esimId;
+}
+
+async function topUp(play: Play, esimId: string, packageId: string): Promise<string> {
+  const placed = await play.api.placeTopup({ esim_id: esimId, package_id: packageId }, randomUUID());
+  play.tell(`topped up ${esimId} with ${packageId}: ${placed.id}`);
+  const ended = await play.waitForTopup(placed.id);
+  play.tell(`${ended.id} is ${ended.status}`);
+  return ended.id;
+}

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
+
+export const PROGRAM = path.join(PROJECT_ROOT, 'cli/dist/main.js');
+const RUN_MS = 60_000;
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+}
+
+/** A user of the program: a home folder of their own, and the environment that is given. */
+export class CliUser {
+  readonly home = mkdtempSync(path.join(tmpdir(), 'esim-cli-'));
+
+  constructor(private readonly variables: Readonly<Record<string, string>> = {}) {}
+
+  /** What this user's programs get. */
+  get env(): Record<string, string> {
+    return { HOME: this.home, ...this.variables };
+  }
+
+  /** Runs a command line to its end. */
+  run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+    return runProgram(process.execPath, [PROGRAM, ...args], {
+      ...options,
+      env: { ...this.env, ...options.env },
+    });
+  }
+
+  /** Starts a command that goes on until it is stopped. */
+  launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): NodeChild {
+    return NodeChild.launch({ args: [PROGRAM, ...args], env: { ...this.env, ...env } });
+  }
+
+  remove(): void {
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** Runs any program with a clean environment: PATH and what is given. */
+export function runProgram(
+  file: string,
+  args: readonly string[],
+  { env = {}, stdin = '', cwd = tmpdir() }: RunOptions & { readonly cwd?: string } = {},
+): Promise<Finished> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { cwd, timeout: RUN_MS, env: { PATH: process.env['PATH'], ...env } });
+    const finished = { stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (finished.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (finished.stderr += text));
+    child.on('error', reject).on('close', (code) => resolve({ ...finished, code }));
+    // A command that reads nothing may have ended before.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(stdin);
+  });
+}
+
+/** The lines of `--json`. */
+export function jsonLines(stdout: string): Record<string, unknown>[] {
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

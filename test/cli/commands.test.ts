@@ -1,0 +1,314 @@
+import { createHmac } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EVENT_TYPES } from '../../src/events/index.js';
+import { startReceiver, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { CliUser, jsonLines, PROGRAM, runProgram } from './cli-process.js';
+
+const COMMANDS = [
+  'login',
+  'logout',
+  'listen',
+  'trigger',
+  'catalog',
+  'orders place',
+  'orders list',
+  'orders get',
+  'events list',
+  'events resend',
+  'verify',
+  'doctor',
+  'open',
+  'mcp',
+  'completion',
+];
+
+let service: TestService;
+let partner: TestPartner;
+let liveKey: string;
+let user: CliUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  partner = await service.createPartner('Test Travel');
+  liveKey = await service.createKey(partner.id, 'live');
+  user = new CliUser({ ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' });
+});
+afterAll(async () => {
+  user.remove();
+  await service.stop();
+});
+
+describe('help', () => {
+  it.each(COMMANDS)('of esim %s has usage and examples, and needs neither key nor service', async (name) => {
+    const words = name.split(' ');
+    const nobody = new CliUser();
+    const asked = await nobody.run(['help', ...words]);
+    expect(asked).toMatchObject({ code: 0, stderr: '' });
+    expect(asked.stdout).toContain(`Usage: esim ${name}`);
+    expect(asked.stdout).toMatch(/Examples:\n {2}# .+\n {2}\S/);
+    expect((await nobody.run([...words, '--help'])).stdout).toBe(asked.stdout);
+    nobody.remove();
+  });
+
+  it('lists every command, and says what is not there', async () => {
+    const { code, stdout } = await user.run(['help']);
+    expect(code).toBe(0);
+    for (const name of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${name} {2}`, 'm'));
+    expect(stdout).toContain('no call for request logs');
+    expect((await user.run(['help', 'exit-codes'])).stdout.match(/^ {2}\d /gm)).toHaveLength(7);
+  });
+});
+
+describe('exit codes', () => {
+  it.each([
+    ['a command that is not there', ['frobnicate'], 2],
+    ['an option that is not there', ['catalog', '--colour'], 2],
+    ['a missing option', ['orders', 'place'], 2],
+    ['a word too many', ['orders', 'get', 'ord_1', 'ord_2'], 2],
+    ['an order that is not there', ['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7'], 4],
+    ['an order that fails', ['orders', 'place', '-p', 'pkg_test_out_of_stock', '--wait'], 1],
+    ['a service that is not there', ['catalog', '--base-url', 'http://127.0.0.1:1'], 5],
+  ] as const)('tell %s', async (_what, args, code) => {
+    const finished = await user.run(args);
+    expect(finished.code).toBe(code);
+    if (code !== 1) expect(finished.stderr).toMatch(/^error: /);
+  });
+
+  it('tell a key that is missing, malformed or unknown', async () => {
+    const nobody = new CliUser({ ESIM_BASE_URL: service.process.api?.url ?? '' });
+    expect(await nobody.run(['catalog'])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('esim login'),
+    });
+    for (const key of ['hello', `svc_sk_test_${'x'.repeat(32)}`]) {
+      const finished = await nobody.run(['catalog'], { env: { ESIM_API_KEY: key } });
+      expect(finished.code).toBe(3);
+      expect(finished.stdout + finished.stderr).not.toContain(key);
+    }
+    nobody.remove();
+  });
+
+  it('come with a JSON object where JSON is wanted', async () => {
+    const { stdout } = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', '--json']);
+    expect(jsonLines(stdout)).toEqual([
+      {
+        error: expect.any(String),
+        exit_code: 4,
+        code: 'not_found',
+        status: 404,
+        request_id: expect.stringMatching(/^req_/),
+      },
+    ]);
+  });
+});
+
+describe('a Live key', () => {
+  it.each([
+    ['orders place', ['orders', 'place', '--package', 'pkg_fr_1gb_7d']],
+    ['trigger', ['trigger', 'order.issued']],
+    ['mcp --allow-writes', ['mcp', '--allow-writes']],
+  ])('writes nothing with %s unless --live is given', async (_name, args) => {
+    const finished = await user.run(args, { env: { ESIM_API_KEY: liveKey } });
+    expect(finished.code).toBe(6);
+    expect(finished.stderr).toContain('Live');
+    const { rows } = await service.database.pool.query(
+      `SELECT count(*)::int AS calls FROM orders WHERE mode = 'live'`,
+    );
+    expect(rows).toEqual([{ calls: 0 }]);
+  });
+
+  it('reads without --live, and writes with it', async () => {
+    const env = { ESIM_API_KEY: liveKey };
+    expect(await user.run(['orders', 'list'], { env })).toMatchObject({ code: 0 });
+    // The service refuses it, as this package is of the Sandbox: the call was made.
+    const placed = await user.run(['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--live'], { env });
+    expect(placed).toMatchObject({ code: 4, stderr: expect.stringContaining('not_found') });
+  });
+});
+
+describe('esim login', () => {
+  it('keeps a key that works with mode 0600, prints it never, and logout forgets it', async () => {
+    const newcomer = new CliUser();
+    const url = service.process.api?.url ?? '';
+    const wrong = await newcomer.run(['login', '--base-url', url], {
+      stdin: `svc_sk_test_${'x'.repeat(32)}\n`,
+    });
+    expect(wrong.code).toBe(3);
+    const login = await newcomer.run(['login', '--base-url', `${url}/v1/`], {
+      stdin: `${partner.sandboxKey}\n`,
+    });
+    expect(login).toMatchObject({ code: 0, stdout: expect.stringContaining('Test Travel (sandbox)') });
+    expect(login.stdout + login.stderr).not.toContain(partner.sandboxKey);
+    const file = path.join(newcomer.home, '.config/partner-esim/credentials.json');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toContain(partner.sandboxKey);
+    expect(await newcomer.run(['catalog', '--limit', '1'])).toMatchObject({ code: 0 });
+    expect(await newcomer.run(['catalog', '--live'])).toMatchObject({ code: 3 });
+    expect(await newcomer.run(['logout'])).toMatchObject({ code: 0 });
+    expect(await newcomer.run(['catalog'])).toMatchObject({ code: 3 });
+    newcomer.remove();
+  });
+});
+
+describe('esim orders', () => {
+  it('places an order, waits, and shows it', async () => {
+    const placed = await user.run([
+      'orders',
+      'place',
+      '-p',
+      'pkg_fr_1gb_7d',
+      '-q',
+      '2',
+      '--reference',
+      'cli-1',
+      '--wait',
+      '--json',
+    ]);
+    expect(placed.code).toBe(0);
+    const [order] = jsonLines(placed.stdout);
+    expect(order).toMatchObject({ status: 'issued', quantity_issued: 2, reference: 'cli-1' });
+    const listed = await user.run(['orders', 'list', '--reference', 'cli-1']);
+    expect(listed.stdout).toContain(order!['id']);
+    expect((await user.run(['orders', 'get', order!['id'] as string])).stdout).toContain('issued');
+  });
+
+  it('buys nothing twice with the same idempotency key', async () => {
+    const args = ['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--idempotency-key', 'cli-key-1', '--json'];
+    const ids = [await user.run(args), await user.run(args)].map(({ stdout }) => jsonLines(stdout)[0]!['id']);
+    expect(ids[0]).toBe(ids[1]);
+  });
+
+  it('has colours at a terminal, none with NO_COLOR, and none in a pipe', async () => {
+    expect((await user.run(['doctor'])).stdout).not.toContain('\u001B[');
+    const atTerminal = async (env: Record<string, string>): Promise<string> =>
+      (
+        await runProgram('script', ['-qec', `'${process.execPath}' '${PROGRAM}' doctor`, '/dev/null'], {
+          env: { ...user.env, TERM: 'xterm', ...env },
+        })
+      ).stdout;
+    expect(await atTerminal({})).toContain('\u001B[32mok');
+    const plain = await atTerminal({ NO_COLOR: '1' });
+    expect(plain).toContain('ok');
+    expect(plain).not.toContain('\u001B[32m');
+  });
+});
+
+describe('esim trigger', () => {
+  it.each(EVENT_TYPES)('makes %s happen', async (type) => {
+    // A partner for each: the calls of seven plays are more than one key may make.
+    const player = await service.createPartner();
+    const finished = await user.run(['trigger', type, '--json'], {
+      env: { ESIM_API_KEY: player.sandboxKey },
+    });
+    expect(finished).toMatchObject({ code: 0 });
+    const [{ subject }] = jsonLines(finished.stdout) as [{ subject: string }];
+    const { data } = (await player.sandbox.get(`/v1/events?type=${type}`)).body;
+    expect(data.some((event: { data: object }) => Object.values(event.data).includes(subject))).toBe(true);
+  });
+});
+
+describe('esim events', () => {
+  it('lists them, and resends a stored one to the local server', async () => {
+    const receiver = await startReceiver();
+    await user.run(['trigger', 'order.failed']);
+    const [event] = jsonLines(
+      (await user.run(['events', 'list', '--type', 'order.failed', '--json'])).stdout,
+    );
+    const resent = await user.run(['events', 'resend', event!['id'] as string, '-f', receiver.url]);
+    expect(resent).toMatchObject({ code: 0, stdout: expect.stringContaining('200') });
+    expect(JSON.parse(receiver.received[0]!.body)).toEqual(event);
+    await receiver.close();
+    const failed = await user.run(['events', 'resend', event!['id'] as string, '-f', receiver.url]);
+    expect(failed).toMatchObject({ code: 1, stdout: expect.stringContaining('ECONNREFUSED') });
+  });
+});
+
+describe('esim verify', () => {
+  const secret = `whsec_${'aB3'.repeat(12)}`;
+  const body = '{"id":"evt_1","data":{"n":1}}';
+  const now = 1_795_080_600;
+  const header = (signed: string, at = now): string =>
+    `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${signed}`).digest('hex')}`;
+
+  it.each([
+    ['a right one', { header: header(body), body }, 'valid', 0],
+    ['one that is too old', { header: header(body, now - 301), body }, 'timestamp_too_old', 1],
+    ['one from the future', { header: header(body, now + 301), body }, 'timestamp_in_future', 1],
+    [
+      'a body that was written again',
+      { header: header(body), body: JSON.stringify(JSON.parse(body), null, 2) },
+      'body_was_parsed',
+      1,
+    ],
+    ['a line end too many', { header: header(body), body: `${body}\n` }, 'newline_added', 1],
+    ['a line end too few', { header: header(`${body}\n`), body }, 'newline_removed', 1],
+    ['another body', { header: header('{}'), body }, 'no_match', 1],
+    ['no header', { header: 'hello', body }, 'malformed_header', 1],
+    [
+      'a secret without its prefix',
+      { header: header(body), body, secret: secret.slice(6) },
+      'secret_without_prefix',
+      1,
+    ],
+  ] as const)('names %s', async (_what, given, reason, code) => {
+    const used = 'secret' in given ? given.secret : secret;
+    const file = path.join(user.home, 'secret');
+    writeFileSync(file, `${used}\n`);
+    const args = ['verify', '--header', given.header, '--secret-file', file, '--at', String(now), '--json'];
+    const finished = await user.run(args, { stdin: given.body });
+    expect(jsonLines(finished.stdout)).toEqual([
+      { valid: code === 0, reason, explanation: expect.any(String) },
+    ]);
+    expect(finished.code).toBe(code);
+    expect(finished.stdout + finished.stderr).not.toContain(used);
+  });
+});
+
+describe('esim doctor', () => {
+  it('finds the way to the API, and names what is in it', async () => {
+    const well = jsonLines((await user.run(['doctor', '--json'])).stdout);
+    expect(well.map(({ check, ok }) => [check, ok])).toEqual([
+      ['node', true],
+      ['name', true],
+      ['tls', true],
+      ['clock', true],
+      ['key', true],
+    ]);
+    const ill = await user.run([
+      'doctor',
+      '--base-url',
+      'http://127.0.0.1:1',
+      '--forward-to',
+      '127.0.0.1:1',
+      '--json',
+    ]);
+    expect(ill.code).toBe(1);
+    const bad = jsonLines(ill.stdout).filter(({ ok }) => ok === false);
+    expect(bad.map(({ check }) => check)).toEqual(['clock', 'key', 'local server']);
+  });
+});
+
+describe('esim open', () => {
+  it('prints the page of the portal', async () => {
+    const env = { ESIM_PORTAL_URL: 'https://portal.example.com' };
+    const { stdout } = await user.run(['open', 'webhooks', '--print'], { env });
+    expect(stdout).toBe('https://portal.example.com/developers/webhooks\n');
+  });
+});
+
+describe('esim completion', () => {
+  it('completes commands, their verbs and their options in bash', async () => {
+    const { stdout: script } = await user.run(['completion', 'bash']);
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const typed = words.map((word) => `'${word}'`).join(' ');
+      const program = `${script}\nCOMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _esim; echo "\${COMPREPLY[@]}"`;
+      return (await runProgram('bash', ['-c', program])).stdout.trim().split(' ');
+    };
+    expect(await complete('esim', 'li')).toEqual(['listen']);
+    expect(await complete('esim', 'orders', 'p')).toEqual(['place']);
+    expect(await complete('esim', 'orders', 'place', '--qu')).toEqual(['--quantity']);
+    expect(await complete('esim', 'listen', '--forw')).toEqual(['--forward-to']);
+  });
+});

@@ -1,0 +1,218 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../src/common/ids.js';
+import { verifyWebhookSignature } from '../../src/webhooks/index.js';
+import {
+  eventually,
+  type ReceivedWebhook,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import type { NodeChild } from '../harness/child-process.js';
+import { CliUser, jsonLines } from './cli-process.js';
+
+const MANY = 1_000;
+const EVENTS_MS = 120_000;
+
+let service: TestService;
+let partner: TestPartner;
+let receiver: TestReceiver;
+let user: CliUser;
+let running: NodeChild[] = [];
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+beforeEach(async () => {
+  partner = await service.createPartner();
+  receiver = await startReceiver();
+  user = new CliUser({ ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' });
+});
+afterEach(async () => {
+  await Promise.all(running.map((child) => child.kill()));
+  running = [];
+  await receiver.close();
+  user.remove();
+});
+
+/** Recorded as the service records them; answers their ids in the feed's order. */
+async function makeEvents(count: number): Promise<string[]> {
+  const envelopes = Array.from({ length: count }, () => ({
+    id: newId('evt'),
+    type: 'esim.activated',
+    created_at: new Date().toISOString(),
+    data: { esim_id: newId('esim'), order_id: newId('ord'), iccid: '8900099870805937811' },
+  }));
+  await service.database.pool.query(
+    `INSERT INTO events (id, partner_id, mode, type, body, created_at)
+     SELECT body::json->>'id', $1, 'sandbox', body::json->>'type', body, (body::json->>'created_at')::timestamptz
+     FROM unnest($2::text[]) AS body`,
+    [partner.id, envelopes.map((envelope) => JSON.stringify(envelope))],
+  );
+  return envelopes.map(({ id }) => id);
+}
+
+async function listen(...args: string[]): Promise<NodeChild> {
+  const child = user.launch(['listen', '--forward-to', receiver.url, '--json', ...args]);
+  running.push(child);
+  await eventually('listen is ready', () => {
+    if (!child.running) throw new Error(`listen ended: ${child.stderr}${child.stdout}`);
+    return child.stdout.includes('"ready"');
+  });
+  return child;
+}
+
+async function secretOfUser(): Promise<string> {
+  return (await user.run(['listen', '--print-secret'])).stdout.trim();
+}
+
+const idOf = ({ body }: ReceivedWebhook): string => (JSON.parse(body) as { id: string }).id;
+const receivedIds = (): string[] => receiver.received.map(idOf);
+
+/** Everything that the feed has, in its order. */
+async function feedIds(): Promise<string[]> {
+  const ids: string[] = [];
+  for (let query = ''; ;) {
+    const { body } = await partner.sandbox.get(`/v1/events?limit=100${query}`);
+    ids.push(...body.data.map(({ id }: { id: string }) => id));
+    query = `&after=${body.next_cursor as string}`;
+    if (!body.has_more) return ids;
+  }
+}
+
+function cursorOnDisk(): string {
+  const folder = path.join(user.home, '.local/state/partner-esim');
+  const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.json'));
+  return readFileSync(path.join(folder, file), 'utf8');
+}
+
+async function received(count: number): Promise<void> {
+  await eventually(`${count} events at the local server`, () => receiver.received.length >= count, EVENTS_MS);
+}
+
+describe('esim listen', () => {
+  it('loses nothing and doubles nothing when it is frozen, killed and started again', async () => {
+    const first = await listen();
+    const before = await makeEvents(3);
+    await received(before.length);
+    // Behind the page: what is taken is on disk, so the kill comes at a moment without work.
+    await eventually('the page is behind it', () => cursorOnDisk().includes('"event":null'));
+    first.signal('SIGSTOP');
+    const meanwhile = await makeEvents(MANY);
+    await first.kill();
+    expect(receivedIds().toSorted()).toEqual(before.toSorted());
+
+    const feed = await feedIds();
+    await listen();
+    await received(before.length + MANY);
+    expect(feed.toSorted()).toEqual([...before, ...meanwhile].toSorted());
+    expect(receivedIds()).toEqual(feed);
+
+    const secret = await secretOfUser();
+    for (const { headers, body } of receiver.received) {
+      expect(headers['x-service-event']).toBe('esim.activated');
+      expect(headers['x-service-delivery']).toBe(
+        `dlv_cli_${(JSON.parse(body) as { id: string }).id.slice(4)}`,
+      );
+      const header = headers['x-service-signature'] as string;
+      expect(verifyWebhookSignature({ header, body, secret, toleranceSeconds: 600 })).toBe(true);
+    }
+  }, 240_000);
+
+  it('begins with what comes from now on, with everything, or where it is told to', async () => {
+    const [first, second, third] = await makeEvents(3);
+    const all = await listen('--since', 'beginning');
+    await received(3);
+    expect(receivedIds().toSorted()).toEqual([first, second, third].toSorted());
+    await all.kill();
+
+    const again = receiver.received.length;
+    const behind = receivedIds()[1]!;
+    const some = await listen('--since', behind);
+    await received(again + 1);
+    expect(receivedIds().slice(again)).toEqual([receivedIds()[2]]);
+    await some.kill();
+
+    user.remove();
+    await listen();
+    const [next] = await makeEvents(1);
+    await received(again + 2);
+    expect(receivedIds().at(-1)).toBe(next);
+  });
+
+  it('tries an event again until the local server takes it, and nothing overtakes it', async () => {
+    receiver.answer = (nth, _webhook, response) => void response.writeHead(nth < 2 ? 500 : 200).end();
+    const child = await listen();
+    await makeEvents(2);
+    await received(4);
+    const ids = receivedIds();
+    expect(ids.slice(0, 3)).toEqual([ids[0], ids[0], ids[0]]);
+    expect(ids[3]).not.toBe(ids[0]);
+    const deliveries = new Set(
+      receiver.received.slice(0, 3).map(({ headers }) => headers['x-service-delivery']),
+    );
+    expect(deliveries.size).toBe(1);
+    const outcomes = () =>
+      jsonLines(child.stdout)
+        .filter(({ type }) => type === 'attempt')
+        .map(({ outcome }) => outcome);
+    await eventually('four attempts are reported', () => outcomes().length === 4);
+    expect(outcomes()).toEqual(['500', '500', '200', '200']);
+  });
+
+  it('goes on behind an outage of the service', async () => {
+    // The listener outlives a service that is stopped and started again on the same port.
+    const port = new URL(service.process.api?.url ?? '').port;
+    const child = await listen();
+    await service.process.stop();
+    await eventually('the outage is reported', () => child.stderr.includes('again in'));
+    service = await startTestService({ database: service.database, env: { PORT: port } });
+    const made = await makeEvents(5);
+    await received(5);
+    expect(receivedIds().toSorted()).toEqual(made.toSorted());
+  });
+
+  it('forwards only the chosen types, and skips what the server refuses when it is told to', async () => {
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
+    await listen('--types', 'order.failed', '--on-failure', 'skip');
+    await makeEvents(3);
+    const order = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
+    await received(1);
+    await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
+    await received(2);
+    expect(receiver.received.map(({ headers }) => headers['x-service-event'])).toEqual([
+      'order.failed',
+      'order.failed',
+    ]);
+    expect(receiver.received[0]!.body).toContain(order.body.data.id);
+  });
+
+  it('ends with Ctrl-C, and keeps a second one for the same URL away', async () => {
+    const first = await listen();
+    const second = await user.run(['listen', '--forward-to', receiver.url]);
+    expect(second).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`process ${first.pid} listens`),
+    });
+    first.signal('SIGINT');
+    expect(await first.exited()).toBe(0);
+    await listen();
+  });
+
+  it('ends with a code when the key is revoked', async () => {
+    const child = await listen();
+    const me = await partner.sandbox.get('/v1/me');
+    const keyId = me.body.data.key_id as string;
+    await service.admin.post(`/internal/v1/partners/${partner.id}/api-keys/${keyId}/revoke`);
+    await makeEvents(1);
+    expect(await child.exited()).toBe(3);
+    expect(child.stderr).toContain('unauthorized');
+    expect(child.stdout + child.stderr).not.toContain(partner.sandboxKey);
+  });
+});

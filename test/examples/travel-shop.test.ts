@@ -1,0 +1,125 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { NodeChild } from '../harness/child-process.js';
+import { freePort } from '../harness/free-port.js';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+
+const SHOPS = ['travel-shop-fetch'];
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+describe.each(SHOPS)('the example %s', (name) => {
+  let partner: TestPartner;
+  let data: string;
+  let port: number;
+  let secret: string;
+  let endpointId: string;
+  const started: NodeChild[] = [];
+
+  beforeEach(async () => {
+    partner = await service.createPartner();
+    data = mkdtempSync(path.join(tmpdir(), 'esim-shop-'));
+    port = await freePort();
+    const endpoint = await service.admin.post(`/internal/v1/partners/${partner.id}/webhook-endpoints`, {
+      mode: 'sandbox',
+      url: `http://127.0.0.1:${port}/webhooks`,
+    });
+    ({ secret, id: endpointId } = endpoint.body.data as { secret: string; id: string });
+  });
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map((child) => child.kill()));
+    rmSync(data, { recursive: true, force: true });
+  });
+
+  async function open(baseUrl = service.process.api?.url ?? ''): Promise<NodeChild> {
+    const shop = NodeChild.launch({
+      args: ['--no-warnings', `examples/${name}/shop.ts`],
+      env: {
+        BASE_URL: baseUrl,
+        ESIM_API_KEY: partner.sandboxKey,
+        WEBHOOK_SECRET: secret,
+        PORT: String(port),
+        DATA_DIR: data,
+      },
+    });
+    started.push(shop);
+    await shop.ready();
+    return shop;
+  }
+
+  async function buy(packageId: string): Promise<string> {
+    const answer = await fetch(`http://127.0.0.1:${port}/buy`, {
+      method: 'POST',
+      body: JSON.stringify({ email: 'traveller@example.com', package_id: packageId }),
+    });
+    expect(answer.status).toBe(202);
+    return ((await answer.json()) as { booking: string }).booking;
+  }
+
+  function mailOf(booking: string): Promise<string> {
+    const file = path.join(data, 'mails', `${booking}.txt`);
+    return eventually(`the mail of ${booking}`, () => existsSync(file) && readFileSync(file, 'utf8'));
+  }
+
+  async function ordersOf(booking: string): Promise<{ id: string; esims: { esim_id: string }[] }[]> {
+    return (await partner.sandbox.get(`/v1/orders?reference=${booking}`)).body.data;
+  }
+
+  it('sells an eSIM, and mails what it is installed with', async () => {
+    await open();
+    const booking = await buy('pkg_fr_1gb_7d');
+    const text = await mailOf(booking);
+    const [order] = await ordersOf(booking);
+    const esim = (await partner.sandbox.get(`/v1/esims/${order!.esims[0]!.esim_id}`)).body.data;
+    expect(text).toContain('To: traveller@example.com');
+    expect(text).toContain(esim.install.ios_url);
+    expect(text).toContain(esim.install.android_url);
+  });
+
+  it('says so when the order fails, and when it is refused', async () => {
+    await open();
+    expect(await mailOf(await buy('pkg_test_out_of_stock'))).toContain('package_unavailable');
+    expect(await mailOf(await buy('pkg_that_is_not_there'))).toContain('not_found');
+  });
+
+  it('orders once what it had accepted before it was killed without the service in reach', async () => {
+    const first = await open('http://127.0.0.1:1');
+    const booking = await buy('pkg_fr_1gb_7d');
+    await first.kill();
+    const second = await open();
+    await mailOf(booking);
+    await second.kill();
+    await open();
+    expect(await ordersOf(booking)).toHaveLength(1);
+  });
+
+  it('handles a webhook once, and refuses one that is not ours', async () => {
+    const shop = await open();
+    const booking = await buy('pkg_fr_1gb_7d');
+    await mailOf(booking);
+    const deliveries = `/internal/v1/partners/${partner.id}/webhook-endpoints/${endpointId}/deliveries`;
+    const [delivery] = (await service.admin.get(deliveries)).body.data as { id: string }[];
+    await service.admin.post(`/internal/v1/deliveries/${delivery!.id}/resend`);
+    await eventually('both deliveries are delivered', async () => {
+      const { data: all } = (await service.admin.get(deliveries)).body as { data: { status: string }[] };
+      return all.length === 2 && all.every(({ status }) => status === 'delivered');
+    });
+    // A second order behind it shows that the first event was not handled again meanwhile.
+    await mailOf(await buy('pkg_fr_1gb_7d'));
+    expect(shop.stdout.match(new RegExp(`mail for ${booking}`, 'g'))).toHaveLength(1);
+    expect(readdirSync(path.join(data, 'mails'))).toHaveLength(2);
+    const forged = await fetch(`http://127.0.0.1:${port}/webhooks`, {
+      method: 'POST',
+      headers: { 'x-service-signature': `t=${Math.floor(Date.now() / 1_000)},v1=${'0'.repeat(64)}` },
+      body: '{"id":"evt_1"}',
+    });
+    expect(forged.status).toBe(401);
+  });
+});
