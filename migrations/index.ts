@@ -23,6 +23,7 @@ import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold
 import { ContinueReconciliation1763700000025 } from './1763700000025-continue-reconciliation.js';
 import { RecordEvents1763700000028 } from './1763700000028-record-events.js';
 import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
+import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -51,4 +52,5 @@ export const MIGRATIONS = [
   ContinueReconciliation1763700000025,
   RecordEvents1763700000028,
   NumberChanges1763700000033,
+  IndexEventsOfOrders1763700000034,
 ];

@@ -129,8 +129,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     expect(await daysOf((manager) => events(manager).hasUnpositioned(window, 'live'))).toBeLessThanOrEqual(2);
     const repository = events(dataSource.manager);
     expect(await repository.assignPositions(window)).toBe(1);
-    const poll = (manager: EntityManager, after: number) =>
-      events(manager).listAfter(SCOPE, after, undefined, 10);
+    const poll = (manager: EntityManager, after: number) => events(manager).listAfter(SCOPE, after, {}, 10);
     const { items, completeTo } = await poll(dataSource.manager, 0);
     expect(items.map(({ body }) => body)).toEqual(['{}']);
     expect(await daysOf((manager) => poll(manager, 0))).toBe(1);
