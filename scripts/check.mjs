@@ -7,10 +7,12 @@ import { availableParallelism } from 'node:os';
 const CHECKS = {
   lint: 'eslint . --max-warnings 0',
   types: 'tsc --noEmit',
+  'types of the portal': 'tsc -p portal',
   format: 'prettier --check .',
   'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
+  'drift of the portal’s types': 'node scripts/portal-types.mjs --check',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

@@ -1,0 +1,59 @@
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useMemo } from 'react';
+import { get, type Query } from '../../api/client.ts';
+import { LIVE_INTERVAL_MS } from '../../api/queries.ts';
+import type { Delivery, Mode, Page } from '../../api/types.ts';
+
+const PAGE = 50;
+
+/**
+ * The deliveries of an endpoint, newest first. The newest page is asked for every three seconds; older ones once, when they
+ * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is.
+ */
+export function useDeliveryLog(endpointId: string, mode: Mode, filters: Query) {
+  const queries = useQueryClient();
+  const path = `webhook-endpoints/${endpointId}/deliveries`;
+  const key = useMemo(() => [path, mode, filters], [path, mode, filters]);
+  const read = useCallback(
+    (cursor: string, signal: AbortSignal) =>
+      get<Page<Delivery>>(
+        path,
+        { mode, ...filters, limit: PAGE, ...(cursor === '' ? {} : { cursor }) },
+        signal,
+      ),
+    [path, mode, filters],
+  );
+  const log = useInfiniteQuery({
+    queryKey: [...key, 'log'],
+    queryFn: ({ pageParam, signal }) => read(pageParam, signal),
+    initialPageParam: '',
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+  });
+  const newest = useQuery({
+    queryKey: [...key, 'newest'],
+    queryFn: ({ signal }) => read('', signal),
+    enabled: log.isSuccess,
+    refetchInterval: LIVE_INTERVAL_MS,
+  });
+
+  const older = useMemo(() => log.data?.pages.flatMap((page) => page.data) ?? [], [log.data]);
+  const head = newest.data;
+  // More came at once than a page holds: what is between is read by beginning anew.
+  const gap =
+    head !== undefined &&
+    head.has_more &&
+    older.length > 0 &&
+    !head.data.some(({ id }) => older.some((row) => row.id === id));
+  useEffect(() => {
+    if (gap) void queries.resetQueries({ queryKey: [...key, 'log'] });
+  }, [gap, key, queries]);
+
+  const deliveries = useMemo(() => {
+    const fresh = head?.data ?? [];
+    const known = new Set(fresh.map(({ id }) => id));
+    return [...fresh, ...older.filter(({ id }) => !known.has(id))];
+  }, [head, older]);
+  return { log, deliveries, refresh: () => void newest.refetch() };
+}
