@@ -8,7 +8,7 @@ import {
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import type { Mode } from './api/types.ts';
-import { Empty, ErrorNote, Loading } from './components/feedback.tsx';
+import { ErrorNote, Loading } from './components/feedback.tsx';
 import { Shell } from './layout/shell.tsx';
 
 type Search = Record<string, unknown>;
@@ -45,9 +45,10 @@ const rootRoute = createRootRoute({
     />
   ),
   notFoundComponent: () => (
-    <Empty title="There is no such page">
-      <p>The navigation has all of them.</p>
-    </Empty>
+    <>
+      <h1>There is no such page</h1>
+      <p className="lead">The navigation has all of them.</p>
+    </>
   ),
 });
 

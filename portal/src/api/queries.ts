@@ -15,12 +15,16 @@ export const LIVE_INTERVAL_MS = 3_000;
 
 type One<T> = { data: T };
 
-/** A list by pages. Its key begins with the path, so that a change names what it makes stale. */
-export function pages<T>(path: string, mode: Mode, filters: Query = {}) {
+/** A list by pages; `mode` is null where the list is of one mode anyway. Its key begins with the path, so that a change names what it makes stale. */
+export function pages<T>(path: string, mode: Mode | null, filters: Query = {}) {
   return infiniteQueryOptions({
     queryKey: [path, mode, filters],
     queryFn: ({ pageParam, signal }) =>
-      get<Page<T>>(path, { mode, ...filters, ...(pageParam === '' ? {} : { cursor: pageParam }) }, signal),
+      get<Page<T>>(
+        path,
+        { ...(mode ? { mode } : {}), ...filters, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      ),
     initialPageParam: '',
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     placeholderData: keepPreviousData,

@@ -31,7 +31,7 @@ export function LoadMore({ more, busy, load }: MoreProps) {
 
 type Props<T> = {
   path: string;
-  mode: Mode;
+  mode: Mode | null;
   filters?: Query;
   label: string;
   columns: readonly string[];
@@ -68,7 +68,7 @@ export function Table({
   children: ReactNode;
 }) {
   return (
-    <div className="table-frame" role="region" aria-label={label} tabIndex={0}>
+    <div className="table-frame" role="group" aria-label={`${label}, scrolls`} tabIndex={0}>
       <table aria-label={label}>
         <thead>
           <tr>

@@ -41,34 +41,36 @@ export function Shell({ onSignedOut }: { onSignedOut: () => void }) {
       <a className="skip" href="#content">
         Skip to content
       </a>
-      <header className="top">
-        <div className="brand">
-          {session.branding?.logo_url && (
-            <img src={session.branding.logo_url} alt="" width="28" height="28" />
-          )}
-          <span>{name}</span>
-        </div>
-        <ModeSwitch />
-        <CommandPalette />
-        <div className="who">
-          <span>
-            {session.partner.name} · {session.actor.name ?? session.actor.id}
-          </span>
-          <button type="button" className="button quiet" onClick={() => void signOut()}>
-            Sign out
+      <header>
+        <div className="top">
+          <div className="brand">
+            {session.branding?.logo_url && (
+              <img src={session.branding.logo_url} alt="" width="28" height="28" />
+            )}
+            <span>{name}</span>
+          </div>
+          <ModeSwitch />
+          <CommandPalette />
+          <div className="who">
+            <span>
+              {session.partner.name} · {session.actor.name ?? session.actor.id}
+            </span>
+            <button type="button" className="button quiet" onClick={() => void signOut()}>
+              Sign out
+            </button>
+          </div>
+          <button
+            type="button"
+            className="button menu-button"
+            aria-expanded={menu}
+            aria-controls="navigation"
+            onClick={() => setMenu(!menu)}
+          >
+            Menu
           </button>
         </div>
-        <button
-          type="button"
-          className="button menu-button"
-          aria-expanded={menu}
-          aria-controls="navigation"
-          onClick={() => setMenu(!menu)}
-        >
-          Menu
-        </button>
+        <ModeBanner />
       </header>
-      <ModeBanner />
       <div id="navigation" className={menu ? 'side open' : 'side'}>
         <Navigation onFollow={() => setMenu(false)} />
       </div>

@@ -8,17 +8,35 @@ import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
 
+/** Money is Live only. */
 export function Balance() {
   const mode = useMode();
-  const query = useQuery({
-    queryKey: ['wallet', mode],
-    queryFn: ({ signal }) => get<Page<Wallet>>('wallet', { mode }, signal),
-  });
   return (
     <>
       <h1>Balance</h1>
+      {mode === 'live' ? (
+        <LiveBalance />
+      ) : (
+        <Empty title="Sandbox costs nothing">
+          <p>Orders and top-ups of Sandbox are free. Switch to Live to see your balance and its statement.</p>
+        </Empty>
+      )}
+    </>
+  );
+}
+
+function LiveBalance() {
+  const query = useQuery({
+    queryKey: ['wallet'],
+    queryFn: ({ signal }) => get<Page<Wallet>>('wallet', {}, signal),
+  });
+  return (
+    <>
       {query.isPending && <Loading lines={2} />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
+      {query.data?.data.length === 0 && (
+        <p className="lead">There is no balance yet: your first deposit makes it.</p>
+      )}
       <div className="wallets">
         {query.data?.data.map((wallet) => (
           <WalletCard key={wallet.currency} wallet={wallet} />
@@ -50,14 +68,13 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
 }
 
 function Statement() {
-  const mode = useMode();
   return (
     <section aria-labelledby="statement">
       <div className="screen-head">
         <h2 id="statement">Statement</h2>
         <a
           className="button"
-          href={pathWithQuery('wallet/transactions', { mode, format: 'csv' })}
+          href={pathWithQuery('wallet/transactions', { format: 'csv' })}
           download="statement.csv"
         >
           Export CSV
@@ -65,7 +82,7 @@ function Statement() {
       </div>
       <List<Transaction>
         path="wallet/transactions"
-        mode={mode}
+        mode={null}
         label="Statement"
         columns={['Time', 'Type', 'For', 'Amount', 'Balance after']}
         row={(transaction) => (
@@ -89,12 +106,8 @@ function Statement() {
           </tr>
         )}
         empty={
-          <Empty title={mode === 'sandbox' ? 'Sandbox costs nothing' : 'Nothing booked yet'}>
-            <p>
-              {mode === 'sandbox'
-                ? 'Switch to Live to see your balance move.'
-                : 'Deposits and charges are listed here.'}
-            </p>
+          <Empty title="Nothing booked yet">
+            <p>Deposits and charges are listed here.</p>
           </Empty>
         }
       />

@@ -23,7 +23,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
     () => Object.fromEntries(FILTERS.map((name) => [name, search[name]])),
     FILTERS.map((name) => search[name]),
   );
-  const { log, deliveries, refresh } = useDeliveryLog(endpoint.id, endpoint.mode, filters);
+  const { log, deliveries, refresh } = useDeliveryLog(endpoint.id, filters);
   const filtered = FILTERS.some((name) => search[name] !== undefined);
 
   const open = (delivery: Delivery) =>

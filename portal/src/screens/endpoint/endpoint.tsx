@@ -6,7 +6,7 @@ import { endpointQuery } from '../../api/queries.ts';
 import { useScope } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
+import { ErrorNote, Loading } from '../../components/feedback.tsx';
 import { endpointRoute } from '../../router.tsx';
 import { EndpointState } from '../webhooks/endpoint-state.tsx';
 import { EndpointSwitch } from '../webhooks/endpoint-switch.tsx';
@@ -27,9 +27,12 @@ export function EndpointPage() {
   if (query.isPending) return <Loading />;
   if (query.isError && query.error instanceof ApiError && query.error.status === 404)
     return (
-      <Empty title="There is no such endpoint">
-        <p>It may have been deleted, or it is of the other mode.</p>
-      </Empty>
+      <>
+        <h1>There is no such endpoint</h1>
+        <p className="lead">
+          It may have been deleted. <Link to="/developers/webhooks">Webhooks</Link> has those that there are.
+        </p>
+      </>
     );
   if (!query.data) return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
   return <Page endpoint={query.data} />;

@@ -2,26 +2,22 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useCallback, useEffect, useMemo } from 'react';
 import { get, type Query } from '../../api/client.ts';
 import { LIVE_INTERVAL_MS } from '../../api/queries.ts';
-import type { Delivery, Mode, Page } from '../../api/types.ts';
+import type { Delivery, Page } from '../../api/types.ts';
 
 const PAGE = 50;
 
 /**
- * The deliveries of an endpoint, newest first. The newest page is asked for every three seconds; older ones once, when they
+ * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every three seconds; older ones once, when they
  * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is.
  */
-export function useDeliveryLog(endpointId: string, mode: Mode, filters: Query) {
+export function useDeliveryLog(endpointId: string, filters: Query) {
   const queries = useQueryClient();
   const path = `webhook-endpoints/${endpointId}/deliveries`;
-  const key = useMemo(() => [path, mode, filters], [path, mode, filters]);
+  const key = useMemo(() => [path, filters], [path, filters]);
   const read = useCallback(
     (cursor: string, signal: AbortSignal) =>
-      get<Page<Delivery>>(
-        path,
-        { mode, ...filters, limit: PAGE, ...(cursor === '' ? {} : { cursor }) },
-        signal,
-      ),
-    [path, mode, filters],
+      get<Page<Delivery>>(path, { ...filters, limit: PAGE, ...(cursor === '' ? {} : { cursor }) }, signal),
+    [path, filters],
   );
   const log = useInfiniteQuery({
     queryKey: [...key, 'log'],

@@ -88,7 +88,7 @@ function LastError({ endpoint }: { endpoint: Endpoint }) {
     queryFn: ({ signal }) =>
       get<Page<Delivery>>(
         `webhook-endpoints/${endpoint.id}/deliveries`,
-        { mode: endpoint.mode, status: 'failed', limit: 1 },
+        { status: 'failed', limit: 1 },
         signal,
       ),
   });
