@@ -17,7 +17,8 @@ export async function buildPortalIfStale(root) {
   const stamp = path.join(root, 'dist/portal/.built');
   const built = newest(stamp);
   if (built > 0 && SOURCES.every((source) => newest(path.join(root, source)) <= built)) return false;
-  if (!existsSync(path.join(root, 'node_modules/vite')) || !existsSync(path.join(root, 'portal/src'))) return false;
+  if (!existsSync(path.join(root, 'node_modules/vite')) || !existsSync(path.join(root, 'portal/src')))
+    return false;
   const { build } = await import('vite');
   // Its time is that of the build's start: an edit made while it ran must count as newer.
   const startedAt = new Date();

@@ -103,10 +103,9 @@ export type InstallData = {
   matching_id: string;
   activation_code: string;
   confirmation_code?: string | null;
-  install?: { ios_url: string; android_url: string };
-  qr_svg?: string | null;
-  svg?: string | null;
-  png_base64?: string | null;
+  install: { ios_url: string; android_url: string };
+  /** The QR code. */
+  svg: string;
 };
 
 export type Call = CallResponse;

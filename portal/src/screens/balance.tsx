@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { get, pathWithQuery } from '../api/client.ts';
 import type { Page, Transaction, Wallet } from '../api/types.ts';
-import { Badge, Empty, ErrorNote, Loading } from '../components/feedback.tsx';
+import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { money } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
@@ -51,18 +51,10 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
   return (
     <section className="card" aria-label={`Balance in ${wallet.currency}`}>
       <p className="amount">{money(wallet.available)}</p>
-      <p>
-        available in {wallet.currency} {wallet.low_since && <Badge tone="bad">low</Badge>}
-      </p>
+      <p>available in {wallet.currency}</p>
       <p className="sub">
         {money(wallet.posted)} booked, {money(wallet.held)} held for what is under way
       </p>
-      {wallet.low_since && (
-        <p className="sub">
-          Below {money({ amount: wallet.low_balance_amount ?? 0, currency: wallet.currency })} since{' '}
-          <Time at={wallet.low_since} />
-        </p>
-      )}
     </section>
   );
 }
@@ -90,10 +82,7 @@ function Statement() {
             <td data-column="Time">
               <Time at={transaction.created_at} />
             </td>
-            <td data-column="Type">
-              {transaction.type}
-              {transaction.note && <span className="sub">{transaction.note}</span>}
-            </td>
+            <td data-column="Type">{transaction.type}</td>
             <td data-column="For">
               <Purpose transaction={transaction} />
             </td>

@@ -92,17 +92,10 @@ function Installation({ esimId }: { esimId: string }) {
 }
 
 function Shown({ data }: { data: InstallData }) {
-  const svg = data.qr_svg ?? data.svg;
-  const picture = svg
-    ? `data:image/svg+xml;utf8,${encodeURIComponent(svg)}`
-    : data.png_base64
-      ? `data:image/png;base64,${data.png_base64}`
-      : null;
+  const picture = `data:image/svg+xml;utf8,${encodeURIComponent(data.svg)}`;
   return (
     <div className="install">
-      {picture && (
-        <img src={picture} alt="QR code of the activation code" width="220" height="220" className="qr" />
-      )}
+      <img src={picture} alt="QR code of the activation code" width="220" height="220" className="qr" />
       <Facts
         entries={[
           [
