@@ -1,6 +1,12 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  type QueryClient,
+} from '@tanstack/react-query';
 import { get, type Query } from './client.ts';
 import type {
+  Delivery,
   DeliveryWithAttempts,
   Endpoint,
   Explanation,
@@ -74,6 +80,27 @@ export const replayQuery = (id: string) =>
     queryFn: async ({ signal }) => (await get<One<Replay>>(`replays/${id}`, {}, signal)).data,
     refetchInterval: ({ state }) =>
       state.data && state.data.status !== 'running' && state.data.pending === 0 ? false : 1_000,
+  });
+
+/** The path of an endpoint's Delivery log, with which the keys of its queries begin. */
+export const deliveriesOf = (endpointId: string) => `webhook-endpoints/${endpointId}/deliveries`;
+
+/** Asks for the newest page of an endpoint's log at once. Pages that were scrolled to are not read again. */
+export function refreshDeliveryLog(queries: QueryClient, endpointId: string): void {
+  const path = deliveriesOf(endpointId);
+  void queries.invalidateQueries({
+    predicate: ({ queryKey }) => queryKey[0] === path && queryKey.at(-1) === 'newest',
+  });
+}
+
+/** The delivery of an endpoint that failed last, if any. */
+export const lastFailedQuery = (endpointId: string, blocks: number) =>
+  queryOptions({
+    queryKey: [deliveriesOf(endpointId), 'last-failed', blocks],
+    queryFn: async ({ signal }) => {
+      const query = { status: 'failed', limit: 1 };
+      return (await get<Page<Delivery>>(deliveriesOf(endpointId), query, signal)).data[0] ?? null;
+    },
   });
 
 /** One object by its id. */

@@ -25,6 +25,8 @@ let timer: number | undefined;
 
 function subscribe(listener: () => void) {
   listeners.add(listener);
+  // Nobody has kept the clock while nobody looked.
+  if (timer === undefined) now = Date.now();
   timer ??= window.setInterval(() => {
     now = Date.now();
     for (const each of listeners) each();

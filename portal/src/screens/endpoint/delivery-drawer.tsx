@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../../api/client.ts';
-import { deliveryQuery } from '../../api/queries.ts';
+import { deliveryQuery, refreshDeliveryLog } from '../../api/queries.ts';
 import { useScope } from '../../api/session.ts';
 import type { Attempt, DeliveryWithAttempts } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
@@ -33,7 +33,7 @@ function Content({ delivery }: { delivery: DeliveryWithAttempts }) {
   const resend = useAction(async () => {
     await send('POST', `deliveries/${delivery.id}/resend`);
     notify('Sent again, as a delivery of its own.');
-    void queries.invalidateQueries({ queryKey: [`webhook-endpoints/${delivery.endpoint_id}/deliveries`] });
+    refreshDeliveryLog(queries, delivery.endpoint_id);
   });
   const attempts = [...delivery.attempts].sort((a, b) => b.number - a.number);
   const explained =

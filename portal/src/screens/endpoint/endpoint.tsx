@@ -18,6 +18,7 @@ import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { DeliveryLog } from './delivery-log.tsx';
 import { EditEndpointDialog } from './edit-endpoint.tsx';
 import { EnableOptionsDialog } from './enable-options.tsx';
+import { EndpointExplanation } from './explanation.tsx';
 import { ReplayDialog } from './replay-dialog.tsx';
 import { ReplayProgress } from './replay-progress.tsx';
 
@@ -61,6 +62,9 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
         <EndpointState endpoint={endpoint} />
         <Sparkline endpointId={endpoint.id} />
       </div>
+      {endpoint.status !== 'enabled' && endpoint.disabled_reason !== 'manual' && (
+        <EndpointExplanation endpoint={endpoint} />
+      )}
       <Actions endpoint={endpoint} />
       {replay && <ReplayProgress id={replay} endpoint={endpoint} />}
       <DeliveryLog endpoint={endpoint} />

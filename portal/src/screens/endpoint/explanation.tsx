@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { explanationQuery } from '../../api/queries.ts';
-import type { Delivery } from '../../api/types.ts';
+import { explanationQuery, lastFailedQuery } from '../../api/queries.ts';
+import type { Delivery, Endpoint } from '../../api/types.ts';
 
 /** Why it failed or waits, whose it is, and what to do. */
 export function ExplanationNote({ delivery }: { delivery: Delivery }) {
@@ -40,4 +40,10 @@ export function ExplanationNote({ delivery }: { delivery: Delivery }) {
       </dl>
     </section>
   );
+}
+
+/** Why an endpoint was blocked or disabled: what its last failed delivery came to. */
+export function EndpointExplanation({ endpoint }: { endpoint: Endpoint }) {
+  const { data } = useQuery(lastFailedQuery(endpoint.id, endpoint.consecutive_blocks));
+  return data ? <ExplanationNote delivery={data} /> : null;
 }

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { send } from '../../api/client.ts';
-import { replayQuery } from '../../api/queries.ts';
+import { refreshDeliveryLog, replayQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { ErrorNote } from '../../components/feedback.tsx';
@@ -16,7 +16,7 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
   const cancel = useAction(async () => {
     await send('POST', `replays/${id}/cancel`);
     await queries.invalidateQueries({ queryKey: ['replays', id] });
-    void queries.invalidateQueries({ queryKey: [`webhook-endpoints/${endpoint.id}/deliveries`] });
+    refreshDeliveryLog(queries, endpoint.id);
   });
   const hide = () =>
     void navigate({ search: ({ replay: _hidden, ...others }) => others, resetScroll: false });

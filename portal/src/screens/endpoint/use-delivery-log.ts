@@ -1,18 +1,20 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo } from 'react';
 import { get, type Query } from '../../api/client.ts';
-import { LIVE_INTERVAL_MS } from '../../api/queries.ts';
+import { deliveriesOf, LIVE_INTERVAL_MS } from '../../api/queries.ts';
 import type { Delivery, Page } from '../../api/types.ts';
 
 const PAGE = 50;
+/** So many pages are read again while something in them is still under way. */
+const PAGES_KEPT_FRESH = 4;
 
 /**
- * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every three seconds; older ones once, when they
+ * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every three seconds; older ones when they
  * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is.
  */
 export function useDeliveryLog(endpointId: string, filters: Query) {
   const queries = useQueryClient();
-  const path = `webhook-endpoints/${endpointId}/deliveries`;
+  const path = deliveriesOf(endpointId);
   const key = useMemo(() => [path, filters], [path, filters]);
   const read = useCallback(
     (cursor: string, signal: AbortSignal) =>
@@ -24,6 +26,11 @@ export function useDeliveryLog(endpointId: string, filters: Query) {
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: '',
     getNextPageParam: (page) => page.next_cursor ?? undefined,
+    refetchInterval: ({ state }) => {
+      const read = state.data?.pages ?? [];
+      const open = read.some((page) => page.data.some(({ status }) => status === 'pending'));
+      return open && read.length <= PAGES_KEPT_FRESH ? LIVE_INTERVAL_MS : false;
+    },
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
   });

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
-import { get } from '../../api/client.ts';
-import type { Delivery, Endpoint, Page } from '../../api/types.ts';
+import { lastFailedQuery } from '../../api/queries.ts';
+import type { Endpoint } from '../../api/types.ts';
 import { Badge } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
 import { Ago, Countdown, Time } from '../../components/time.tsx';
@@ -83,16 +83,8 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
 
 /** The error of the last delivery that was given up or is still tried. Asked for only when something is wrong. */
 function LastError({ endpoint }: { endpoint: Endpoint }) {
-  const { data } = useQuery({
-    queryKey: ['webhook-endpoints', 'last-error', endpoint.id, endpoint.consecutive_blocks],
-    queryFn: ({ signal }) =>
-      get<Page<Delivery>>(
-        `webhook-endpoints/${endpoint.id}/deliveries`,
-        { status: 'failed', limit: 1 },
-        signal,
-      ),
-  });
-  const attempt = data?.data[0]?.last_attempt;
+  const { data } = useQuery(lastFailedQuery(endpoint.id, endpoint.consecutive_blocks));
+  const attempt = data?.last_attempt;
   if (!attempt) return null;
   const text = attempt.error ?? (attempt.status_code === null ? null : `status ${attempt.status_code}`);
   return text === null ? null : <>; last error: {text}</>;
