@@ -3,10 +3,18 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 export default defineConfig(
-  globalIgnores(['**/dist', 'node_modules', '.data', '.ci', 'scripts', 'bench/results']),
+  globalIgnores([
+    '**/dist',
+    'node_modules',
+    '.data',
+    '.ci',
+    'scripts',
+    'bench/results',
+    'portal/src/api/types.gen.ts',
+  ]),
   js.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {

@@ -8,11 +8,13 @@ const CHECKS = {
   lint: 'eslint . --max-warnings 0',
   types: 'tsc --noEmit',
   'types of the packages': 'node scripts/packages.mjs',
+  'types of the portal': 'tsc -p portal',
   format: 'prettier --check .',
   'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
   'docs drift': 'node scripts/docs.mjs --check',
+  'drift of the portal’s types': 'node scripts/portal-types.mjs --check',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

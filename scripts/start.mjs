@@ -8,6 +8,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runDev } from './dev.mjs';
 import { loadEnvFile } from './env-file.mjs';
+import { buildPortalIfStale } from './portal-build.mjs';
 
 const ENTRIES = {
   '': 'dist/src/main.js',
@@ -21,6 +22,9 @@ const ENTRIES = {
   reseal: 'dist/src/reseal.js',
   bench: 'dist/bench/main.js',
 };
+
+/** Those that serve the pages of the portal. */
+const SERVES_PORTAL = new Set(['', 'portal']);
 
 /** As `engines` in package.json. */
 const LEAST_NODE = [22, 19];
@@ -88,15 +92,18 @@ const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role === 'build') {
   buildIfStale();
+  await buildPortalIfStale(root);
   process.exit(0);
 }
 if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();
 if (role === 'dev') {
+  await buildPortalIfStale(root);
   runDev(root);
 } else {
   buildIfStale();
+  if (SERVES_PORTAL.has(role)) await buildPortalIfStale(root);
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
   enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));

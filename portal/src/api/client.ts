@@ -1,0 +1,96 @@
+import type { Problem } from './types.gen.ts';
+
+/** An answer that is no 2xx. `message` is prose for people. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | null;
+  /** What is wrong with which field, by the field's name. */
+  readonly fields: ReadonlyMap<string, string>;
+
+  constructor(status: number, problem: Partial<Problem>) {
+    super(problem.detail ?? `The portal answered with status ${status}.`);
+    this.status = status;
+    this.code = problem.code ?? 'internal_error';
+    this.requestId = problem.request_id ?? null;
+    this.fields = new Map(
+      (problem.errors ?? []).map(({ pointer, message }) => [
+        pointer.replace(/^[/?]/, '').split('/')[0]!,
+        message,
+      ]),
+    );
+  }
+}
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** The session has ended: the next thing to show is where to get another. */
+const ended = new Set<() => void>();
+/** The call needs a younger session than this one. */
+const stepUps = new Set<() => void>();
+
+/** Calls `listener` when an answer says that there is no session any more. Returns what stops that. */
+export function onSessionEnded(listener: () => void): () => void {
+  ended.add(listener);
+  return () => ended.delete(listener);
+}
+
+/** Calls `listener` when an action was refused because the session is too old for it. Returns what stops that. */
+export function onStepUp(listener: () => void): () => void {
+  stepUps.add(listener);
+  return () => stepUps.delete(listener);
+}
+
+export function pathWithQuery(path: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== '') search.set(name, String(value));
+  const text = search.toString();
+  return `/portal/v1/${path}${text === '' ? '' : `?${text}`}`;
+}
+
+async function problemOf(response: Response): Promise<Partial<Problem>> {
+  try {
+    return (await response.json()) as Problem;
+  } catch {
+    return {};
+  }
+}
+
+async function call<T>(
+  method: Method,
+  path: string,
+  options: { query?: Query; body?: unknown; signal?: AbortSignal },
+) {
+  const init: RequestInit = { method, credentials: 'same-origin', headers: { accept: 'application/json' } };
+  if (options.signal) init.signal = options.signal;
+  if (method !== 'GET') {
+    // The listener takes JSON only, of DELETE too: a form of another site cannot send it.
+    init.headers = { accept: 'application/json', 'content-type': 'application/json' };
+    init.body = JSON.stringify(options.body ?? {});
+  }
+  const response = await fetch(pathWithQuery(path, options.query), init);
+  if (response.ok) return (await response.json()) as T;
+  const error = new ApiError(response.status, await problemOf(response));
+  if (error.status === 401) for (const listener of ended) listener();
+  if (error.status === 403 && error.code === 'step_up_required') for (const listener of stepUps) listener();
+  throw error;
+}
+
+/**
+ * Reads; answers the whole envelope.
+ * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ */
+export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  return call<T>('GET', path, signal ? { query, signal } : { query });
+}
+
+/**
+ * Changes something; answers `data` of the envelope.
+ * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ */
+export async function send<T>(method: Exclude<Method, 'GET'>, path: string, body?: unknown): Promise<T> {
+  const { data } = await call<{ data: T }>(method, path, { body });
+  return data;
+}

@@ -1,0 +1,111 @@
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  type QueryClient,
+} from '@tanstack/react-query';
+import { get, type Query } from './client.ts';
+import type {
+  Delivery,
+  DeliveryWithAttempts,
+  Endpoint,
+  Explanation,
+  Mode,
+  Page,
+  Replay,
+  StatsBucket,
+} from './types.ts';
+
+/** How often what is open on the screen is asked for again, in milliseconds. */
+export const LIVE_INTERVAL_MS = 3_000;
+
+type One<T> = { data: T };
+
+/** A list by pages; `mode` is null where the list is of one mode anyway. Its key begins with the path, so that a change names what it makes stale. */
+export function pages<T>(path: string, mode: Mode | null, filters: Query = {}) {
+  return infiniteQueryOptions({
+    queryKey: [path, mode, filters],
+    queryFn: ({ pageParam, signal }) =>
+      get<Page<T>>(
+        path,
+        { ...(mode ? { mode } : {}), ...filters, ...(pageParam === '' ? {} : { cursor: pageParam }) },
+        signal,
+      ),
+    initialPageParam: '',
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export const endpointQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['webhook-endpoints', 'one', id],
+    queryFn: async ({ signal }) => (await get<One<Endpoint>>(`webhook-endpoints/${id}`, {}, signal)).data,
+    refetchInterval: LIVE_INTERVAL_MS,
+  });
+
+export const statsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['webhook-endpoints', 'stats', id],
+    queryFn: async ({ signal }) => {
+      const answer = await get<One<StatsBucket[] | { buckets: StatsBucket[] }>>(
+        `webhook-endpoints/${id}/stats`,
+        { window: '24h' },
+        signal,
+      );
+      return Array.isArray(answer.data) ? answer.data : answer.data.buckets;
+    },
+    refetchInterval: 60_000,
+  });
+
+export const deliveryQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['deliveries', id],
+    queryFn: async ({ signal }) =>
+      (await get<One<DeliveryWithAttempts>>(`deliveries/${id}`, {}, signal)).data,
+    refetchInterval: LIVE_INTERVAL_MS,
+  });
+
+export const explanationQuery = (id: string, attempts: number) =>
+  queryOptions({
+    queryKey: ['deliveries', id, 'explanation', attempts],
+    queryFn: async ({ signal }) =>
+      (await get<One<Explanation>>(`deliveries/${id}/explanation`, {}, signal)).data,
+    placeholderData: keepPreviousData,
+  });
+
+export const replayQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['replays', id],
+    queryFn: async ({ signal }) => (await get<One<Replay>>(`replays/${id}`, {}, signal)).data,
+    refetchInterval: ({ state }) =>
+      state.data && state.data.status !== 'running' && state.data.pending === 0 ? false : 1_000,
+  });
+
+/** The path of an endpoint's Delivery log, with which the keys of its queries begin. */
+export const deliveriesOf = (endpointId: string) => `webhook-endpoints/${endpointId}/deliveries`;
+
+/** Asks for the newest page of an endpoint's log at once. Pages that were scrolled to are not read again. */
+export function refreshDeliveryLog(queries: QueryClient, endpointId: string): void {
+  const path = deliveriesOf(endpointId);
+  void queries.invalidateQueries({
+    predicate: ({ queryKey }) => queryKey[0] === path && queryKey.at(-1) === 'newest',
+  });
+}
+
+/** The delivery of an endpoint that failed last, if any. */
+export const lastFailedQuery = (endpointId: string, blocks: number) =>
+  queryOptions({
+    queryKey: [deliveriesOf(endpointId), 'last-failed', blocks],
+    queryFn: async ({ signal }) => {
+      const query = { status: 'failed', limit: 1 };
+      return (await get<Page<Delivery>>(deliveriesOf(endpointId), query, signal)).data[0] ?? null;
+    },
+  });
+
+/** One object by its id. */
+export const oneQuery = <T>(path: string, id: string) =>
+  queryOptions({
+    queryKey: [path, 'one', id],
+    queryFn: async ({ signal }) => (await get<One<T>>(`${path}/${encodeURIComponent(id)}`, {}, signal)).data,
+  });

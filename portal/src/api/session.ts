@@ -1,0 +1,32 @@
+import { createContext, useContext } from 'react';
+import { get, send } from './client.ts';
+import type { Scope, Session } from './types.ts';
+
+/** Takes the code out of the address, so that neither the history nor a copied link has it. */
+export function takeCode(): string | null {
+  const code = new URLSearchParams(window.location.hash.slice(1)).get('code');
+  if (code !== null) window.history.replaceState(null, '', window.location.pathname + window.location.search);
+  return code;
+}
+
+/**
+ * Opens the session that a code stands for, or the one that the browser's cookie has.
+ * @throws {ApiError} 401 when there is none.
+ */
+export async function openSession(code: string | null): Promise<Session> {
+  if (code !== null) await send<unknown>('POST', 'session', { code });
+  return (await get<{ data: Session }>('session')).data;
+}
+
+export const SessionContext = createContext<Session | null>(null);
+
+/** The session of whoever looks. Only below the shell, where there is one. */
+export function useSession(): Session {
+  const session = useContext(SessionContext);
+  if (!session) throw new Error('no session around this component');
+  return session;
+}
+
+export function useScope(scope: Scope): boolean {
+  return useSession().scopes.includes(scope);
+}

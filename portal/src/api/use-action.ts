@@ -1,0 +1,26 @@
+import { useState } from 'react';
+
+type Action = { busy: boolean; error: unknown; run: () => Promise<boolean>; clear: () => void };
+
+/**
+ * One change at a time. The answer goes to `perform` alone: a store of answers would keep a key or a secret.
+ * `run` says whether it went well.
+ */
+export function useAction(perform: () => Promise<void>): Action {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const run = async () => {
+    setBusy(true);
+    setError(null);
+    try {
+      await perform();
+      return true;
+    } catch (thrown) {
+      setError(thrown);
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, error, run, clear: () => setError(null) };
+}

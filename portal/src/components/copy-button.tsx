@@ -1,0 +1,30 @@
+import { useState } from 'react';
+
+/** Copies `text`. What it says to a screen reader never repeats the text, which may be a secret. */
+export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle');
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setState('copied');
+    } catch {
+      setState('refused');
+    }
+  };
+  return (
+    <span className="copy">
+      <button
+        type="button"
+        className="button small"
+        onClick={() => void copy()}
+        onBlur={() => setState('idle')}
+      >
+        {label}
+      </button>
+      <span role="status" className="copy-state">
+        {state === 'copied' && 'Copied'}
+        {state === 'refused' && 'The browser does not allow it: select the text and copy it'}
+      </span>
+    </span>
+  );
+}

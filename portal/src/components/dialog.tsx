@@ -1,0 +1,53 @@
+import { Dialog as Base } from '@base-ui/react/dialog';
+import type { ReactNode, RefObject } from 'react';
+
+type Props = {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  description?: string;
+  children: ReactNode;
+  /** False while something is shown that cannot be shown again: only its own button closes the dialog then. */
+  dismissible?: boolean;
+  /** `drawer`: the full height at the right side. */
+  shape?: 'box' | 'drawer';
+  initialFocus?: RefObject<HTMLElement | null>;
+};
+
+/** A modal dialog named by its title. Focus goes in, stays, and returns to what opened it. */
+export function Dialog({
+  open,
+  onClose,
+  title,
+  description,
+  children,
+  dismissible = true,
+  shape = 'box',
+  initialFocus,
+}: Props) {
+  return (
+    <Base.Root
+      open={open}
+      disablePointerDismissal={!dismissible}
+      onOpenChange={(next) => {
+        if (!next && dismissible) onClose();
+      }}
+    >
+      <Base.Portal>
+        <Base.Backdrop className="backdrop" />
+        <Base.Popup className={`dialog ${shape}`} {...(initialFocus ? { initialFocus } : {})}>
+          <div className="dialog-head">
+            <Base.Title className="dialog-title">{title}</Base.Title>
+            {dismissible && (
+              <Base.Close className="button quiet" aria-label="Close">
+                <span aria-hidden="true">✕</span>
+              </Base.Close>
+            )}
+          </div>
+          {description !== undefined && <Base.Description className="hint">{description}</Base.Description>}
+          {children}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}

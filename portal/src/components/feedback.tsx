@@ -1,0 +1,67 @@
+import type { ReactNode } from 'react';
+import { ApiError } from '../api/client.ts';
+import { CopyButton } from './copy-button.tsx';
+
+/** What went wrong, with the id that support asks for. */
+export function ErrorNote({ error, retry }: { error: unknown; retry?: () => void }) {
+  if (error === null || error === undefined) return null;
+  const known = error instanceof ApiError ? error : null;
+  return (
+    <div role="alert" className="note bad">
+      <p>{known ? known.message : 'The portal could not be reached. Check your connection.'}</p>
+      {known?.requestId && (
+        <p className="hint">
+          Request <code>{known.requestId}</code> <CopyButton text={known.requestId} label="Copy request id" />
+        </p>
+      )}
+      {retry && (
+        <button type="button" className="button small" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A state in a word and a colour. The word alone is enough. */
+export function Badge({ tone, children }: { tone: 'good' | 'bad' | 'wait' | 'off'; children: ReactNode }) {
+  return <span className={`badge ${tone}`}>{children}</span>;
+}
+
+/** Nothing there yet: says what comes here, and how to make it come. */
+export function Empty({
+  title,
+  children,
+  command,
+}: {
+  title: string;
+  children?: ReactNode;
+  command?: string;
+}) {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {children}
+      {command !== undefined && (
+        <div className="command">
+          <pre tabIndex={0} aria-label="Command line">
+            <code>{command}</code>
+          </pre>
+          <CopyButton text={command} label="Copy command" />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Lines as high as what comes, so that nothing jumps. */
+export function Loading({ lines = 6 }: { lines?: number }) {
+  return (
+    <div className="loading" role="status">
+      <span className="visually-hidden">Loading</span>
+      {Array.from({ length: lines }, (_, line) => (
+        <span key={line} className="loading-line" aria-hidden="true" />
+      ))}
+    </div>
+  );
+}

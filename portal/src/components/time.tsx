@@ -1,0 +1,83 @@
+import { useSyncExternalStore } from 'react';
+
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const SHORT = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+});
+
+/** A moment in the viewer's zone; UTC on hover. */
+export function Time({ at, short = false }: { at: string; short?: boolean }) {
+  const date = new Date(at);
+  return (
+    <time dateTime={at} title={`${date.toISOString().replace('T', ' ').replace('Z', '')} UTC`}>
+      {(short ? SHORT : FULL).format(date)}
+    </time>
+  );
+}
+
+let now = Date.now();
+const listeners = new Set<() => void>();
+let timer: number | undefined;
+
+function subscribe(listener: () => void) {
+  listeners.add(listener);
+  // Nobody has kept the clock while nobody looked.
+  if (timer === undefined) now = Date.now();
+  timer ??= window.setInterval(() => {
+    now = Date.now();
+    for (const each of listeners) each();
+  }, 1_000);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    window.clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The clock, a second apart. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+/** `3 min 20 s`; at most two units. Milliseconds in. */
+export function inWords(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  const units: [number, string][] = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ];
+  const first = units.findIndex(([count]) => count > 0);
+  if (first === -1) return '0 s';
+  return units
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}
+
+/** `in 12 s`, counted down; `now` when it is due. */
+export function Countdown({ to }: { to: string }) {
+  const left = new Date(to).getTime() - useNow();
+  return (
+    <time dateTime={to} title={new Date(to).toISOString()}>
+      {left <= 500 ? 'now' : `in ${inWords(left)}`}
+    </time>
+  );
+}
+
+/** `3 min ago`. */
+export function Ago({ at }: { at: string }) {
+  const past = useNow() - new Date(at).getTime();
+  return (
+    <time dateTime={at} title={`${new Date(at).toISOString().replace('T', ' ').slice(0, 19)} UTC`}>
+      {past < 5_000 ? 'just now' : `${inWords(past)} ago`}
+    </time>
+  );
+}

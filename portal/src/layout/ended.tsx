@@ -1,0 +1,40 @@
+import { returnAddress } from './step-up.tsx';
+
+type Props = {
+  reason: 'ended' | 'code' | 'signed-out' | 'unreachable';
+  returnUrl: string | null;
+  retry?: () => void;
+};
+
+const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
+  ended: { title: 'Your session has ended', text: 'It ran out, or somebody ended it. Nothing is lost.' },
+  code: {
+    title: 'This link was used already',
+    text: 'A link to the portal opens one session and lives five minutes. Ask for a new one where you came from.',
+  },
+  'signed-out': { title: 'You have signed out', text: 'Open the portal again from where you came from.' },
+  unreachable: { title: 'The portal cannot be reached', text: 'Check your connection and try again.' },
+};
+
+/** Instead of the portal, when there is no session. */
+export function Ended({ reason, returnUrl, retry }: Props) {
+  const { title, text } = TEXTS[reason];
+  const address = returnAddress(returnUrl);
+  return (
+    <main className="ended">
+      <h1>{title}</h1>
+      <p>{text}</p>
+      {retry && (
+        <button type="button" className="button primary" onClick={retry}>
+          Try again
+        </button>
+      )}
+      {address && (
+        <a className="button primary" href={address}>
+          Sign in again
+        </a>
+      )}
+      {!address && !retry && <p className="hint">Open the portal anew from your provider’s site.</p>}
+    </main>
+  );
+}

@@ -1,0 +1,36 @@
+import { useSession } from '../api/session.ts';
+import { Dialog } from '../components/dialog.tsx';
+
+/** The address at the portal team's side, with the reason for coming. Null when the session was minted without one. */
+export function returnAddress(returnUrl: string | null | undefined, reason?: 'step_up'): string | null {
+  if (!returnUrl || !URL.canParse(returnUrl)) return null;
+  const address = new URL(returnUrl);
+  if (address.protocol !== 'https:' && address.protocol !== 'http:') return null;
+  if (reason) address.searchParams.set('reason', reason);
+  return address.href;
+}
+
+/** Some actions need a session younger than fifteen minutes. Says so, and leads to where a new one comes from. */
+export function StepUp({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const address = returnAddress(useSession().return_url, 'step_up');
+  return (
+    <Dialog open={open} onClose={onClose} title="Confirm that it is you">
+      <p>
+        Revoking a live key, rotating a secret and large replays need a session younger than 15 minutes.
+        Nothing was changed. Sign in again and repeat the action.
+      </p>
+      <div className="actions">
+        <button type="button" className="button" onClick={onClose}>
+          Not now
+        </button>
+        {address ? (
+          <a className="button primary" href={address}>
+            Sign in again
+          </a>
+        ) : (
+          <p className="hint">Open the portal anew from where you came from.</p>
+        )}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,10 @@
+import { useSearch } from '@tanstack/react-router';
+import { useSession } from '../api/session.ts';
+import type { Mode } from '../api/types.ts';
+
+/** The mode of everything on the screen. It lives in the address; one that the session lacks does not count. */
+export function useMode(): Mode {
+  const { modes } = useSession();
+  const { mode } = useSearch({ strict: false });
+  return mode !== undefined && modes.includes(mode) ? mode : (modes[0] ?? 'sandbox');
+}

@@ -1,0 +1,88 @@
+import { CSPProvider } from '@base-ui/react/csp-provider';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode, useEffect, useState } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiError, onSessionEnded } from './api/client.ts';
+import { queryClient } from './api/query-client.ts';
+import { openSession, SessionContext, takeCode } from './api/session.ts';
+import type { Session } from './api/types.ts';
+import { Loading } from './components/feedback.tsx';
+import { applyBranding } from './layout/branding.ts';
+import { Ended } from './layout/ended.tsx';
+import { onSignedOut, router } from './router.tsx';
+import './styles/main.css';
+
+type State =
+  | { kind: 'opening' }
+  | { kind: 'open'; session: Session }
+  | { kind: 'closed'; reason: 'ended' | 'code' | 'signed-out' | 'unreachable'; returnUrl: string | null };
+
+// Outside of React, which may render twice: a code opens a session once.
+const code = takeCode();
+let opening = openSession(code);
+
+function closedBy(error: unknown): State {
+  if (!(error instanceof ApiError)) return { kind: 'closed', reason: 'unreachable', returnUrl: null };
+  return { kind: 'closed', reason: code === null ? 'ended' : 'code', returnUrl: null };
+}
+
+function Portal() {
+  const [state, setState] = useState<State>({ kind: 'opening' });
+  const [attempt, setAttempt] = useState(0);
+
+  useEffect(() => {
+    opening.then(
+      (session) => {
+        applyBranding(session);
+        setState({ kind: 'open', session });
+      },
+      (error: unknown) => setState(closedBy(error)),
+    );
+  }, [attempt]);
+
+  useEffect(() => {
+    const close = (reason: 'ended' | 'signed-out') => {
+      // What was read belongs to the session.
+      queryClient.clear();
+      setState((last) =>
+        last.kind === 'open' ? { kind: 'closed', reason, returnUrl: last.session.return_url ?? null } : last,
+      );
+    };
+    const stops = [onSessionEnded(() => close('ended')), onSignedOut(() => close('signed-out'))];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, []);
+
+  if (state.kind === 'opening') return <Loading />;
+  if (state.kind === 'closed') {
+    const retry = () => {
+      opening = openSession(code);
+      setState({ kind: 'opening' });
+      setAttempt(attempt + 1);
+    };
+    return (
+      <Ended
+        reason={state.reason}
+        returnUrl={state.returnUrl}
+        {...(state.reason === 'unreachable' ? { retry } : {})}
+      />
+    );
+  }
+  return (
+    <SessionContext value={state.session}>
+      <RouterProvider router={router} />
+    </SessionContext>
+  );
+}
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={queryClient}>
+        <Portal />
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,192 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  retainSearchParams,
+  type ErrorComponentProps,
+} from '@tanstack/react-router';
+import type { Mode } from './api/types.ts';
+import { ErrorNote, Loading } from './components/feedback.tsx';
+import { Shell } from './layout/shell.tsx';
+
+type Search = Record<string, unknown>;
+
+/** The given parameters as far as the address has them; others are dropped. */
+function texts<const Name extends string>(...names: Name[]) {
+  return (search: Search): { [name in Name]?: string } => {
+    const found: { [name in Name]?: string } = {};
+    for (const name of names) {
+      const value = search[name];
+      if (typeof value === 'string' && value !== '') found[name] = value;
+    }
+    return found;
+  };
+}
+
+const signedOut = new Set<() => void>();
+
+/** Calls `listener` when the person has signed out. Returns what stops that. */
+export function onSignedOut(listener: () => void): () => void {
+  signedOut.add(listener);
+  return () => signedOut.delete(listener);
+}
+
+const rootRoute = createRootRoute({
+  validateSearch: (search: Search): { mode?: Mode } =>
+    search['mode'] === 'sandbox' || search['mode'] === 'live' ? { mode: search['mode'] } : {},
+  search: { middlewares: [retainSearchParams(['mode'])] },
+  component: () => (
+    <Shell
+      onSignedOut={() => {
+        for (const listener of signedOut) listener();
+      }}
+    />
+  ),
+  notFoundComponent: () => (
+    <>
+      <h1>There is no such page</h1>
+      <p className="lead">The navigation has all of them.</p>
+    </>
+  ),
+});
+
+const home = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/',
+  beforeLoad: () => {
+    // The router takes a redirect by throwing; it is no Error, and needs no stack.
+    throw redirect({ to: '/developers/api-keys' }) as unknown as Error;
+  },
+});
+
+const apiKeys = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/api-keys',
+  component: lazyRouteComponent(() => import('./screens/api-keys/api-keys.tsx'), 'ApiKeys'),
+});
+const webhooks = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/webhooks',
+  component: lazyRouteComponent(() => import('./screens/webhooks/webhooks.tsx'), 'Webhooks'),
+});
+export const endpointRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/webhooks/$endpointId',
+  validateSearch: texts(
+    'status',
+    'event_type',
+    'event_id',
+    'status_code',
+    'outcome',
+    'created_after',
+    'created_before',
+    'delivery',
+    'replay',
+  ),
+  component: lazyRouteComponent(() => import('./screens/endpoint/endpoint.tsx'), 'EndpointPage'),
+});
+export const eventsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/events',
+  validateSearch: texts('type'),
+  component: lazyRouteComponent(() => import('./screens/events.tsx'), 'Events'),
+});
+export const requestsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/requests',
+  validateSearch: texts(
+    'status',
+    'key_id',
+    'error_code',
+    'method',
+    'route',
+    'created_after',
+    'created_before',
+  ),
+  component: lazyRouteComponent(() => import('./screens/requests.tsx'), 'Requests'),
+});
+export const requestRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/requests/$requestId',
+  component: lazyRouteComponent(() => import('./screens/request.tsx'), 'RequestPage'),
+});
+export const doctorRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/developers/signature-doctor',
+  validateSearch: texts('endpoint'),
+  component: lazyRouteComponent(() => import('./screens/signature-doctor.tsx'), 'SignatureDoctor'),
+});
+export const ordersRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/orders',
+  validateSearch: texts('status', 'reference'),
+  component: lazyRouteComponent(() => import('./screens/orders.tsx'), 'Orders'),
+});
+export const orderRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/orders/$orderId',
+  component: lazyRouteComponent(() => import('./screens/order.tsx'), 'OrderPage'),
+});
+export const esimsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/esims',
+  validateSearch: texts('status', 'iccid', 'order_id'),
+  component: lazyRouteComponent(() => import('./screens/esims.tsx'), 'Esims'),
+});
+export const esimRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/esims/$esimId',
+  component: lazyRouteComponent(() => import('./screens/esim.tsx'), 'EsimPage'),
+});
+export const topupsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/top-ups',
+  validateSearch: texts('status', 'esim_id', 'reference'),
+  component: lazyRouteComponent(() => import('./screens/topups.tsx'), 'Topups'),
+});
+const balance = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/balance',
+  component: lazyRouteComponent(() => import('./screens/balance.tsx'), 'Balance'),
+});
+
+const routeTree = rootRoute.addChildren([
+  home,
+  apiKeys,
+  webhooks,
+  endpointRoute,
+  eventsRoute,
+  requestsRoute,
+  requestRoute,
+  doctorRoute,
+  ordersRoute,
+  orderRoute,
+  esimsRoute,
+  esimRoute,
+  topupsRoute,
+  balance,
+]);
+
+export const router = createRouter({
+  routeTree,
+  // Parameters are texts: `status_code=500` stays what the API takes.
+  parseSearch: (search) => Object.fromEntries(new URLSearchParams(search)),
+  stringifySearch: (search) => {
+    const kept = Object.entries(search).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    );
+    return kept.length === 0 ? '' : `?${new URLSearchParams(kept).toString()}`;
+  },
+  defaultPreload: 'intent',
+  defaultPendingComponent: () => <Loading />,
+  defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} retry={reset} />,
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,94 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { send } from '../../api/client.ts';
+import { useSession } from '../../api/session.ts';
+import type { IssuedKey, Mode } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { fieldError, Radios, Submit, TextField } from '../../components/form.tsx';
+import { SecretOnce } from '../../components/secret-once.tsx';
+
+const MODES = [
+  ['sandbox', 'Sandbox'],
+  ['live', 'Live'],
+] as const;
+
+/** Asks for the key's name and mode, then shows the key once. */
+export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: () => void }) {
+  const { modes } = useSession();
+  const [name, setName] = useState('');
+  const [mode, setMode] = useState<Mode>(shown);
+  const [expires, setExpires] = useState('');
+  const [issued, setIssued] = useState<IssuedKey | null>(null);
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { busy, error, run } = useAction(async () => {
+    const body = {
+      mode,
+      ...(name.trim() === '' ? {} : { name: name.trim() }),
+      ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
+    };
+    setIssued(await send<IssuedKey>('POST', 'api-keys', body));
+    void queries.invalidateQueries({ queryKey: ['api-keys'] });
+  });
+  const done = () => {
+    setIssued(null);
+    onClose();
+    // The new key is in the list of its own mode.
+    if (mode !== shown) void navigate({ to: '/developers/api-keys', search: { mode } });
+  };
+
+  if (issued)
+    return (
+      <Dialog open onClose={done} title="Your new key" dismissible={false}>
+        <SecretOnce
+          what="key"
+          secret={issued.key ?? ''}
+          hint="Put it where your programs keep their secrets, never into source code."
+          onDone={done}
+        />
+      </Dialog>
+    );
+  return (
+    <Dialog open onClose={onClose} title="New key">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField
+          label="Name"
+          value={name}
+          onChange={setName}
+          hint="What uses it, for example “checkout server”."
+          error={fieldError(error, 'name')}
+        />
+        <Radios
+          legend="Mode"
+          options={MODES.filter(([each]) => modes.includes(each))}
+          chosen={mode}
+          onChange={(next) => setMode(next as Mode)}
+        />
+        {mode === 'live' && <p className="note wait">A Live key buys real eSIMs with your balance.</p>}
+        <TextField
+          label="Expires (optional)"
+          type="datetime-local"
+          value={expires}
+          onChange={setExpires}
+          error={fieldError(error, 'expires_at')}
+        />
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <Submit busy={busy}>Create key</Submit>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

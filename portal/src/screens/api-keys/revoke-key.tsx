@@ -1,0 +1,98 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { get, send } from '../../api/client.ts';
+import { useScope } from '../../api/session.ts';
+import type { ApiKey, Call, Page } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { count } from '../../components/format.ts';
+import { Submit } from '../../components/form.tsx';
+import { Ago } from '../../components/time.tsx';
+import { notify } from '../../components/toasts.tsx';
+
+const DAY_MS = 86_400_000;
+const ASKED_FOR = 100;
+
+/** Says what would stop working before a key is revoked for good. */
+export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
+  const queries = useQueryClient();
+  const { busy, error, run } = useAction(async () => {
+    await send('POST', `api-keys/${apiKey.id}/revoke`);
+    void queries.invalidateQueries({ queryKey: ['api-keys'] });
+    notify(`The key …${apiKey.last4} is revoked.`);
+    onClose();
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={`Revoke ${apiKey.name ?? 'the key'} …${apiKey.last4}`}
+      description="Calls with it get 401 at once. It cannot be taken back; rotate instead if something still uses it."
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <RecentUse apiKey={apiKey} />
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Keep it
+          </button>
+          <Submit busy={busy} danger>
+            Revoke key
+          </Submit>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** What called with the key in the last day, by address and route. */
+function RecentUse({ apiKey }: { apiKey: ApiKey }) {
+  const mayRead = useScope('requests:read');
+  const { data } = useQuery({
+    queryKey: ['requests', 'of-key', apiKey.id],
+    enabled: mayRead && apiKey.last_used_at !== null,
+    queryFn: ({ signal }) =>
+      get<Page<Call>>(
+        'requests',
+        {
+          mode: apiKey.mode,
+          key_id: apiKey.id,
+          created_after: new Date(Date.now() - DAY_MS).toISOString(),
+          limit: ASKED_FOR,
+        },
+        signal,
+      ),
+  });
+  if (apiKey.last_used_at === null) return <p className="note good">It has never been used.</p>;
+  const uses = new Map<string, number>();
+  for (const call of data?.data ?? []) {
+    const use = `${call.method} ${call.route ?? call.path} from ${call.remote_address}`;
+    uses.set(use, (uses.get(use) ?? 0) + 1);
+  }
+  return (
+    <div className="note wait">
+      <p>
+        Last used <Ago at={apiKey.last_used_at} />
+        {apiKey.uses_24h !== undefined && `, ${count(apiKey.uses_24h)} calls in 24 hours`}.
+      </p>
+      {uses.size > 0 && (
+        <>
+          <p>These would stop working{data?.has_more ? ` (of the last ${ASKED_FOR} calls)` : ''}:</p>
+          <ul>
+            {[...uses].slice(0, 8).map(([use, times]) => (
+              <li key={use}>
+                {use}: {count(times)}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}

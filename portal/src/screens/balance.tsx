@@ -1,0 +1,115 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { get, pathWithQuery } from '../api/client.ts';
+import type { Page, Transaction, Wallet } from '../api/types.ts';
+import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
+import { money } from '../components/format.ts';
+import { List } from '../components/list.tsx';
+import { Time } from '../components/time.tsx';
+import { useMode } from '../layout/use-mode.ts';
+
+/** Money is Live only. */
+export function Balance() {
+  const mode = useMode();
+  return (
+    <>
+      <h1>Balance</h1>
+      {mode === 'live' ? (
+        <LiveBalance />
+      ) : (
+        <Empty title="Sandbox costs nothing">
+          <p>Orders and top-ups of Sandbox are free. Switch to Live to see your balance and its statement.</p>
+        </Empty>
+      )}
+    </>
+  );
+}
+
+function LiveBalance() {
+  const query = useQuery({
+    queryKey: ['wallet'],
+    queryFn: ({ signal }) => get<Page<Wallet>>('wallet', {}, signal),
+  });
+  return (
+    <>
+      {query.isPending && <Loading lines={2} />}
+      {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
+      {query.data?.data.length === 0 && (
+        <p className="lead">There is no balance yet: your first deposit makes it.</p>
+      )}
+      <div className="wallets">
+        {query.data?.data.map((wallet) => (
+          <WalletCard key={wallet.currency} wallet={wallet} />
+        ))}
+      </div>
+      <Statement />
+    </>
+  );
+}
+
+function WalletCard({ wallet }: { wallet: Wallet }) {
+  return (
+    <section className="card" aria-label={`Balance in ${wallet.currency}`}>
+      <p className="amount">{money(wallet.available)}</p>
+      <p>available in {wallet.currency}</p>
+      <p className="sub">
+        {money(wallet.posted)} booked, {money(wallet.held)} held for what is under way
+      </p>
+    </section>
+  );
+}
+
+function Statement() {
+  return (
+    <section aria-labelledby="statement">
+      <div className="screen-head">
+        <h2 id="statement">Statement</h2>
+        <a
+          className="button"
+          href={pathWithQuery('wallet/transactions', { format: 'csv' })}
+          download="statement.csv"
+        >
+          Export CSV
+        </a>
+      </div>
+      <List<Transaction>
+        path="wallet/transactions"
+        mode={null}
+        label="Statement"
+        columns={['Time', 'Type', 'For', 'Amount', 'Balance after']}
+        row={(transaction) => (
+          <tr key={transaction.id}>
+            <td data-column="Time">
+              <Time at={transaction.created_at} />
+            </td>
+            <td data-column="Type">{transaction.type}</td>
+            <td data-column="For">
+              <Purpose transaction={transaction} />
+            </td>
+            <td data-column="Amount" className="number">
+              {money(transaction.amount)}
+            </td>
+            <td data-column="Balance after" className="number">
+              {money(transaction.balance_after)}
+            </td>
+          </tr>
+        )}
+        empty={
+          <Empty title="Nothing booked yet">
+            <p>Deposits and charges are listed here.</p>
+          </Empty>
+        }
+      />
+    </section>
+  );
+}
+
+function Purpose({ transaction }: { transaction: Transaction }) {
+  if (transaction.order_id)
+    return (
+      <Link to="/orders/$orderId" params={{ orderId: transaction.order_id }} className="mono">
+        {transaction.order_id}
+      </Link>
+    );
+  return <code>{transaction.topup_id ?? transaction.reference ?? '–'}</code>;
+}

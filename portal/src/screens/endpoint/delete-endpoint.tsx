@@ -1,0 +1,44 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { send } from '../../api/client.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { Submit } from '../../components/form.tsx';
+
+export function DeleteEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { busy, error, run } = useAction(async () => {
+    await send('DELETE', `webhook-endpoints/${endpoint.id}`);
+    await navigate({ to: '/developers/webhooks' });
+    void queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+  });
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Delete endpoint"
+      description={`${endpoint.url} gets nothing any more, and what waits for it is given up. It cannot be taken back; the switch can.`}
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Keep it
+          </button>
+          <Submit busy={busy} danger>
+            Delete endpoint
+          </Submit>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,73 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useMemo, useState } from 'react';
+import { send } from '../../api/client.ts';
+import { useScope } from '../../api/session.ts';
+import type { Delivery, Endpoint } from '../../api/types.ts';
+import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
+import { LoadMore, Table } from '../../components/list.tsx';
+import { notify } from '../../components/toasts.tsx';
+import { endpointRoute } from '../../router.tsx';
+import { DeliveryFilters, FILTERS } from './delivery-filters.tsx';
+import { DeliveryRow } from './delivery-row.tsx';
+import { useDeliveryLog } from './use-delivery-log.ts';
+
+const COLUMNS = ['Event', 'Delivery', 'Status code', 'Latency', 'Time'];
+
+/** Every delivery of an endpoint, live. Filters and the open row are in the address. */
+export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
+  const search = endpointRoute.useSearch();
+  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const mayResend = useScope('webhooks:replay');
+  const [error, setError] = useState<unknown>(null);
+  const filters = useMemo(
+    () => Object.fromEntries(FILTERS.map((name) => [name, search[name]])),
+    FILTERS.map((name) => search[name]),
+  );
+  const { log, deliveries, refresh } = useDeliveryLog(endpoint.id, filters);
+  const filtered = FILTERS.some((name) => search[name] !== undefined);
+
+  const open = (delivery: Delivery) =>
+    void navigate({ search: (last) => ({ ...last, delivery: delivery.id }), resetScroll: false });
+  const resend = async (delivery: Delivery) => {
+    setError(null);
+    try {
+      await send('POST', `deliveries/${delivery.id}/resend`);
+      notify('Sent again, as a delivery of its own.');
+      refresh();
+    } catch (thrown) {
+      setError(thrown);
+    }
+  };
+
+  return (
+    <section aria-labelledby="delivery-log">
+      <h2 id="delivery-log">Delivery log</h2>
+      <DeliveryFilters />
+      <ErrorNote error={error} />
+      {log.isPending && <Loading lines={8} />}
+      {log.isError && <ErrorNote error={log.error} retry={() => void log.refetch()} />}
+      {log.isSuccess && deliveries.length === 0 && (
+        <Empty title={filtered ? 'No delivery like that' : 'No delivery yet'}>
+          <p>
+            {filtered
+              ? 'Take a filter away to see more.'
+              : 'Send test event sends one now. Others come as orders, eSIMs and top-ups change.'}
+          </p>
+        </Empty>
+      )}
+      {deliveries.length > 0 && (
+        <Table label="Delivery log" columns={COLUMNS}>
+          {deliveries.map((delivery) => (
+            <DeliveryRow
+              key={delivery.id}
+              delivery={delivery}
+              onOpen={() => open(delivery)}
+              onResend={mayResend && delivery.kind !== 'test' ? () => void resend(delivery) : null}
+            />
+          ))}
+        </Table>
+      )}
+      <LoadMore more={log.hasNextPage} busy={log.isFetchingNextPage} load={() => void log.fetchNextPage()} />
+    </section>
+  );
+}

@@ -1,0 +1,66 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../../api/client.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
+
+export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const [url, setUrl] = useState(endpoint.url);
+  const [description, setDescription] = useState(endpoint.description ?? '');
+  const [types, setTypes] = useState<string[]>(endpoint.event_types ?? []);
+  const queries = useQueryClient();
+  const { busy, error, run } = useAction(async () => {
+    await send('PATCH', `webhook-endpoints/${endpoint.id}`, {
+      url: url.trim(),
+      description: description.trim() === '' ? null : description.trim(),
+      event_types: types.length === 0 ? null : types,
+    });
+    await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+    onClose();
+  });
+  return (
+    <Dialog open onClose={onClose} title="Edit endpoint">
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField
+          label="URL"
+          type="url"
+          value={url}
+          onChange={setUrl}
+          required
+          error={fieldError(error, 'url')}
+        />
+        <Checkboxes
+          legend="Event types"
+          hint="None ticked: every type, also those to come."
+          options={TYPE_OPTIONS}
+          chosen={types}
+          onChange={setTypes}
+        />
+        <TextField
+          label="Description (optional)"
+          value={description}
+          onChange={setDescription}
+          error={fieldError(error, 'description')}
+        />
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <Submit busy={busy}>Save</Submit>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

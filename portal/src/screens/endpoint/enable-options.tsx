@@ -1,0 +1,58 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../../api/client.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { count } from '../../components/format.ts';
+import { Radios, Submit } from '../../components/form.tsx';
+
+/** Switches an endpoint on with a choice about what it has missed. The switch alone sends what is held. */
+export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const [held, setHeld] = useState('release');
+  const [failed, setFailed] = useState('leave');
+  const queries = useQueryClient();
+  const { busy, error, run } = useAction(async () => {
+    await send('POST', `webhook-endpoints/${endpoint.id}/enable`, { held, failed });
+    await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+    onClose();
+  });
+  return (
+    <Dialog open onClose={onClose} title="Switch on and choose what is sent">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <Radios
+          legend={`${count(endpoint.held_count ?? 0)} held`}
+          options={[
+            ['release', 'Send them, oldest first'],
+            ['discard', 'Give them up'],
+          ]}
+          chosen={held}
+          onChange={setHeld}
+        />
+        <Radios
+          legend={`${count(endpoint.failed_since_last_success ?? 0)} failed since the last success`}
+          options={[
+            ['leave', 'Leave them'],
+            ['resend', 'Send them again'],
+          ]}
+          chosen={failed}
+          onChange={setFailed}
+        />
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <Submit busy={busy}>Switch on</Submit>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

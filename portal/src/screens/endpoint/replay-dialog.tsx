@@ -1,0 +1,126 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { send } from '../../api/client.ts';
+import type { Endpoint, Replay } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { count } from '../../components/format.ts';
+import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { endpointRoute } from '../../router.tsx';
+import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
+
+const STATUSES = [
+  ['failed', 'failed'],
+  ['delivered', 'delivered'],
+  ['discarded', 'discarded'],
+] as const;
+/** Larger ones need a young session. */
+const STEP_UP_ABOVE = 1_000;
+
+function hoursAgo(hours: number): string {
+  const date = new Date(Date.now() - hours * 3_600_000);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** Sends a time again. Counts first, so that nobody sends ten thousand by mistake. */
+export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
+  const [since, setSince] = useState(hoursAgo(24));
+  const [until, setUntil] = useState('');
+  const [types, setTypes] = useState<string[]>([]);
+  const [statuses, setStatuses] = useState<string[]>(['failed']);
+  const [counted, setCounted] = useState<Replay | null>(null);
+  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const ask = (dryRun: boolean) =>
+    send<Replay>('POST', `webhook-endpoints/${endpoint.id}/replay`, {
+      since: since === '' ? '' : new Date(since).toISOString(),
+      ...(until === '' ? {} : { until: new Date(until).toISOString() }),
+      ...(types.length === 0 ? {} : { event_types: types }),
+      ...(statuses.length === 0 ? {} : { statuses }),
+      dry_run: dryRun,
+    });
+  const countFirst = useAction(async () => setCounted(await ask(true)));
+  const start = useAction(async () => {
+    const replay = await ask(false);
+    onClose();
+    void navigate({
+      search: (last) => (replay.id ? { ...last, replay: replay.id } : last),
+      resetScroll: false,
+    });
+  });
+  // What was counted is what is shown: a change asks anew.
+  const change =
+    <T,>(set: (value: T) => void) =>
+    (value: T) => {
+      setCounted(null);
+      set(value);
+    };
+  const error = countFirst.error ?? start.error;
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="Replay"
+      description="Sends events again, each as a new delivery with the current secret."
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void (counted ? start.run() : countFirst.run());
+        }}
+      >
+        <TextField
+          label="Since"
+          type="datetime-local"
+          value={since}
+          onChange={change(setSince)}
+          required
+          error={fieldError(error, 'since')}
+        />
+        <TextField
+          label="Until (optional)"
+          type="datetime-local"
+          value={until}
+          onChange={change(setUntil)}
+          error={fieldError(error, 'until')}
+        />
+        <Checkboxes
+          legend="Deliveries that were"
+          hint="None ticked: all. What still waits is sent anyway."
+          options={STATUSES}
+          chosen={statuses}
+          onChange={change(setStatuses)}
+        />
+        <Checkboxes
+          legend="Event types"
+          hint="None ticked: every type."
+          options={TYPE_OPTIONS}
+          chosen={types}
+          onChange={change(setTypes)}
+        />
+        <div role="status">
+          {counted && (
+            <p className={counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
+              {count(counted.total)} {counted.total === 1 ? 'delivery' : 'deliveries'} would be sent.
+              {counted.total > STEP_UP_ABOVE && ' That many need a session younger than 15 minutes.'}
+            </p>
+          )}
+        </div>
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          {counted ? (
+            <Submit busy={start.busy} disabled={counted.total === 0}>
+              Start replay
+            </Submit>
+          ) : (
+            <Submit busy={countFirst.busy}>Count first</Submit>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,57 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { send } from '../../api/client.ts';
+import { refreshDeliveryLog, replayQuery } from '../../api/queries.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { count } from '../../components/format.ts';
+import { endpointRoute } from '../../router.tsx';
+
+/** How far a replay is; the link with its id shows it again. */
+export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoint }) {
+  const query = useQuery(replayQuery(id));
+  const queries = useQueryClient();
+  const navigate = useNavigate({ from: endpointRoute.fullPath });
+  const cancel = useAction(async () => {
+    await send('POST', `replays/${id}/cancel`);
+    await queries.invalidateQueries({ queryKey: ['replays', id] });
+    refreshDeliveryLog(queries, endpoint.id);
+  });
+  const hide = () =>
+    void navigate({ search: ({ replay: _hidden, ...others }) => others, resetScroll: false });
+  if (query.isError) return <ErrorNote error={query.error} />;
+  if (!query.data) return null;
+  const { status, total, delivered, failed, pending, discarded } = query.data;
+  const ended = delivered + failed + discarded;
+  const under = status === 'running' || pending > 0;
+  return (
+    <section className="note wait" aria-label="Replay progress">
+      <p>
+        {status === 'canceled'
+          ? 'The replay was canceled'
+          : under
+            ? 'Replay under way'
+            : 'The replay has ended'}
+        : {count(delivered)} delivered, {count(failed)} failed, {count(pending)} waiting, of {count(total)}.
+      </p>
+      <progress aria-label="Replayed deliveries" max={Math.max(1, total)} value={Math.min(ended, total)} />
+      <div className="row-actions">
+        {status === 'running' && (
+          <button
+            type="button"
+            className="button small"
+            disabled={cancel.busy}
+            onClick={() => void cancel.run()}
+          >
+            Cancel replay
+          </button>
+        )}
+        <button type="button" className="button small" onClick={hide}>
+          Hide
+        </button>
+      </div>
+      <ErrorNote error={cancel.error} />
+    </section>
+  );
+}

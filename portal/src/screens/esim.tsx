@@ -1,0 +1,131 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { send } from '../api/client.ts';
+import { oneQuery } from '../api/queries.ts';
+import type { Esim, InstallData } from '../api/types.ts';
+import { useAction } from '../api/use-action.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { ErrorNote, Loading } from '../components/feedback.tsx';
+import { Facts } from '../components/facts.tsx';
+import { words } from '../components/format.ts';
+import { Time } from '../components/time.tsx';
+import { esimRoute } from '../router.tsx';
+import { EsimStatus, usage } from './esims.tsx';
+
+export function EsimPage() {
+  const { esimId } = esimRoute.useParams();
+  const query = useQuery(oneQuery<Esim>('esims', esimId));
+  return (
+    <>
+      <p className="crumbs">
+        <Link to="/esims">eSIMs</Link>
+      </p>
+      <h1 className="mono">{esimId}</h1>
+      {query.isPending && <Loading />}
+      {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
+      {query.data && (
+        <>
+          <EsimFacts esim={query.data} />
+          <Installation esimId={esimId} />
+        </>
+      )}
+    </>
+  );
+}
+
+function EsimFacts({ esim }: { esim: Esim }) {
+  return (
+    <Facts
+      entries={[
+        ['Status', <EsimStatus key="status" status={esim.status} />],
+        ['Profile', words(esim.profile_status)],
+        ['ICCID', <code key="iccid">{esim.iccid}</code>],
+        ['Data', usage(esim)],
+        ['As of', <Time key="as-of" at={esim.data.as_of} />],
+        [
+          'Order',
+          <Link key="order" to="/orders/$orderId" params={{ orderId: esim.order_id }}>
+            {esim.order_id}
+          </Link>,
+        ],
+        ['Package', <code key="package">{esim.package_id}</code>],
+        ['APN', esim.apn],
+        ['Install by', esim.install_by && <Time key="install" at={esim.install_by} />],
+        ['Activated', esim.activated_at && <Time key="activated" at={esim.activated_at} />],
+        ['Expires', esim.expires_at && <Time key="expires" at={esim.expires_at} />],
+        ['Created', <Time key="created" at={esim.created_at} />],
+      ]}
+    />
+  );
+}
+
+/** Whoever has the install data has the eSIM: shown at a click only, and the click is logged. */
+function Installation({ esimId }: { esimId: string }) {
+  const [data, setData] = useState<InstallData | null>(null);
+  const { busy, error, run } = useAction(async () => {
+    setData(await send<InstallData>('POST', `esims/${esimId}/install-data`));
+  });
+  return (
+    <section aria-labelledby="install-data">
+      <h2 id="install-data">Install data</h2>
+      <ErrorNote error={error} />
+      {data ? (
+        <>
+          <Shown data={data} />
+          <button type="button" className="button" onClick={() => setData(null)}>
+            Hide
+          </button>
+        </>
+      ) : (
+        <>
+          <p className="hint">
+            Who has it can install the eSIM, once. That you looked is written down in the audit log.
+          </p>
+          <button type="button" className="button" disabled={busy} onClick={() => void run()}>
+            Show install data
+          </button>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Shown({ data }: { data: InstallData }) {
+  const picture = `data:image/svg+xml;utf8,${encodeURIComponent(data.svg)}`;
+  return (
+    <div className="install">
+      <img src={picture} alt="QR code of the activation code" width="220" height="220" className="qr" />
+      <Facts
+        entries={[
+          [
+            'Activation code',
+            <span key="code">
+              <code>{data.activation_code}</code>{' '}
+              <CopyButton text={data.activation_code} label="Copy activation code" />
+            </span>,
+          ],
+          ['SM-DP+ address', <code key="smdp">{data.smdp_address}</code>],
+          ['Matching id', <code key="matching">{data.matching_id}</code>],
+          ['Confirmation code', data.confirmation_code],
+          [
+            'On an iPhone',
+            data.install && (
+              <a key="ios" href={data.install.ios_url} rel="noreferrer">
+                Install link
+              </a>
+            ),
+          ],
+          [
+            'On Android',
+            data.install && (
+              <a key="android" href={data.install.android_url} rel="noreferrer">
+                Install link
+              </a>
+            ),
+          ],
+        ]}
+      />
+    </div>
+  );
+}

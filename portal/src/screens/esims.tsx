@@ -1,0 +1,80 @@
+import { Link } from '@tanstack/react-router';
+import type { Esim } from '../api/types.ts';
+import { Badge, Empty } from '../components/feedback.tsx';
+import { UrlFilters } from '../components/filters.tsx';
+import { bytes } from '../components/format.ts';
+import { List } from '../components/list.tsx';
+import { Time } from '../components/time.tsx';
+import { useMode } from '../layout/use-mode.ts';
+import { esimsRoute } from '../router.tsx';
+
+const STATUSES = ['issued', 'active', 'depleted', 'expired', 'suspended', 'canceled'] as const;
+const TONES = {
+  issued: 'wait',
+  active: 'good',
+  depleted: 'bad',
+  expired: 'off',
+  suspended: 'bad',
+  canceled: 'off',
+} as const satisfies Record<Esim['status'], string>;
+
+export function EsimStatus({ status }: { status: Esim['status'] }) {
+  return <Badge tone={TONES[status]}>{status}</Badge>;
+}
+
+/** `1.2 GB of 3 GB`, or what was used of an unlimited one. */
+export function usage({ data }: Esim): string {
+  if (data.unlimited || data.total_bytes === null) return `${bytes(data.used_bytes)} used, unlimited`;
+  return `${bytes(data.used_bytes)} of ${bytes(data.total_bytes)}`;
+}
+
+export function Esims() {
+  const mode = useMode();
+  const { mode: _mode, ...filters } = esimsRoute.useSearch();
+  return (
+    <>
+      <h1>eSIMs</h1>
+      <UrlFilters
+        choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
+        texts={[
+          { name: 'iccid', label: 'ICCID' },
+          { name: 'order_id', label: 'Order id', placeholder: 'ord_…' },
+        ]}
+      />
+      <List<Esim>
+        path="esims"
+        mode={mode}
+        filters={filters}
+        label="eSIMs"
+        columns={['eSIM', 'ICCID', 'Status', 'Data', 'Expires', 'Created']}
+        row={(esim) => (
+          <tr key={esim.id}>
+            <td data-column="eSIM">
+              <Link to="/esims/$esimId" params={{ esimId: esim.id }} className="mono">
+                {esim.id}
+              </Link>
+            </td>
+            <td data-column="ICCID">
+              <code>{esim.iccid}</code>
+            </td>
+            <td data-column="Status">
+              <EsimStatus status={esim.status} />
+            </td>
+            <td data-column="Data">{usage(esim)}</td>
+            <td data-column="Expires">{esim.expires_at ? <Time at={esim.expires_at} short /> : '–'}</td>
+            <td data-column="Created">
+              <Time at={esim.created_at} short />
+            </td>
+          </tr>
+        )}
+        empty={
+          <Empty title="No eSIM like that">
+            <p>
+              An order issues them: see <Link to="/orders">Orders</Link>.
+            </p>
+          </Empty>
+        }
+      />
+    </>
+  );
+}

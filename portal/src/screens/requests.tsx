@@ -1,0 +1,98 @@
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useSession } from '../api/session.ts';
+import type { Call } from '../api/types.ts';
+import { Empty } from '../components/feedback.tsx';
+import { UrlFilters } from '../components/filters.tsx';
+import { Submit, TextField } from '../components/form.tsx';
+import { milliseconds } from '../components/format.ts';
+import { List } from '../components/list.tsx';
+import { Time } from '../components/time.tsx';
+import { useMode } from '../layout/use-mode.ts';
+import { requestsRoute } from '../router.tsx';
+
+export function Requests() {
+  const mode = useMode();
+  const { mode: _mode, ...filters } = requestsRoute.useSearch();
+  const { api_url: apiUrl } = useSession();
+  return (
+    <>
+      <h1>Requests</h1>
+      <p className="lead">
+        Every call of your programs, kept 30 days. Each answer carries its id in X-Request-Id.
+      </p>
+      <LookUp />
+      <UrlFilters
+        choices={[{ name: 'method', label: 'Method', options: ['GET', 'POST'] }]}
+        texts={[
+          { name: 'status', label: 'Status', placeholder: '402' },
+          { name: 'error_code', label: 'Error code', placeholder: 'insufficient_balance' },
+          { name: 'key_id', label: 'Key id', placeholder: 'key_…' },
+        ]}
+      />
+      <List<Call>
+        path="requests"
+        mode={mode}
+        filters={filters}
+        label="Requests"
+        columns={['Request', 'Call', 'Status', 'Latency', 'Time']}
+        row={(call) => <CallRow key={`${call.request_id}${call.created_at}`} call={call} />}
+        empty={
+          <Empty
+            title="No request like that"
+            command={`curl -i ${apiUrl ?? 'https://$API_HOST'}/v1/me -H "Authorization: Bearer $ESIM_API_KEY"`}
+          >
+            <p>This makes one; it shows up here within a second:</p>
+          </Empty>
+        }
+      />
+    </>
+  );
+}
+
+/** Any id leads to its call, whatever the filters say. */
+function LookUp() {
+  const [id, setId] = useState('');
+  const navigate = useNavigate();
+  return (
+    <form
+      className="look-up"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (id.trim() !== '')
+          void navigate({ to: '/developers/requests/$requestId', params: { requestId: id.trim() } });
+      }}
+    >
+      <TextField label="Request id" value={id} onChange={setId} placeholder="req_…" />
+      <Submit busy={false}>Look up</Submit>
+    </form>
+  );
+}
+
+function CallRow({ call }: { call: Call }) {
+  return (
+    <tr>
+      <td data-column="Request">
+        <Link to="/developers/requests/$requestId" params={{ requestId: call.request_id }} className="mono">
+          {call.request_id}
+        </Link>
+        {call.suppressed !== null && <span className="sub">stands for {call.suppressed} more</span>}
+      </td>
+      <td data-column="Call">
+        <code>
+          {call.method} {call.route ?? call.path}
+        </code>
+      </td>
+      <td data-column="Status">
+        <span className={call.status < 400 ? 'code good' : 'code bad'}>{call.status}</span>
+        {call.error_code && <span className="sub">{call.error_code}</span>}
+      </td>
+      <td data-column="Latency" className="number">
+        {milliseconds(call.latency_ms)}
+      </td>
+      <td data-column="Time">
+        <Time at={call.created_at} short />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,141 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { send } from '../api/client.ts';
+import { pages } from '../api/queries.ts';
+import type { Diagnosis, Endpoint } from '../api/types.ts';
+import { useAction } from '../api/use-action.ts';
+import { ErrorNote } from '../components/feedback.tsx';
+import { fieldError, SelectField, Submit } from '../components/form.tsx';
+import { words } from '../components/format.ts';
+import { useMode } from '../layout/use-mode.ts';
+import { doctorRoute } from '../router.tsx';
+
+/** `Name: value` by line, as tools print them; a bare `t=…,v1=…` is the signature. */
+function parseHeaders(text: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of text.split(/\r?\n/)) {
+    const trimmed = line.trim();
+    if (/^t=\d+/.test(trimmed)) headers['X-Service-Signature'] = trimmed;
+    const colon = trimmed.indexOf(':');
+    if (colon > 0 && !/^t=/.test(trimmed))
+      headers[trimmed.slice(0, colon).trim()] = trimmed.slice(colon + 1).trim();
+  }
+  return headers;
+}
+
+export function SignatureDoctor() {
+  const mode = useMode();
+  const { endpoint: preset } = doctorRoute.useSearch();
+  const { data } = useInfiniteQuery(pages<Endpoint>('webhook-endpoints', mode));
+  const endpoints = data?.pages.flatMap((page) => page.data) ?? [];
+  const [chosen, setChosen] = useState(preset ?? '');
+  const [headers, setHeaders] = useState('');
+  const [body, setBody] = useState('');
+  const [diagnosis, setDiagnosis] = useState<Diagnosis | null>(null);
+  const endpointId = chosen !== '' ? chosen : (endpoints[0]?.id ?? '');
+  const { busy, error, run } = useAction(async () => {
+    setDiagnosis(null);
+    setDiagnosis(
+      await send<Diagnosis>('POST', 'signature-doctor', {
+        endpoint_id: endpointId,
+        headers: parseHeaders(headers),
+        body,
+      }),
+    );
+  });
+  return (
+    <>
+      <h1>Signature doctor</h1>
+      <p className="lead">
+        Your receiver refuses a signature? Paste what it got: the headers, and the body as it read it. The
+        secret stays here.
+      </p>
+      <form
+        className="stack doctor"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <SelectField
+          label="Endpoint"
+          value={endpointId}
+          onChange={setChosen}
+          options={
+            endpoints.length === 0
+              ? [['', 'No endpoint yet']]
+              : endpoints.map(({ id, url }) => [id, url] as const)
+          }
+        />
+        <TextArea
+          label="Headers"
+          value={headers}
+          onChange={setHeaders}
+          rows={4}
+          hint="X-Service-Signature at least, with its name or without."
+          error={fieldError(error, 'headers')}
+        />
+        <TextArea
+          label="Body"
+          value={body}
+          onChange={setBody}
+          rows={8}
+          hint="As it is, with every blank and newline."
+          error={fieldError(error, 'body')}
+        />
+        <ErrorNote error={error} />
+        <div className="actions">
+          <Submit busy={busy} disabled={endpointId === ''}>
+            Diagnose
+          </Submit>
+        </div>
+      </form>
+      <div role="status">{diagnosis && <Result diagnosis={diagnosis} />}</div>
+    </>
+  );
+}
+
+function Result({ diagnosis }: { diagnosis: Diagnosis }) {
+  return (
+    <div className={diagnosis.valid ? 'note good' : 'note bad'}>
+      <h2>{diagnosis.valid ? 'The signature is right' : words(diagnosis.diagnosis)}</h2>
+      <p>{diagnosis.explanation}</p>
+      {diagnosis.cure && <p>{diagnosis.cure}</p>}
+    </div>
+  );
+}
+
+type AreaProps = {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  rows: number;
+  hint: string;
+  error: string | undefined;
+};
+
+function TextArea({ label, value, onChange, rows, hint, error }: AreaProps) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <textarea
+        id={id}
+        rows={rows}
+        value={value}
+        spellCheck={false}
+        className="mono"
+        aria-describedby={`${id}-hint`}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <span id={`${id}-hint`} className="hint">
+        {hint}
+      </span>
+      {error && (
+        <span className="field-error" role="alert">
+          {error}
+        </span>
+      )}
+    </div>
+  );
+}

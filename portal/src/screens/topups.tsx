@@ -1,0 +1,80 @@
+import { Link } from '@tanstack/react-router';
+import type { Topup } from '../api/types.ts';
+import { Badge, Empty } from '../components/feedback.tsx';
+import { UrlFilters } from '../components/filters.tsx';
+import { bytes, money, words } from '../components/format.ts';
+import { List } from '../components/list.tsx';
+import { Time } from '../components/time.tsx';
+import { useMode } from '../layout/use-mode.ts';
+import { topupsRoute } from '../router.tsx';
+
+const STATUSES = ['pending', 'processing', 'completed', 'failed'] as const;
+const TONES = {
+  pending: 'wait',
+  processing: 'wait',
+  completed: 'good',
+  failed: 'bad',
+} as const satisfies Record<Topup['status'], string>;
+
+function added(topup: Topup): string {
+  const parts = [
+    topup.data_added_bytes === null ? '' : bytes(topup.data_added_bytes),
+    topup.validity_added_days === 0 ? '' : `${topup.validity_added_days} days`,
+  ];
+  return parts.filter(Boolean).join(', ') || '–';
+}
+
+export function Topups() {
+  const mode = useMode();
+  const { mode: _mode, ...filters } = topupsRoute.useSearch();
+  return (
+    <>
+      <h1>Top-ups</h1>
+      <UrlFilters
+        choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
+        texts={[
+          { name: 'esim_id', label: 'eSIM id', placeholder: 'esim_…' },
+          { name: 'reference', label: 'Your reference' },
+        ]}
+      />
+      <List<Topup>
+        path="topups"
+        mode={mode}
+        filters={filters}
+        label="Top-ups"
+        columns={['Top-up', 'eSIM', 'Status', 'Adds', 'Price', 'Created']}
+        row={(topup) => (
+          <tr key={topup.id}>
+            <td data-column="Top-up">
+              <code>{topup.id}</code>
+              {topup.reference && <span className="sub">{topup.reference}</span>}
+            </td>
+            <td data-column="eSIM">
+              <Link to="/esims/$esimId" params={{ esimId: topup.esim_id }} className="mono">
+                {topup.esim_id}
+              </Link>
+            </td>
+            <td data-column="Status">
+              <Badge tone={TONES[topup.status]}>{topup.status}</Badge>
+              {topup.failure && <span className="sub">{words(topup.failure.code)}</span>}
+            </td>
+            <td data-column="Adds">{added(topup)}</td>
+            <td data-column="Price" className="number">
+              {money(topup.price)}
+            </td>
+            <td data-column="Created">
+              <Time at={topup.created_at} short />
+            </td>
+          </tr>
+        )}
+        empty={
+          <Empty title="No top-up like that">
+            <p>
+              A top-up adds data or days to an eSIM: see <Link to="/esims">eSIMs</Link>.
+            </p>
+          </Empty>
+        }
+      />
+    </>
+  );
+}

@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query';
+import { lastFailedQuery } from '../../api/queries.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { Badge } from '../../components/feedback.tsx';
+import { count } from '../../components/format.ts';
+import { Ago, Countdown, Time } from '../../components/time.tsx';
+
+/** How an endpoint is and why, in words. */
+export function EndpointState({ endpoint }: { endpoint: Endpoint }) {
+  return (
+    <div className="endpoint-state">
+      <Words endpoint={endpoint} />
+      <Backlog endpoint={endpoint} />
+      {endpoint.previous_secret_until && (
+        <p className="sub">
+          Two secrets sign until <Time at={endpoint.previous_secret_until} />.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Words({ endpoint }: { endpoint: Endpoint }) {
+  const success = endpoint.last_success_at ? (
+    <>
+      last success <Ago at={endpoint.last_success_at} />
+    </>
+  ) : (
+    'nothing delivered yet'
+  );
+  if (endpoint.status === 'enabled')
+    return (
+      <p>
+        <Badge tone="good">Enabled</Badge> {success}
+        {endpoint.consecutive_blocks > 0 &&
+          `; blocked ${endpoint.consecutive_blocks} of 5 times in a row before`}
+        .
+      </p>
+    );
+  if (endpoint.status === 'blocked')
+    return (
+      <p>
+        <Badge tone="wait">Blocked</Badge> after a delivery failed six times; sending goes on{' '}
+        {endpoint.blocked_until ? <Countdown to={endpoint.blocked_until} /> : 'soon'}. Block{' '}
+        {endpoint.consecutive_blocks} of 5: the fifth disables the endpoint
+        <LastError endpoint={endpoint} />; {success}.
+      </p>
+    );
+  return (
+    <p>
+      <Badge tone={endpoint.disabled_reason === 'manual' ? 'off' : 'bad'}>Disabled</Badge>{' '}
+      {endpoint.disabled_reason === 'manual' ? 'by the switch on ' : 'on '}
+      <Time at={endpoint.updated_at} />
+      {endpoint.disabled_reason === 'consecutive_blocks' &&
+        ` after ${endpoint.consecutive_blocks} blocks in a row`}
+      {endpoint.disabled_reason === 'consecutive_blocks' && <LastError endpoint={endpoint} />}; {success}.
+    </p>
+  );
+}
+
+function Backlog({ endpoint }: { endpoint: Endpoint }) {
+  const held = endpoint.held_count ?? 0;
+  const pending = endpoint.pending_count ?? 0;
+  const failed = endpoint.failed_since_last_success ?? 0;
+  if (endpoint.status === 'disabled')
+    return held === 0 ? (
+      <p className="sub">Nothing is held. Switching it on sends what happens from then on.</p>
+    ) : (
+      <p>
+        <strong>
+          {count(held)} {held === 1 ? 'event' : 'events'} held.
+        </strong>{' '}
+        Switching it on sends {held === 1 ? 'it' : 'them'}, oldest first: a few at once, and faster every
+        second that your receiver keeps up.
+      </p>
+    );
+  const parts = [
+    pending > 0 ? `${count(pending)} waiting` : '',
+    failed > 0 ? `${count(failed)} given up since the last success` : '',
+  ].filter(Boolean);
+  return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
+}
+
+/** The error of the last delivery that was given up or is still tried. Asked for only when something is wrong. */
+function LastError({ endpoint }: { endpoint: Endpoint }) {
+  const { data } = useQuery(lastFailedQuery(endpoint.id, endpoint.consecutive_blocks));
+  const attempt = data?.last_attempt;
+  if (!attempt) return null;
+  const text = attempt.error ?? (attempt.status_code === null ? null : `status ${attempt.status_code}`);
+  return text === null ? null : <>; last error: {text}</>;
+}

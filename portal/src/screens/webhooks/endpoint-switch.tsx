@@ -1,0 +1,53 @@
+import { Switch } from '@base-ui/react/switch';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../../api/client.ts';
+import { useScope } from '../../api/session.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { count } from '../../components/format.ts';
+import { notify } from '../../components/toasts.tsx';
+
+/** The status switch, named by the URL. It moves at once, and back when the server refuses. */
+export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
+  const mayWrite = useScope('webhooks:write');
+  const queries = useQueryClient();
+  const [wanted, setWanted] = useState<boolean | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const on = endpoint.status !== 'disabled';
+
+  const turn = async (next: boolean, canUndo: boolean) => {
+    setWanted(next);
+    setError(null);
+    try {
+      await send('POST', `webhook-endpoints/${endpoint.id}/${next ? 'enable' : 'disable'}`);
+      await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+      notify(said(endpoint, next), canUndo ? () => void turn(!next, false) : undefined);
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setWanted(null);
+    }
+  };
+
+  return (
+    <div className="endpoint-switch">
+      <Switch.Root
+        className="switch"
+        aria-label={endpoint.url}
+        checked={wanted ?? on}
+        disabled={!mayWrite}
+        onCheckedChange={(next) => void turn(next, true)}
+      >
+        <Switch.Thumb className="switch-thumb" />
+      </Switch.Root>
+      <ErrorNote error={error} />
+    </div>
+  );
+}
+
+function said(endpoint: Endpoint, on: boolean): string {
+  if (!on) return 'Switched off. Events are held from now on.';
+  const held = endpoint.held_count ?? 0;
+  return held === 0 ? 'Switched on.' : `Switched on. ${count(held)} held events are being sent.`;
+}

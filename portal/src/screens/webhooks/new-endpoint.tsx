@@ -1,0 +1,93 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { send } from '../../api/client.ts';
+import { EVENT_TYPES, type CreatedEndpoint, type Mode } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { ErrorNote } from '../../components/feedback.tsx';
+import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { SecretOnce } from '../../components/secret-once.tsx';
+
+export const TYPE_OPTIONS = EVENT_TYPES.map((type) => [type, type] as const);
+
+/** Asks for the URL and the event types, then shows the signing secret once. */
+export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () => void }) {
+  const [url, setUrl] = useState('');
+  const [description, setDescription] = useState('');
+  const [types, setTypes] = useState<string[]>([]);
+  const [secret, setSecret] = useState<string | null>(null);
+  const queries = useQueryClient();
+  const { busy, error, run } = useAction(async () => {
+    const created = await send<CreatedEndpoint>('POST', 'webhook-endpoints', {
+      mode,
+      url: url.trim(),
+      ...(description.trim() === '' ? {} : { description: description.trim() }),
+      ...(types.length === 0 ? {} : { event_types: types }),
+    });
+    setSecret(created.secret ?? '');
+    void queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+  });
+  const done = () => {
+    setSecret(null);
+    onClose();
+  };
+  if (secret !== null)
+    return (
+      <Dialog open onClose={done} title="The signing secret" dismissible={false}>
+        <SecretOnce
+          what="signing secret"
+          secret={secret}
+          hint="Your receiver checks with it that a webhook comes from us."
+          onDone={done}
+        />
+      </Dialog>
+    );
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title="New endpoint"
+      description={`It gets the events of ${mode === 'live' ? 'Live' : 'Sandbox'}.`}
+    >
+      <form
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField
+          label="URL"
+          type="url"
+          value={url}
+          onChange={setUrl}
+          required
+          placeholder="https://example.com/webhooks"
+          hint="Public, HTTPS, takes POST, and answers 2xx."
+          error={fieldError(error, 'url')}
+        />
+        <Checkboxes
+          legend="Event types"
+          hint="None ticked: every type, also those to come."
+          options={TYPE_OPTIONS}
+          chosen={types}
+          onChange={setTypes}
+        />
+        <TextField
+          label="Description (optional)"
+          value={description}
+          onChange={setDescription}
+          error={fieldError(error, 'description')}
+        />
+        <ErrorNote error={error} />
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <Submit busy={busy}>Create endpoint</Submit>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,16 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { send } from '../../api/client.ts';
+import { refreshDeliveryLog } from '../../api/queries.ts';
+import type { Delivery, Endpoint } from '../../api/types.ts';
+import { useAction } from '../../api/use-action.ts';
+import { notify } from '../../components/toasts.tsx';
+
+/** Sends a signed `webhook.test` to an endpoint; it shows up in its Delivery log. */
+export function useSendTest(endpoint: Endpoint) {
+  const queries = useQueryClient();
+  return useAction(async () => {
+    await send<Delivery>('POST', `webhook-endpoints/${endpoint.id}/test`);
+    refreshDeliveryLog(queries, endpoint.id);
+    notify('A test event is on its way. Its answer is in the Delivery log.');
+  });
+}

@@ -1,0 +1,48 @@
+import { useQuery } from '@tanstack/react-query';
+import { statsQuery } from '../../api/queries.ts';
+import { count } from '../../components/format.ts';
+
+const WIDTH = 192;
+const HEIGHT = 36;
+
+/** What was delivered and what failed in 24 hours, a bar for each bucket. */
+export function Sparkline({ endpointId }: { endpointId: string }) {
+  const { data } = useQuery(statsQuery(endpointId));
+  if (!data) return <div className="sparkline" />;
+  const delivered = data.reduce((sum, bucket) => sum + bucket.delivered, 0);
+  const failed = data.reduce((sum, bucket) => sum + bucket.failed, 0);
+  const highest = Math.max(1, ...data.map((bucket) => bucket.delivered + bucket.failed));
+  const step = WIDTH / Math.max(1, data.length);
+  const high = (value: number) => (value / highest) * HEIGHT;
+  return (
+    <figure className="sparkline">
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`Last 24 hours: ${count(delivered)} attempts delivered, ${count(failed)} failed`}
+      >
+        {data.map((bucket, index) => (
+          <g key={bucket.at}>
+            <rect
+              className="bar-failed"
+              x={index * step}
+              y={HEIGHT - high(bucket.failed)}
+              width={Math.max(1, step - 1)}
+              height={high(bucket.failed)}
+            />
+            <rect
+              className="bar-delivered"
+              x={index * step}
+              y={HEIGHT - high(bucket.failed) - high(bucket.delivered)}
+              width={Math.max(1, step - 1)}
+              height={high(bucket.delivered)}
+            />
+          </g>
+        ))}
+      </svg>
+      <figcaption aria-hidden="true">
+        24 h: {count(delivered)} delivered, {count(failed)} failed
+      </figcaption>
+    </figure>
+  );
+}
