@@ -55,6 +55,17 @@ describe('OutcomeBatcher', () => {
     expect(calls).toEqual([['dlv_1'], ['dlv_2', 'dlv_3']]);
   });
 
+  it('writes at once what one endpoint may have in flight, so that its slots are free for others', async () => {
+    const { batcher, calls } = batcherOn(() => undefined);
+    await batcher.add(attempt('whe_a', 'dlv_0'));
+    const many = Array.from({ length: 16 }, (_, nth) => `dlv_1${nth}`).sort();
+    const written = Promise.all(many.map((id) => batcher.add(attempt('whe_a', id))));
+    // No timer: nothing is waited for.
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    expect(calls).toEqual([['dlv_0'], many]);
+    await written;
+  });
+
   it.each(['22P05', '23505', '55P03'])(
     'lets one row that is refused with %s refuse nothing else',
     async (code) => {

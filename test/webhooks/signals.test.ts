@@ -109,7 +109,7 @@ describe.each([
       // As `record` does it, by somebody who dies before he can tell.
       await office.database.pool.query(
         `SELECT record_events(ARRAY[$1], ARRAY[$2], ARRAY['sandbox'], ARRAY['esim.activated'],
-                              ARRAY['{}'], ARRAY[now()])`,
+                              ARRAY['{}'], ARRAY[now()], now())`,
         [newId('evt'), partner.id],
       );
       await eventually('the event is sent', () => receiver.received.length === 1, WITHIN_MS);

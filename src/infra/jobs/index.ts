@@ -7,7 +7,7 @@
  */
 export { ClaimScheduler } from './claim-scheduler.js';
 export { JobInterrupted, JobRunner, type JobRunnerOptions } from './job-runner.js';
-export type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
+export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
 export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.repository.js';

@@ -3,6 +3,7 @@ import { endsWithin } from '../../common/ends-within.js';
 import { boundedCache } from '../bounded-cache.js';
 import { Sweeper } from '../sweeps.js';
 import { ClaimScheduler } from './claim-scheduler.js';
+import { GatheredClaims } from './gathered-claims.js';
 import type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
 import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
 import { WaitingGroups } from './waiting-groups.js';
@@ -50,8 +51,6 @@ interface Group extends GroupSlots {
 }
 
 const GROUPS_PER_SWEEP = 1_000;
-/** More claims at once would take all connections of the pool, also from the heartbeat and the outcomes. */
-const CLAIMS_AT_ONCE = 6;
 /** Groups whose pace is remembered while they have nothing to do. */
 const PACES_KEPT = 50_000;
 
@@ -71,6 +70,7 @@ export class JobRunner<Job> {
   private readonly scheduler: ClaimScheduler;
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
+  private readonly claims: GatheredClaims<Job>;
   private claimsUnderWay = 0;
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
@@ -89,6 +89,7 @@ export class JobRunner<Job> {
       ownerShare = 1,
       keptForOthers = 0,
     } = options;
+    this.claims = new GatheredClaims(source);
     const separatesSlow = slowAfterMs !== undefined;
     this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
     this.waiting = new WaitingGroups<Group>(this.shares);
@@ -193,7 +194,7 @@ export class JobRunner<Job> {
 
   /** Claims for those that wait, as long as somebody has room; every end of a claim and of a job comes here again. */
   private claimNext(): void {
-    while (!this.isStopping && this.claimsUnderWay < CLAIMS_AT_ONCE) {
+    while (!this.isStopping && this.claimsUnderWay < this.claims.atOnce) {
       const group = this.waiting.takeNext();
       if (!group) return;
       this.track(this.claimFor(group));
@@ -223,7 +224,7 @@ export class JobRunner<Job> {
 
   private async claim(name: string, limit: number): Promise<Claim<Job>> {
     try {
-      return await this.source.claim(name, limit);
+      return await this.claims.claim(name, limit);
     } catch (error) {
       this.options.logger.warn(
         { event: 'jobs.claim_failed', jobs: this.options.name, group: name, err: error },

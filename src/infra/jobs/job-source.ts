@@ -4,12 +4,20 @@ import type { GroupOwner } from './slot-shares.js';
 export interface JobSource<Job> {
   /** Leases up to `limit` due jobs of the group, oldest due first. Must not lease one twice. */
   claim(group: string, limit: number): Promise<Claim<Job>>;
+  /** The same for several groups, each of them once, in one statement; answers their claims in their order. */
+  claimMany?(requests: readonly ClaimRequest[]): Promise<readonly Claim<Job>[]>;
   /** Groups after `after`, in their order, with something due that nobody holds: their notification was lost (D1). */
   listGroupsDue(after: string, limit: number): Promise<readonly string[]>;
   /** Whose the group's jobs are (D41); null as long as no claim has said so. Without it each group is its own owner. */
   ownerOf?(group: string): GroupOwner | null;
   /** Extends those of the leases that are still held by this process. */
   renew(jobs: readonly Job[]): Promise<void>;
+}
+
+/** Up to `limit` jobs of a group. */
+export interface ClaimRequest {
+  readonly group: string;
+  readonly limit: number;
 }
 
 /** What one claim from a group came to. */

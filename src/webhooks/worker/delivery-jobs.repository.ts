@@ -6,8 +6,8 @@ import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
 import { readBodyInItsDay } from '../../events/index.js';
-import { sql } from '../../infra/database/index.js';
-import type { Claim, GroupOwner, JobSource } from '../../infra/jobs/index.js';
+import { prepared, sql } from '../../infra/database/index.js';
+import type { Claim, ClaimRequest, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
 import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
 
@@ -38,8 +38,9 @@ export interface LapsedLease {
 /** Names one lease. */
 type LeaseKey = Pick<ClaimedDelivery, 'id' | 'fence'>;
 
-/** Of every row of a claim: the endpoint's partner and mode. */
+/** Of every row of a claim: the endpoint, its partner and its mode. */
 interface OwnerRow {
+  endpoint_id: string;
   partner_id: string;
   mode: Mode;
 }
@@ -73,6 +74,11 @@ const LOOKING_FOR_MS = 10_000;
 const NOW = 'statement_timestamp()';
 const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
 
+/** All that an attempt needs comes along: nothing is read after it. */
+const CLAIM = prepared(
+  'SELECT *, due_at::text AS due_text FROM claim_many_webhook_deliveries($1, $2, $3, $4, $5)',
+);
+
 /** SQL that leases due deliveries; every time is the database's (D40). */
 @Injectable()
 export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
@@ -93,18 +99,33 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
     this.mostInFlight = config.webhooks.concurrencyPerEndpoint;
   }
 
+  async claim(endpointId: string, limit: number): Promise<Claim<ClaimedDelivery>> {
+    const [claim] = await this.claimMany([{ group: endpointId, limit }]);
+    return claim!;
+  }
+
   /**
-   * Leases up to `limit` due deliveries of the endpoint, oldest first, and never more than its window leaves over all
+   * Leases up to `limit` due deliveries of each endpoint, oldest first, and never more than its window leaves over all
    * workers (D34). What is due at a disabled, blocked or deleted endpoint stays where it is (D31, D32): see
    * `isClaimable` in delivery-rules.ts. There is no more when nothing due is left and the window has room.
    */
-  async claim(endpointId: string, limit: number): Promise<Claim<ClaimedDelivery>> {
-    const { rows } = await sql<ClaimRow | NextRow>(
-      this.manager,
-      `SELECT c.*, c.due_at::text AS due_text, w.partner_id, w.mode
-       FROM claim_webhook_deliveries($1, $2, $3, $4, $5) c JOIN webhook_endpoints w ON w.id = $1`,
-      [endpointId, limit, this.mostInFlight, this.owner, this.leaseMs],
-    );
+  async claimMany(requests: readonly ClaimRequest[]): Promise<readonly Claim<ClaimedDelivery>[]> {
+    const { rows } = await sql<ClaimRow | NextRow>(this.manager, CLAIM, [
+      requests.map(({ group }) => group),
+      requests.map(({ limit }) => limit),
+      this.mostInFlight,
+      this.owner,
+      this.leaseMs,
+    ]);
+    const byEndpoint = Map.groupBy(rows, (row) => row.endpoint_id);
+    return requests.map(({ group, limit }) => this.toClaim(group, limit, byEndpoint.get(group) ?? []));
+  }
+
+  private toClaim(
+    endpointId: string,
+    limit: number,
+    rows: readonly (ClaimRow | NextRow)[],
+  ): Claim<ClaimedDelivery> {
     if (rows[0]) this.owners.set(endpointId, toOwner(rows[0]));
     const next = rows.find((row): row is NextRow => row.id === null);
     const claimed = rows.filter((row): row is ClaimRow => row.id !== null).sort(byDueTime);

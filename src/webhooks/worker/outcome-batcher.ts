@@ -17,8 +17,10 @@ export interface OutcomeBatcherOptions {
   sized?(attempts: number): void;
 }
 
-/** From one batch to the next. */
-const GATHER_MS = 10;
+/** From one batch to the next: a batch costs PostgreSQL as much as ten attempts in it. */
+const GATHER_MS = 15;
+/** So many that wait leave at once: all that one endpoint may have in flight may be among them. */
+const MANY = 16;
 const MAX_BATCH = 500;
 /** More than one, so that a batch that waits for a row lock does not hold up every other endpoint (D34). */
 const MAX_IN_FLIGHT = 4;
@@ -28,7 +30,8 @@ const LONGEST_PAUSE_MS = 2_000;
 /** Records attempts: one that ends alone at once, those that end within the next few milliseconds together. */
 export class OutcomeBatcher {
   private waiting: Waiting[] = [];
-  private armed = false;
+  private timer: NodeJS.Timeout | null = null;
+  private isDue = false;
   private inFlight = 0;
   private lastLeftAt = -Infinity;
 
@@ -43,15 +46,20 @@ export class OutcomeBatcher {
   }
 
   private arm(): void {
-    if (this.armed || this.waiting.length === 0 || this.inFlight >= MAX_IN_FLIGHT) return;
-    this.armed = true;
+    if (this.isDue || this.waiting.length === 0 || this.inFlight >= MAX_IN_FLIGHT) return;
     const waitMs = this.lastLeftAt + GATHER_MS - performance.now();
-    if (waitMs > 0) setTimeout(() => void this.flush(), waitMs);
-    else setImmediate(() => void this.flush());
+    if (waitMs <= 0 || this.waiting.length >= MANY) {
+      this.isDue = true;
+      if (this.timer) clearTimeout(this.timer);
+      setImmediate(() => void this.flush());
+    } else {
+      this.timer ??= setTimeout(() => void this.flush(), waitMs);
+    }
   }
 
   private async flush(): Promise<void> {
-    this.armed = false;
+    this.timer = null;
+    this.isDue = false;
     this.lastLeftAt = performance.now();
     const batch = this.waiting.splice(0, MAX_BATCH).sort(byLockOrder);
     this.inFlight++;

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig, type WebhookConfig } from '../../config/index.js';
 import type { EntityManager } from 'typeorm';
-import { sql, type SqlParameter } from '../../infra/database/index.js';
+import { prepared, sql, type SqlParameter } from '../../infra/database/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import { type EndedAttempt, maxAttempts, UNCOUNTED_INTERRUPTIONS } from '../delivery-rules.js';
 import { IS_OPEN } from '../webhook-delivery.entity.js';
@@ -75,7 +75,7 @@ interface RecordedRow {
 const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, exhausted, ended_at, ran_ms, latency_ms,
   status_code, error, phases, response_body, request_headers, response_headers`;
 
-const RECORD = `
+const RECORD = prepared(`
   WITH attempt AS (
     SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[], $8::text[],
@@ -143,7 +143,7 @@ const RECORD = `
            ${NOW}
     FROM recorded
   )
-  SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`;
+  SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`);
 
 function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
   const now = performance.now();

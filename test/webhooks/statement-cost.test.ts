@@ -1,0 +1,98 @@
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { recordEvent, recordEvents, registerEndpoint } from './support.js';
+
+const EVENTS = 60;
+
+let service: TestService;
+let partner: TestPartner;
+let receiver: TestReceiver;
+
+beforeAll(async () => {
+  // No sweep within the test: what is counted is what the events cost.
+  service = await startTestService({ env: { SWEEP_INTERVAL_MS: '60000' } });
+  partner = await service.createPartner();
+  receiver = await startReceiver();
+  await registerEndpoint(service, partner.id, { url: receiver.url });
+  await recordEvent(service, { partnerId: partner.id });
+  await settled(1);
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+/** Until so many are sent, and their outcomes are committed. */
+async function settled(count: number): Promise<void> {
+  await eventually('they are sent', () => receiver.received.length === count);
+  await eventually('they are recorded', async () => {
+    const { rows } = await service.database.pool.query(
+      `SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'discarding')`,
+    );
+    return rows.length === 0;
+  });
+}
+
+const KINDS = {
+  recorded: /record_events\(/,
+  begun: /^START TRANSACTION/,
+  claims: /claim_webhook_deliveries\(/,
+  outcomes: /INSERT INTO webhook_attempts/,
+  lockedEndpoints: /FOR NO KEY UPDATE/,
+  eventReads: /FROM events\b/,
+  // Those with work in them: worker processes also say that they are there.
+  signals: /pg_notify\(.*"due":/s,
+  jobs: /add_job/,
+} as const;
+
+/** How many statements of each kind this process sends while `work` is done. */
+async function statementsOf(work: () => Promise<void>): Promise<Record<keyof typeof KINDS, number>> {
+  const sent = vi.spyOn(Client.prototype, 'query');
+  await work();
+  const texts = sent.mock.calls.map((given: readonly unknown[]) => {
+    const [statement, values] = given as [string | { text?: string; values?: unknown[] }, unknown];
+    const { text, values: own } = typeof statement === 'string' ? { text: statement, values } : statement;
+    return `${text} ${Array.isArray(own ?? values) ? String(own ?? values) : ''}`;
+  });
+  const count = (kind: RegExp): number => texts.filter((text) => kind.test(text)).length;
+  return Object.fromEntries(Object.entries(KINDS).map(([name, kind]) => [name, count(kind)])) as never;
+}
+
+it('an event costs one statement to record, one to claim and at most one to end, and no job or signal in its own process', async () => {
+  const before = receiver.received.length;
+  const counts = await statementsOf(async () => {
+    for (let nth = 1; nth <= EVENTS; nth++) {
+      await recordEvent(service, { partnerId: partner.id });
+      await eventually('it is sent', () => receiver.received.length === before + nth);
+    }
+    await settled(before + EVENTS);
+  });
+  expect(counts).toMatchObject({ recorded: EVENTS, lockedEndpoints: 0, eventReads: 0, signals: 0, jobs: 0 });
+  // The claim of one event may find nothing because the claim before it took it.
+  expect(counts.claims).toBeLessThanOrEqual(EVENTS * 1.2);
+  expect(counts.outcomes).toBeLessThanOrEqual(EVENTS);
+  // Of its cause alone: neither claim nor outcome opens one.
+  expect(counts.begun).toBeLessThanOrEqual(EVENTS * 1.2);
+});
+
+it('events of one transaction cost one statement to record and few to send, however many they are', async () => {
+  const before = receiver.received.length;
+  const counts = await statementsOf(async () => {
+    await recordEvents(
+      service,
+      Array.from({ length: EVENTS }, () => ({ partnerId: partner.id })),
+    );
+    await settled(before + EVENTS);
+  });
+  expect(counts).toMatchObject({ recorded: 1, lockedEndpoints: 0, eventReads: 0, signals: 0, jobs: 0 });
+  expect(counts.claims + counts.outcomes).toBeLessThan(EVENTS);
+});
