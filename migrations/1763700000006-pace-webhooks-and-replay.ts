@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Slow start, exact lanes, backlogs that are given up by one row, replays, alerts (D31 to D34). */
+/** Slow start, exact concurrency, backlogs that are given up by one row, replays, alerts (D31 to D34). */
 export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

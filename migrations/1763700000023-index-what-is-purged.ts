@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes, dropIndexes } from './build-indexes.js';
 
 /** What the purges look for, by age (D44). */
 export class IndexWhatIsPurged1763700000023 implements MigrationInterface {
@@ -6,18 +7,11 @@ export class IndexWhatIsPurged1763700000023 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    // It waits for transactions that are under way, and holds nobody up meanwhile.
-    await runner.query('SET lock_timeout = 0');
-    for (const { name, on } of INDEXES) {
-      // One that a broken attempt left behind is invalid, and would count as there.
-      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
-      await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${on}`);
-    }
-    await runner.query('RESET lock_timeout');
+    await buildIndexes(runner, INDEXES);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const { name } of INDEXES) await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+    await dropIndexes(runner, INDEXES);
   }
 }
 

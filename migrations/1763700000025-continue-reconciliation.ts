@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes, dropIndexes } from './build-indexes.js';
 
 /**
  * A comparison of all books is taken over where a worker left it (D27): what it owns, and how far each of its parts
@@ -9,14 +10,7 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    // It waits for transactions that are under way, and holds nobody up meanwhile.
-    await runner.query('SET lock_timeout = 0');
-    for (const { name, on } of INDEXES) {
-      // One that a broken attempt left behind is invalid, and would count as there.
-      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
-      await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${on}`);
-    }
-    await runner.query('RESET lock_timeout');
+    await buildIndexes(runner, INDEXES);
     // One text, hence one transaction. That it is done is written in another: who dies in between does it again.
     await runner.query(`
       ALTER TABLE reconciliation_runs
@@ -38,7 +32,7 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const { name } of INDEXES) await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+    await dropIndexes(runner, INDEXES);
     await runner.query('DROP TABLE reconciliation_cursors');
     await runner.query('ALTER TABLE reconciliation_runs DROP COLUMN fence, DROP COLUMN attempts');
   }

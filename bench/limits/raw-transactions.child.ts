@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { Writable } from 'node:stream';
 import { createHistogram } from 'node:perf_hooks';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
 import { ulid } from '../../src/common/ids.js';
 import { answerParent } from '../child-link.js';
 import type { LoadReport } from '../load/plan.js';
@@ -49,21 +50,34 @@ answerParent<RawPlan, LoadReport>(async (plan) => {
 
 function poolOf({ databaseUrl, poolMax }: RawPlan): Pool {
   let pool = pools.get(databaseUrl);
-  if (!pool) pools.set(databaseUrl, (pool = new Pool({ connectionString: databaseUrl, max: poolMax })));
+  if (!pool) {
+    pool = new Pool({ connectionString: databaseUrl, max: poolMax, pipeline: true });
+    pools.set(databaseUrl, pool);
+  }
   return pool;
 }
 
+/** The strongest limit that there is: prepared statements, and the whole transaction in one round trip. */
 async function runTransaction(pool: Pool, { statements }: RawPlan, owner: Owner): Promise<void> {
   const fresh: string[] = [];
   const client = await pool.connect();
   try {
-    for (const { name, text, parameters } of statements) {
-      const values = parameters.map((parameter) => fill(parameter, fresh, owner));
-      await client.query({ text, values, ...(name === null ? {} : { name }) });
-    }
+    joinWrites(client);
+    await Promise.all(
+      statements.map(({ name, text, parameters }) => {
+        const values = parameters.map((parameter) => fill(parameter, fresh, owner));
+        return client.query({ text, values, ...(name === null ? {} : { name }) });
+      }),
+    );
   } finally {
     client.release();
   }
+}
+
+function joinWrites(client: PoolClient): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
 /** The same slot is the same value everywhere in one transaction, and a new one in the next. */

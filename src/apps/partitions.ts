@@ -69,7 +69,7 @@ class PartitionUpkeep {
     for (const daily of dailyTables(this.config.retention)) {
       if (stopping.aborted) break;
       try {
-        await this.keep(daily);
+        await this.keep(daily, stopping);
       } catch (error) {
         failures.push(error);
       }
@@ -77,10 +77,10 @@ class PartitionUpkeep {
     if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('; '));
   }
 
-  private async keep(daily: DailyTable): Promise<void> {
+  private async keep(daily: DailyTable, stopping: AbortSignal): Promise<void> {
     const { created, dropped } =
       this.upkeep === 'maintain'
-        ? await this.partitions.maintain(daily)
+        ? await this.partitions.maintain(daily, stopping)
         : { created: await this.partitions.ensure(daily), dropped: [] };
     if (created.length + dropped.length === 0) return;
     const { table } = daily;

@@ -7,6 +7,7 @@ import { DatabaseModule } from '../infra/database/index.js';
 import {
   BoundedListsInterceptor,
   EnvelopeInterceptor,
+  ListSlotsModule,
   StrictInputInterceptor,
   StrictValidationPipe,
 } from '../infra/http/index.js';
@@ -39,7 +40,7 @@ export class PlatformModule {
 
 /** The request pipeline of the two HTTP apps (D5, D9). */
 @Module({
-  imports: [DiscoveryModule, CallLogModule],
+  imports: [DiscoveryModule, CallLogModule, ListSlotsModule],
   exports: [DiscoveryModule, CallLogModule],
   providers: [
     { provide: APP_INTERCEPTOR, useClass: EnvelopeInterceptor },

@@ -4,7 +4,7 @@ import { type EntityManager, In, type SelectQueryBuilder } from 'typeorm';
 import { MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
-import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { KeysetPages, type ListOptions, sql, type Tx, updateVersioned } from '../infra/database/index.js';
 import type { EsimStatus } from './esim.js';
 import { EsimEntity } from './esim.entity.js';
 
@@ -36,7 +36,10 @@ export class EsimsRepository {
     await sql(tx.manager, 'DELETE FROM esims WHERE order_id = ANY ($1)', [orderIds]);
   }
 
-  async insert(tx: Tx, esims: readonly Omit<EsimEntity, 'createdAt' | 'updatedAt'>[]): Promise<void> {
+  async insert(
+    tx: Tx,
+    esims: readonly Omit<EsimEntity, 'version' | 'createdAt' | 'updatedAt'>[],
+  ): Promise<void> {
     await tx.manager.insert(EsimEntity, [...esims]);
   }
 
@@ -95,8 +98,9 @@ export class EsimsRepository {
     });
   }
 
-  async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<void> {
-    await tx.manager.update(EsimEntity, { id }, changes);
+  /** Changes an eSIM whose row `tx` has locked; answers its version then (D48). */
+  async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<number> {
+    return updateVersioned(tx.manager, EsimEntity, id, changes);
   }
 
   async list(

@@ -7,6 +7,7 @@ import { Batcher } from '../infra/batcher.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { EventType } from './event.js';
 import type { EventEntity } from './event.entity.js';
+import { EventSubjectsRepository } from './event-subjects.repository.js';
 import { EventsRepository, type IdWindow, POSITIONS_BATCH } from './events.repository.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Sweeps } from '../infra/sweeps.js';
@@ -16,10 +17,14 @@ export interface FeedPage {
   readonly hasMore: boolean;
   /** Always present: a poller keeps it even when the page is empty (D39). */
   readonly nextCursor: string;
+  /** Everything up to this position that fits was looked at, or is on the page. */
+  readonly position: number;
 }
 
 export interface FeedRequest {
   readonly type: EventType | undefined;
+  /** The id of an order, an eSIM or a top-up: only events that name it. */
+  readonly subject?: string | undefined;
   /** A `next_cursor` of this feed, or the id of an event. */
   readonly after: string | undefined;
   readonly limit: number;
@@ -39,6 +44,7 @@ export class EventFeed {
   constructor(
     private readonly events: EventsRepository,
     private readonly cursors: CursorCodec,
+    private readonly subjects: EventSubjectsRepository,
   ) {
     this.readers = { sandbox: this.readersOf('sandbox'), live: this.readersOf('live') };
   }
@@ -46,17 +52,29 @@ export class EventFeed {
   /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
   async list(scope: TenantScope, request: FeedRequest): Promise<FeedPage> {
     await this.givePositions(scope.mode);
-    const cursorScope = ['events', scope.partnerId, scope.mode, request.type ?? null];
+    const { type, subject: id } = request;
+    const ofSubject = id === undefined ? [] : [id];
+    const cursorScope = ['events', scope.partnerId, scope.mode, type ?? null, ...ofSubject];
     const start = await this.startOf(scope, request.after, cursorScope);
-    const found = await this.events.listAfter(scope, start, request.type, request.limit + 1);
+    const subject = id === undefined ? undefined : await this.subjects.find(scope, id);
+    const filters = { type, subject: subject ?? undefined };
+    // The days are looked at all the same: the cursor of a page without items goes on, too.
+    const limit = subject === null ? 0 : request.limit + 1;
+    const found = await this.events.listAfter(scope, start, filters, limit);
     const items = found.items.slice(0, request.limit);
     const hasMore = found.items.length > request.limit;
-    return {
-      bodies: items.map((item) => item.body),
-      hasMore,
-      // A poller goes on behind all that was looked at, not behind the last event that fits.
-      nextCursor: this.cursors.encode([hasMore ? items.at(-1)!.position : found.completeTo], cursorScope),
-    };
+    // A poller goes on behind all that was looked at, not behind the last event that fits.
+    const position = hasMore ? items.at(-1)!.position : found.completeTo;
+    const bodies = items.map((item) => item.body);
+    return { bodies, hasMore, nextCursor: this.cursors.encode([position], cursorScope), position };
+  }
+
+  /** The greatest position in the mode after every event that is committed now has its own. */
+  async head(mode: Mode): Promise<number> {
+    const { head, unpositioned } = await this.events.feedHead(recentIds(), mode);
+    if (!unpositioned) return head;
+    await this.givePositions(mode);
+    return (await this.events.feedHead(recentIds(), mode)).head;
   }
 
   /** @throws NotFound */

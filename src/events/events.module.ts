@@ -4,16 +4,18 @@ import { PartnerEventsController } from './admin/partner-events.controller.js';
 import { EventsController } from './api/events.controller.js';
 import { EventFeed, EventPositions } from './event-feed.js';
 import { EventRecorder } from './event-recorder.js';
+import { EventSubjectsRepository } from './event-subjects.repository.js';
 import { EventsRepository } from './events.repository.js';
+import { FeedWatch } from './feed-watch.js';
 
 @Module({
-  providers: [EventRecorder, EventsRepository, EventFeed],
+  providers: [EventRecorder, EventsRepository, EventSubjectsRepository, EventFeed],
   exports: [EventRecorder, EventsRepository, EventFeed],
 })
 export class EventsModule {}
 
 /** The partner's feed. */
-@Module({ imports: [EventsModule], controllers: [EventsController] })
+@Module({ imports: [EventsModule], providers: [FeedWatch], controllers: [EventsController] })
 export class EventsApiModule {}
 
 /** Support's view of a partner's events. */

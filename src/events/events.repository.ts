@@ -8,6 +8,7 @@ import type { Mode } from '../common/mode.js';
 import { KeysetPages, type ListOptions, sql, toSafeInteger } from '../infra/database/index.js';
 import { dayOf, dayOfPartition, oldestDay } from '../infra/partition-days.js';
 import type { EventType } from './event.js';
+import type { EventSubject } from './event-subjects.repository.js';
 import { EVENT_TABLES, eventTable } from './event-days.js';
 import { EventEntity } from './event.entity.js';
 
@@ -15,6 +16,12 @@ import { EventEntity } from './event.entity.js';
 export interface FeedItem {
   readonly position: number;
   readonly body: string;
+}
+
+/** Which events of the feed are listed. */
+export interface FeedFilters {
+  readonly type?: EventType | undefined;
+  readonly subject?: EventSubject | undefined;
 }
 
 /** A part of the feed. */
@@ -41,6 +48,23 @@ const MAX_DAYS = 16;
 const POSITIONS_LOCK = 7_302_114;
 /** Events that one transaction gives positions at most. */
 export const POSITIONS_BATCH = 5_000;
+
+const LIST = `SELECT position, body FROM events
+  WHERE partner_id = $1 AND mode = $2 AND position > $3 AND ($4::text IS NULL OR type = $4)
+    AND position <= $6 AND id >= $7 AND id < $8
+  ORDER BY position LIMIT $5`;
+/**
+ * All of the order first, by `events_of_order`: they are few, and the planner would rather go through the whole feed.
+ * What a partner wrote cannot look like an id in quotes: its own quotes are escaped in the body.
+ */
+const LIST_OF_SUBJECT = `WITH of_order AS MATERIALIZED (
+    SELECT position, type, body FROM events
+    WHERE partner_id = $1 AND mode = $2 AND id >= $7 AND id < $8
+      AND substring(body FROM '"order_id":"([^"]+)"') = $9 AND position IS NOT NULL
+  )
+  SELECT position, body FROM of_order
+  WHERE position > $3 AND position <= $6 AND ($4::text IS NULL OR type = $4) AND strpos(body, $10) > 0
+  ORDER BY position LIMIT $5`;
 
 /** SQL of `events`. */
 @Injectable()
@@ -75,7 +99,7 @@ export class EventsRepository {
   async listAfter(
     scope: TenantScope,
     position: number,
-    type: EventType | undefined,
+    filters: FeedFilters,
     limit: number,
   ): Promise<FeedRange> {
     const days = await this.feedDays(scope.mode, position);
@@ -85,9 +109,12 @@ export class EventsRepository {
     for (let next = 0, width = 1; after < completeTo && items.length < limit; width *= 2) {
       next += Math.min(width, MAX_DAYS);
       const upTo = next < days.length ? Math.max(after, days[next]!.first - 1) : completeTo;
-      const among = days.filter(({ first, last }) => last > after && first <= upTo);
+      const since = filters.subject ? dayOf(filters.subject.since).getTime() : 0;
+      const among = days.filter(
+        ({ day, first, last }) => last > after && first <= upTo && day.getTime() >= since,
+      );
       if (among.length > 0)
-        items.push(...(await this.listBetween(scope, type, { after, upTo, among }, limit - items.length)));
+        items.push(...(await this.listBetween(scope, filters, { after, upTo, among }, limit - items.length)));
       after = upTo;
     }
     return { items, completeTo };
@@ -109,17 +136,14 @@ export class EventsRepository {
 
   private async listBetween(
     scope: TenantScope,
-    type: EventType | undefined,
+    { type, subject }: FeedFilters,
     { after, upTo, among }: { after: number; upTo: number; among: readonly FeedDay[] },
     limit: number,
   ): Promise<readonly FeedItem[]> {
     const days = among.map(({ day }) => day.getTime());
     const { rows } = await sql<{ position: string; body: string }>(
       this.manager,
-      `SELECT position, body FROM events
-       WHERE partner_id = $1 AND mode = $2 AND position > $3 AND ($4::text IS NULL OR type = $4)
-         AND position <= $6 AND id >= $7 AND id < $8
-       ORDER BY position LIMIT $5`,
+      subject ? LIST_OF_SUBJECT : LIST,
       [
         scope.partnerId,
         scope.mode,
@@ -129,6 +153,7 @@ export class EventsRepository {
         upTo,
         idFloor('evt', new Date(Math.min(...days))),
         idFloor('evt', dayOf(new Date(Math.max(...days)), 1)),
+        ...(subject ? [subject.orderId, `"${subject.id}"`] : []),
       ],
     );
     return rows.map((row) => ({ position: toSafeInteger(row.position), body: row.body }));
@@ -164,6 +189,43 @@ export class EventsRepository {
       );
       return rows[0]!.given;
     });
+  }
+
+  /** The greatest position of a mode, and whether committed events wait for theirs. */
+  async feedHead(window: IdWindow, mode: Mode): Promise<{ head: number; unpositioned: boolean }> {
+    const { rows } = await sql<{ head: string; unpositioned: boolean }>(
+      this.manager,
+      `SELECT coalesce((SELECT max(last_position) FROM event_feed_days WHERE mode = $3), 0) AS head,
+              EXISTS (SELECT FROM events WHERE position IS NULL AND id >= $1 AND id < $2 AND mode = $3) AS unpositioned`,
+      [...boundsOf(window), mode],
+    );
+    return { head: toSafeInteger(rows[0]!.head), unpositioned: rows[0]!.unpositioned };
+  }
+
+  /** Those of the partners that have an event after one position and up to another. */
+  async partnersBetween(
+    mode: Mode,
+    partnerIds: readonly string[],
+    after: number,
+    upTo: number,
+  ): Promise<ReadonlySet<string>> {
+    const days = (await this.feedDays(mode, after)).map(({ day }) => day.getTime());
+    if (days.length === 0) return new Set();
+    const { rows } = await sql<{ partner_id: string }>(
+      this.manager,
+      `SELECT p.partner_id FROM unnest($1::text[]) AS p (partner_id)
+       WHERE EXISTS (SELECT FROM events e WHERE e.partner_id = p.partner_id AND e.mode = $2 AND e.position > $3
+                       AND e.position <= $4 AND e.id >= $5 AND e.id < $6)`,
+      [
+        partnerIds,
+        mode,
+        after,
+        upTo,
+        idFloor('evt', new Date(Math.min(...days))),
+        idFloor('evt', dayOf(new Date(Math.max(...days)), 1)),
+      ],
+    );
+    return new Set(rows.map((row) => row.partner_id));
   }
 
   /** A day that is dropped has no positions to look for. */

@@ -51,12 +51,16 @@ export class DailyPartitions {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Makes what is missing and drops what is old. @throws AggregateError after all steps were tried, when some failed */
-  async maintain(daily: DailyTable): Promise<PartitionChanges> {
+  /**
+   * Makes what is missing and drops what is old.
+   * @param stopping after it no further day is looked at, and one that is being emptied stays for the next maintenance
+   * @throws AggregateError after all steps were tried, when some failed
+   */
+  async maintain(daily: DailyTable, stopping?: AbortSignal): Promise<PartitionChanges> {
     const partitions = await this.look(daily);
     const created = await this.createMissing(daily, partitions);
-    const dropped = await attemptEach(oldPartitions(daily, partitions), (partition) =>
-      this.drop(daily, partition),
+    const dropped = await attemptEach(oldPartitions(daily, partitions), async (partition) =>
+      stopping?.aborted ? false : this.drop(daily, partition, stopping),
     );
     throwFailures(daily, [...created.failures, ...dropped.failures]);
     return { created: created.done, dropped: dropped.done };
@@ -121,7 +125,7 @@ export class DailyPartitions {
    * Detaches and drops. Readers and writers go on meanwhile; a transaction that uses the table already is waited for,
    * for a moment, and else the next maintenance finishes. Answers whether the day is gone.
    */
-  private async drop(daily: DailyTable, partition: string): Promise<boolean> {
+  private async drop(daily: DailyTable, partition: string, stopping?: AbortSignal): Promise<boolean> {
     const from = dayOfPartition(daily.table, partition)!;
     const day = { from, to: dayOf(from, 1) };
     // No transaction may be open around DETACH ... CONCURRENTLY, so the lock is the session's.
@@ -131,24 +135,30 @@ export class DailyPartitions {
       await sql(runner.manager, `SET idle_session_timeout = '60s'`);
       if (!(await lockSession(runner, daily.table))) return false;
       await sql(runner.manager, `SET lock_timeout = '${DETACH_PATIENCE}'`);
-      return await detachAndDrop(runner, daily, partition, day);
+      return await detachAndDrop(runner, daily, { partition, day, stopping });
     } finally {
       await releaseSession(runner, daily.table);
     }
   }
 }
 
+interface OldDay {
+  readonly partition: string;
+  readonly day: Day;
+  readonly stopping: AbortSignal | undefined;
+}
+
 async function detachAndDrop(
   runner: QueryRunner,
   daily: DailyTable,
-  partition: string,
-  day: Day,
+  { partition, day, stopping }: OldDay,
 ): Promise<boolean> {
   const { table } = daily;
   const { manager } = runner;
   const state = await stateOf(manager, table, partition);
   if (state === 'gone') return false;
-  const isNeeded = async (): Promise<boolean> => (await daily.isNeeded?.(manager, partition, day)) ?? false;
+  const isNeeded = async (): Promise<boolean> =>
+    (await daily.isNeeded?.(manager, partition, day, stopping)) ?? false;
   if (state === 'attached') {
     if (await isNeeded()) return false;
     await sql(manager, `ALTER TABLE ${table} DETACH PARTITION ${partition} CONCURRENTLY`);

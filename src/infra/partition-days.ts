@@ -16,8 +16,11 @@ export interface DailyTable {
   readonly ranges: 'times' | { readonly idPrefix: IdPrefix };
   /** Whole days that are kept, besides today. */
   readonly retentionDays: number;
-  /** Asked before an old day is dropped, and once more when nobody can reach it any longer; a day that is needed stays. */
-  isNeeded?(manager: EntityManager, partition: string, day: Day): Promise<boolean>;
+  /**
+   * Asked before an old day is dropped, and once more when nobody can reach it any longer; a day that is needed stays.
+   * @param stopping to be looked at between the steps of long work
+   */
+  isNeeded?(manager: EntityManager, partition: string, day: Day, stopping?: AbortSignal): Promise<boolean>;
   /** Days before yesterday into which rows may still come. */
   openDays?(manager: EntityManager): Promise<readonly Date[]>;
 }

@@ -34,7 +34,8 @@ export class CompleteOrder {
     const failed = order.quantity - issued;
     const status = failed === 0 ? 'issued' : 'partially_issued';
     const outcome = { status, issued, failed, failure: result.shortfall } as const;
-    if (!(await this.outcomes.markIssued(tx, lease, outcome))) return false;
+    const version = await this.outcomes.markIssued(tx, lease, outcome);
+    if (version === null) return false;
     await this.settle(tx, order, issued);
     const issuedAt = await databaseNow(tx);
     const esims = await this.issueProfiles(tx, order, profiles, issuedAt);
@@ -51,6 +52,7 @@ export class CompleteOrder {
           quantity_issued: issued,
           quantity_failed: failed,
           esims,
+          version,
         },
       },
     ]);
@@ -63,7 +65,8 @@ export class CompleteOrder {
 
   /** Fails the order and releases the whole hold. */
   async fail(tx: Tx, lease: OrderLease, order: OrderEntity, failure: ProviderFailure): Promise<boolean> {
-    if (!(await this.outcomes.markFailed(tx, lease, failure))) return false;
+    const version = await this.outcomes.markFailed(tx, lease, failure);
+    if (version === null) return false;
     await this.settle(tx, order, 0);
     await this.events.record(tx, [
       {
@@ -78,6 +81,7 @@ export class CompleteOrder {
           code: failure.code,
           reason: failure.reason,
           refunded: priceOf(order, order.quantity),
+          version,
         },
       },
     ]);

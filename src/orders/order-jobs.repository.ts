@@ -134,7 +134,7 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
 
 /**
  * SQL that records the outcome of what a worker, or support, works on in `orders`. Every write is guarded by the lease's fence and the
- * status; false means that the lease is void, and then nothing may be written.
+ * status, and answers the order's version (D48); null means that the lease is void, and then nothing may be written.
  */
 @Injectable()
 export class OrderOutcomesRepository {
@@ -148,7 +148,7 @@ export class OrderOutcomesRepository {
       failed: number;
       failure: ProviderFailure | null;
     },
-  ): Promise<boolean> {
+  ): Promise<number | null> {
     return this.finish(
       tx,
       lease,
@@ -161,7 +161,7 @@ export class OrderOutcomesRepository {
   }
 
   /** Ends provisioning as failed, everything refunded. */
-  async markFailed(tx: Tx, lease: OrderLease, failure: ProviderFailure): Promise<boolean> {
+  async markFailed(tx: Tx, lease: OrderLease, failure: ProviderFailure): Promise<number | null> {
     return this.finish(
       tx,
       lease,
@@ -183,7 +183,7 @@ export class OrderOutcomesRepository {
   }
 
   /** Ends a cancellation that the provider accepted: `canceled` eSIMs, all that were left, have come back. */
-  async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<boolean> {
+  async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<number | null> {
     const refund =
       'refunded_amount = refunded_amount + unit_price_amount * $4::int, status_before_cancel = NULL';
     return this.finish(tx, lease, 'canceled', refund, [canceled], 'canceling');
@@ -195,7 +195,7 @@ export class OrderOutcomesRepository {
     lease: OrderLease,
     before: OrderStatus,
     outcome: { readonly canceled: number; readonly failure: ProviderFailure },
-  ): Promise<boolean> {
+  ): Promise<number | null> {
     return this.finish(
       tx,
       lease,
@@ -214,15 +214,15 @@ export class OrderOutcomesRepository {
     assignments: string,
     parameters: readonly SqlParameter[],
     from: OrderStatus,
-  ): Promise<boolean> {
+  ): Promise<number | null> {
     if (!statusesBefore(to).includes(from)) throw new Error(`an order cannot go from ${from} to ${to}`);
-    const { affected } = await sql(
+    const { rows } = await sql<{ version: number }>(
       tx.manager,
       `UPDATE orders SET status = $3, next_attempt_at = NULL, lease_until = NULL, cancel_requested_at = NULL,
          last_error = NULL, updated_at = now(), ${assignments}
-       WHERE id = $1 AND fence = $2 AND status = '${from}'`,
+       WHERE id = $1 AND fence = $2 AND status = '${from}' RETURNING version`,
       [lease.orderId, lease.fence, to, ...parameters],
     );
-    return affected === 1;
+    return rows[0]?.version ?? null;
   }
 }

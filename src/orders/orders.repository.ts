@@ -9,8 +9,10 @@ import { EsimsRepository } from '../esims/index.js';
 import {
   KeysetPages,
   type ListOptions,
+  prepared,
   sql,
   type Tx,
+  updateVersioned,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
 import { OrderEntity, type OrderFilters, type OrderWithEsims } from './order.js';
@@ -38,16 +40,17 @@ type NewOrder = Pick<
   | 'acceptedRequestId'
 >;
 
-const INSERT_ORDER = `
+const INSERT_ORDER = prepared(`
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
                       unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
-  RETURNING created_at, next_attempt_at`;
+  RETURNING created_at, next_attempt_at`);
 
 /** The table's defaults: an order that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   quantityIssued: 0,
   quantityFailed: 0,
   refundedAmount: 0,
@@ -65,6 +68,9 @@ const UNTOUCHED = {
   issuedAt: null,
   failedAt: null,
 } as const;
+
+/** A top-up `t` that is open, or younger than `$1` days. */
+const KEEPS_ITS_ORDER = `(t.created_at >= now() - $1::int * interval '1 day' OR t.status IN ('pending', 'processing'))`;
 
 /** SQL of `orders` for the APIs; `OrderJobsRepository` has the worker's. */
 @Injectable()
@@ -86,8 +92,7 @@ export class OrdersRepository {
        WHERE o.mode = 'sandbox' AND o.created_at < now() - $1::int * interval '1 day'
          AND o.status NOT IN ('pending', 'processing', 'canceling')
          AND NOT EXISTS (SELECT 1 FROM esims e JOIN topups t ON t.esim_id = e.id
-                         WHERE e.order_id = o.id AND (t.created_at >= now() - $1::int * interval '1 day'
-                                                      OR t.status IN ('pending', 'processing')))
+                         WHERE e.order_id = o.id AND ${KEEPS_ITS_ORDER})
        ORDER BY o.created_at LIMIT $2 FOR UPDATE OF o SKIP LOCKED`,
       [days, limit],
     );
@@ -95,8 +100,7 @@ export class OrdersRepository {
       tx.manager,
       // A top-up that was accepted before the lock, and behind the snapshot of the statement that took it.
       `SELECT DISTINCT e.order_id AS id FROM esims e JOIN topups t ON t.esim_id = e.id
-       WHERE e.order_id = ANY ($2) AND (t.created_at >= now() - $1::int * interval '1 day'
-                                        OR t.status IN ('pending', 'processing'))`,
+       WHERE e.order_id = ANY ($2) AND ${KEEPS_ITS_ORDER}`,
       [days, rows.map(({ id }) => id)],
     );
     const keeps = new Set(kept.map(({ id }) => id));
@@ -186,9 +190,9 @@ export class OrdersRepository {
     return rows.length > 0;
   }
 
-  /** Changes an order whose row `tx` has locked. */
-  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<void> {
-    await tx.manager.update(OrderEntity, { id }, changes);
+  /** Changes an order whose row `tx` has locked; answers its version then (D48). */
+  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<number> {
+    return updateVersioned(tx.manager, OrderEntity, id, changes);
   }
 
   async list(

@@ -223,7 +223,7 @@ export interface EsimProvider {
   /** Only asks, for support: all that there is of the order now. What cannot be looked through is an outcome unknown. */
   findParts(request: ProviderOrderRequest, signal: AbortSignal): Promise<ProviderOrderParts>;
   cancelOrder(request: ProviderCancelRequest, signal: AbortSignal): Promise<ProviderCancelState>;
-  /** Only asks, for support: one standing for each eSIM of the request, in its order. */
+  /** Only asks, for support: one status for each eSIM of the request, in its order. */
   findCancelStatuses(
     request: ProviderCancelRequest,
     signal: AbortSignal,

@@ -25,6 +25,6 @@ export class Reconcile {
   /** @throws Error of the database; whatever `stopping` was aborted with */
   async execute({ since, journal, stopping }: ReconcileCommand): Promise<void> {
     await walk(this.books.parts(), journal, stopping);
-    if (since) await walkAtOnce(this.providers.lanes(since), journal, stopping);
+    if (since) await walkAtOnce(this.providers.partsByProvider(since), journal, stopping);
   }
 }

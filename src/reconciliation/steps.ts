@@ -70,16 +70,16 @@ export async function walk(parts: readonly Part[], journal: Journal, stopping: A
   }
 }
 
-/** Walks several at once. When one fails, the others end at their next step, and then it throws. */
+/** Walks several lists of parts at once. When one fails, the others end at their next step, and then it throws. */
 export async function walkAtOnce(
-  lanes: readonly (readonly Part[])[],
+  lists: readonly (readonly Part[])[],
   journal: Journal,
   stopping: AbortSignal,
 ): Promise<void> {
   const failure = new AbortController();
   const either = AbortSignal.any([stopping, failure.signal]);
   await Promise.allSettled(
-    lanes.map((parts) => walk(parts, journal, either).catch((error: unknown) => failure.abort(error))),
+    lists.map((parts) => walk(parts, journal, either).catch((error: unknown) => failure.abort(error))),
   );
   either.throwIfAborted();
 }

@@ -108,15 +108,15 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
 
 /**
  * SQL that records the outcome of what a worker, or support, works on in `topups`. Every write is guarded by the lease's fence and the
- * status; false means that the lease is void, and then nothing may be written.
+ * status, and answers the top-up's version (D48); null means that the lease is void, and then nothing may be written.
  */
 @Injectable()
 export class TopupOutcomesRepository {
-  async markCompleted(tx: Tx, lease: TopupLease): Promise<boolean> {
+  async markCompleted(tx: Tx, lease: TopupLease): Promise<number | null> {
     return this.finish(tx, lease, 'completed', 'completed_at = now()', []);
   }
 
-  async markFailed(tx: Tx, lease: TopupLease, failure: ProviderFailure): Promise<boolean> {
+  async markFailed(tx: Tx, lease: TopupLease, failure: ProviderFailure): Promise<number | null> {
     const assignments = 'failed_at = now(), failure_code = $4, failure_reason = $5';
     return this.finish(tx, lease, 'failed', assignments, [failure.code, failure.reason]);
   }
@@ -127,16 +127,16 @@ export class TopupOutcomesRepository {
     to: TopupStatus,
     assignments: string,
     parameters: readonly SqlParameter[],
-  ): Promise<boolean> {
-    const { affected } = await sql(
+  ): Promise<number | null> {
+    const { rows } = await sql<{ version: number }>(
       tx.manager,
       `UPDATE topups SET status = $3, next_attempt_at = NULL, lease_until = NULL, last_error = NULL,
          updated_at = now(), ${assignments}
        WHERE id = $1 AND fence = $2 AND status IN (${statusesBefore(to)
          .map((status) => `'${status}'`)
-         .join(', ')})`,
+         .join(', ')}) RETURNING version`,
       [lease.topupId, lease.fence, to, ...parameters],
     );
-    return affected === 1;
+    return rows[0]?.version ?? null;
   }
 }

@@ -8,6 +8,7 @@ import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import {
   KeysetPages,
   type ListOptions,
+  prepared,
   sql,
   type Tx,
   violatedUniqueConstraint,
@@ -37,16 +38,17 @@ type NewTopup = Pick<
   | 'acceptedRequestId'
 >;
 
-const INSERT_TOPUP = `
+const INSERT_TOPUP = prepared(`
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
                       upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
-  RETURNING created_at, next_attempt_at`;
+  RETURNING created_at, next_attempt_at`);
 
 /** The table's defaults: a top-up that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   upstreamPlacedAt: null,
   failureCode: null,
   failureReason: null,
@@ -76,14 +78,18 @@ export class TopupsRepository {
     return rows.map(({ reference }) => reference);
   }
 
-  /** Keeps the order of an eSIM from being canceled until the end of `tx`; true when it is, or is about to be. */
+  /**
+   * Keeps the order of an eSIM from being canceled or purged until the end of `tx`; true when it is canceled, or is about
+   * to be. @throws NotFound when it was purged, its eSIMs with it, while this waited for its row (D44)
+   */
   async lockCancellation(tx: Tx, orderId: string): Promise<boolean> {
     const { rows } = await sql<{ ends: boolean }>(
       tx.manager,
       `SELECT status IN ('canceling', 'canceled') AS ends FROM orders WHERE id = $1 FOR SHARE`,
       [orderId],
     );
-    return rows[0]?.ends ?? false;
+    if (!rows[0]) throw new NotFound();
+    return rows[0].ends;
   }
 
   /** Keeps a new top-up, due at once. @throws AppError `reference_taken` */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
-import { sql, type Tx } from '../infra/database/index.js';
+import { prepared, sql, type Tx } from '../infra/database/index.js';
 import {
   CHANGED_WALLET,
   type ChargeSubject,
@@ -15,7 +15,7 @@ import {
 /** What became of a hold that was to be resolved. */
 export type Settlement = 'settled' | 'already_settled' | 'no_hold';
 
-const HOLD = `
+const HOLD = prepared(`
   WITH wallet AS (
     UPDATE wallets SET held = held + $3::bigint, ${lowSince('posted - held - $3::bigint')}
     WHERE partner_id = $1 AND currency = $2 AND posted - held >= $3::bigint
@@ -24,7 +24,7 @@ const HOLD = `
     INSERT INTO wallet_holds (wallet_id, order_id, topup_id, reference, amount)
     SELECT id, $4, $5, $6, $3::bigint FROM wallet
   ), ${SIGNAL_IF_LOW}
-  SELECT 1 FROM wallet`;
+  SELECT 1 FROM wallet`);
 
 const settleStatement = (column: string): string => `
   WITH hold AS (
@@ -73,8 +73,14 @@ const refundStatement = (column: string): string => `
   })}
   SELECT 1 FROM wallet`;
 
-const SETTLE = { order_id: settleStatement('order_id'), topup_id: settleStatement('topup_id') };
-const REFUND = { order_id: refundStatement('order_id'), topup_id: refundStatement('topup_id') };
+const SETTLE = {
+  order_id: prepared(settleStatement('order_id')),
+  topup_id: prepared(settleStatement('topup_id')),
+};
+const REFUND = {
+  order_id: prepared(refundStatement('order_id')),
+  topup_id: prepared(refundStatement('topup_id')),
+};
 
 /** SQL of holds: each operation is one statement, so that the wallet's row is locked for as short as it can be. */
 @Injectable()

@@ -23,8 +23,8 @@ export function deliveryDays(retentionDays: Readonly<Record<Mode, number>>): rea
     ranges: 'times',
     retentionDays: retentionDays[mode],
     openDays: (manager) => openDays(manager, mode),
-    isNeeded: async (manager, partition, day) =>
-      (await hasOpen(manager, mode, day)) || purgeEnded(manager, partition, retentionDays[mode]),
+    isNeeded: async (manager, partition, day, stopping) =>
+      (await hasOpen(manager, mode, day)) || purgeEnded(manager, partition, retentionDays[mode], stopping),
   }));
 }
 
@@ -73,17 +73,18 @@ async function hasOpen(manager: EntityManager, mode: Mode, { from, to }: Day): P
 }
 
 const PURGE_BATCH_ROWS = 2_000;
-/** Of one maintenance: it must be able to end in time when the worker stops. */
+/** Of one maintenance: it holds the lock of the table's partitions meanwhile. */
 const MAX_PURGE_BATCHES = 50;
 
 /**
  * Whether the day holds deliveries that ended within the retention, long after they were made. Then those that did not
- * go in steps, each a transaction of its own; otherwise the day is dropped with them.
+ * go in steps, each a transaction of its own, until a stop; otherwise the day is dropped with them.
  */
 async function purgeEnded(
   manager: EntityManager,
   partition: string,
   retentionDays: number,
+  stopping?: AbortSignal,
 ): Promise<boolean> {
   const { rows } = await sql(
     manager,
@@ -91,7 +92,7 @@ async function purgeEnded(
     [retentionDays],
   );
   if (rows.length === 0) return false;
-  for (let batch = 0; batch < MAX_PURGE_BATCHES; batch++) {
+  for (let batch = 0; batch < MAX_PURGE_BATCHES && !stopping?.aborted; batch++) {
     const { affected } = await sql(
       manager,
       `DELETE FROM ${partition} WHERE ctid = ANY (ARRAY(

@@ -1,9 +1,4 @@
-import { request as httpRequest } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
 import { startCallbacks } from '../../src/apps/callbacks.app.js';
 import { startRole } from '../../src/apps/role-process.js';
 import { loadConfig } from '../../src/config/index.js';
@@ -16,21 +11,8 @@ import {
   testEnvironment,
   type TestService,
 } from '../harness/index.js';
-import { DrippingClient } from './dripping-client.js';
+import { callAt, ENV, HEALTH, HINT, PATH } from './callback-calls.js';
 import { SECRET } from './live-world.js';
-
-const ENV = {
-  // Nobody answers there: nothing of this file is about what is asked afterwards.
-  ESIM_ACCESS_BASE_URL: 'http://127.0.0.1:9',
-  ESIM_ACCESS_CODE: SIMULATOR_CREDENTIALS.accessCode,
-  ESIM_ACCESS_SECRET: SIMULATOR_CREDENTIALS.secretKey,
-  CALLBACK_HOST: '127.0.0.1',
-  CALLBACK_PORT: '0',
-  CALLBACK_SECRET: SECRET,
-};
-const HEALTH = { notifyType: 'CHECK_HEALTH', content: { orderNo: '1234567890', orderStatus: 'Test' } };
-const HINT = { notifyType: 'ESIM_STATUS', content: { esimTranNo: '2500000000001' } };
-const JSON_TYPE = { 'content-type': 'application/json' };
 
 let database: TestDatabase;
 let worker: TestService;
@@ -46,40 +28,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: Readonly<Record<string, unknown>>;
-}
-
-/** A call as it is, with nothing added by `fetch`. */
-function call(
-  path: string,
-  { method = 'POST', body = JSON.stringify(HEALTH), headers = {}, url = base } = {},
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(url + path, { method, headers: { ...JSON_TYPE, ...headers } }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk) => (text += chunk));
-      response.on('end', () => {
-        const { date: _date, ...kept } = response.headers;
-        resolve({ status: response.statusCode!, body: text, headers: kept });
-      });
-    });
-    request.on('error', reject);
-    request.end(method === 'HEAD' ? undefined : body);
-  });
-}
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
-
-function liveHeapBytes(): number {
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-}
-
-const PATH = `/callbacks/esim_access/${SECRET}`;
+const call: typeof callAt = (path, options) => callAt(path, { url: base, ...options });
 
 describe('the listener for callbacks', () => {
   it('answers a health check and a look whether anybody is there with 200', async () => {
@@ -210,80 +159,6 @@ it('does not listen without a secret', async () => {
   const own = await startTestService({ role: 'worker', database, env: { ...ENV, CALLBACK_SECRET: '' } });
   expect(own.process.callbacksUrl).toBeNull();
   await own.stop();
-});
-
-describe('a client that sends a byte at a time', () => {
-  const LIMIT_MS = 800;
-  const LATEST_MS = LIMIT_MS + 2_000;
-  const PATIENCE = { requestTimeoutMs: LIMIT_MS, checkConnectionsMs: 50 };
-  const START = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
-  const CHUNKED = `${START}transfer-encoding: chunked\r\n\r\n`;
-
-  /** A listener of its own, with little patience. */
-  async function startImpatient() {
-    const taken: unknown[] = [];
-    const take = {
-      knows: () => true,
-      execute: (_provider: string, body: unknown) => Promise.resolve((taken.push(body), [])),
-    };
-    const config = loadConfig(testEnvironment(database.url, ENV));
-    const running = (await startCallbacks(
-      { config, logger: pino({ level: 'silent' }), metrics: new Registry() },
-      take,
-      () => Promise.resolve(null),
-      PATIENCE,
-    ))!;
-    return { ...running, taken };
-  }
-
-  it('is answered 408 after the limit, and holds nobody up until then', async () => {
-    const listener = await startImpatient();
-    const drips: [string, string][] = [
-      ['', ''],
-      ['POST /', 'x'],
-      [START, 'x'],
-      [`${START}content-length: 60000\r\n\r\n`, ' '],
-      [CHUNKED, '1\r\n \r\n'],
-    ];
-    const clients = Array.from({ length: 10 }, () => drips).flatMap((each) =>
-      each.map(([head, piece]) => new DrippingClient(listener.url, head, piece)),
-    );
-    for (let i = 0; i < 5; i++) expect((await call(PATH, { url: listener.url })).status).toBe(200);
-    expect(clients.every((client) => client.isOpen)).toBe(true);
-    const cuts = await Promise.all(clients.map((client) => client.cut()));
-    expect(new Set(cuts.flatMap(({ statuses }) => statuses))).toEqual(new Set([408]));
-    for (const { afterMs } of cuts) {
-      expect(afterMs).toBeGreaterThan(LIMIT_MS - 50);
-      expect(afterMs).toBeLessThan(LATEST_MS);
-    }
-    expect(listener.taken).toHaveLength(5);
-    await listener.close(1_000);
-  });
-
-  it('is cut as well when it was refused, or has its answer already', async () => {
-    const listener = await startImpatient();
-    const length = 'content-length: 60000\r\n\r\n';
-    const refused = new DrippingClient(listener.url, START.replace(SECRET, 'x') + length, ' ');
-    const looking = new DrippingClient(listener.url, START.replace('POST', 'HEAD') + length, ' ');
-    const [no, yes] = await Promise.all([refused.cut(), looking.cut()]);
-    expect([no.statuses[0], yes.statuses[0]]).toEqual([404, 200]);
-    expect(Math.max(no.afterMs, yes.afterMs)).toBeLessThan(LATEST_MS);
-    await listener.close(1_000);
-  });
-
-  it('has the memory of its bytes and no more', async () => {
-    const listener = await startImpatient();
-    const piece = '1\r\n \r\n';
-    const before = liveHeapBytes();
-    const client = new DrippingClient(listener.url, CHUNKED + piece.repeat(60_000), piece);
-    let most = 0;
-    while (client.isOpen) {
-      await sleep(50);
-      most = Math.max(most, liveHeapBytes() - before);
-    }
-    expect(most).toBeLessThan(4_000_000);
-    await listener.close(1_000);
-  });
 });
 
 it.each([

@@ -24,8 +24,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'order-end-without-fence',
     file: ORDER_OUTCOMES,
-    find: "WHERE id = $1 AND fence = $2 AND status = '${from}'`",
-    replace: "WHERE id = $1 AND $2::bigint > 0 AND status = '${from}'`",
+    find: "WHERE id = $1 AND fence = $2 AND status = '${from}' RETURNING version`",
+    replace: "WHERE id = $1 AND $2::bigint > 0 AND status = '${from}' RETURNING version`",
     tests: ['test/orders-live/late-words.test.ts'],
   },
   {
@@ -36,9 +36,9 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     also: [
       {
         file: ORDER_OUTCOMES,
-        find: "WHERE id = $1 AND fence = $2 AND status = '${from}'`",
+        find: "WHERE id = $1 AND fence = $2 AND status = '${from}' RETURNING version`",
         replace:
-          "WHERE id = $1 AND ($2::bigint > 0 AND status = 'canceling' OR fence = $2) AND status = '${from}'`",
+          "WHERE id = $1 AND ($2::bigint > 0 AND status = 'canceling' OR fence = $2) AND status = '${from}' RETURNING version`",
       },
     ],
     tests: ['test/orders-live/late-words.test.ts'],

@@ -8,14 +8,14 @@ import {
   startServer,
 } from './running-server.js';
 import { type Cluster, openCluster } from './cluster.js';
-import { choosePort, HOST, storePort } from './port.js';
+import { choosePort, HOST, socketParameter, storePort } from './port.js';
 import { forkedProcessesOf, isPostgresOf, readLock, removeMeaninglessLock } from './postgres-process.js';
 
 /** A PostgreSQL server of this process's own. */
 export interface EmbeddedPostgres {
   /** On 127.0.0.1. An adopted server keeps the port it has, whatever was asked for. */
   readonly port: number;
-  /** A connection URL with the superuser's password. @param database `postgres` when omitted */
+  /** A connection URL with the superuser's password, over the Unix-domain socket where there is one. @param database `postgres` when omitted */
   url(database?: string): string;
   /**
    * Stops the server: SIGINT (sessions are ended, a checkpoint is written), after 8 s SIGQUIT, after 8 s more
@@ -53,7 +53,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const server = await adoptOrStart(cluster, options);
   // Only a convenience: a port that is not remembered is chosen anew.
   await storePort(cluster.dataDir, server.port).catch(() => {});
-  return handleOf(server, cluster.password);
+  return handleOf(server, cluster);
 }
 
 /** Repeats until a server runs, because a predecessor may be dying and a rival may be starting. */
@@ -124,12 +124,13 @@ async function endOrphans(dataDir: string): Promise<void> {
   }
 }
 
-function handleOf(server: RunningServer, password: string): EmbeddedPostgres {
+function handleOf(server: RunningServer, { dataDir, password }: Cluster): EmbeddedPostgres {
+  const address = `postgres://postgres:${encodeURIComponent(password)}@${HOST}:${server.port}`;
+  const socket = socketParameter(dataDir, server.port);
   let stopping: Promise<void> | undefined;
   return {
     port: server.port,
-    url: (database = 'postgres') =>
-      `postgres://postgres:${encodeURIComponent(password)}@${HOST}:${server.port}/${encodeURIComponent(database)}`,
+    url: (database = 'postgres') => `${address}/${encodeURIComponent(database)}${socket}`,
     stop: () => (stopping ??= server.stop()),
     crashed: new Promise((resolve) => {
       void server.ended.then((how) => {

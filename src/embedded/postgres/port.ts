@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
@@ -9,6 +10,26 @@ export const HOST = '127.0.0.1';
 
 /** Written into a data directory by the first start that succeeds. */
 export const PORT_FILE = 'embedded.port';
+
+/** The longest path of a Unix-domain socket on macOS; Linux takes four bytes more. */
+const LONGEST_SOCKET_PATH = 103;
+
+/**
+ * The folder for the server's Unix-domain socket, cheaper than TCP for each statement: that of its data, which
+ * nobody else can enter. Empty where PostgreSQL or the system could not have one there.
+ */
+export function socketDirectoryOf(dataDir: string): string {
+  const isShort = Buffer.byteLength(socketIn(dataDir, 65_535)) <= LONGEST_SOCKET_PATH;
+  // PostgreSQL reads a list of folders.
+  return isShort && !/[,"]|^\s|\s$/.test(dataDir) ? dataDir : '';
+}
+
+/** The part of a connection URL that names the socket of a server; empty when it has none, as those of older versions. */
+export function socketParameter(dataDir: string, port: number): string {
+  return existsSync(socketIn(dataDir, port)) ? `?host=${encodeURIComponent(dataDir)}` : '';
+}
+
+const socketIn = (dataDir: string, port: number): string => path.join(dataDir, `.s.PGSQL.${port}`);
 
 /**
  * The TCP port for the next start: the fixed one, else the one this cluster had last, else any free one.

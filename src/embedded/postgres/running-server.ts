@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import type { Cluster } from './cluster.js';
 import { EmbeddedPostgresError, oneLine } from './errors.js';
-import { HOST } from './port.js';
+import { HOST, socketDirectoryOf } from './port.js';
 import {
   hasLivingOwner,
   isPostgresOf,
@@ -40,7 +40,6 @@ export interface ServerOptions {
 
 const DEFAULT_SETTINGS: ServerSettings = {
   listen_addresses: HOST,
-  unix_socket_directories: '',
   shared_buffers: '64MB',
   max_connections: 100,
   log_min_messages: 'warning',
@@ -101,7 +100,12 @@ function startedServer(server: PostgresProcess, pid: number, port: number): Runn
 }
 
 function argumentsFor(cluster: Cluster, options: ServerOptions): string[] {
-  const settings = { ...DEFAULT_SETTINGS, ...options.settings, [STARTED_BY]: process.pid };
+  const settings = {
+    ...DEFAULT_SETTINGS,
+    unix_socket_directories: socketDirectoryOf(cluster.dataDir),
+    ...options.settings,
+    [STARTED_BY]: process.pid,
+  };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return ['-D', cluster.dataDir, '-p', String(options.port), ...flags];
 }

@@ -1,12 +1,23 @@
-import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
-import { IsIn, IsString, MaxLength } from 'class-validator';
+import { IsIn, IsString, MaxLength, ValidateBy } from 'class-validator';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { ValidationFailed } from '../../common/errors/index.js';
-import { DEFAULT_LIMIT, ListQueryDto, Optional, PathId, SerializedResponse } from '../../infra/http/index.js';
+import {
+  DEFAULT_LIMIT,
+  ListQueryDto,
+  ListSlots,
+  Optional,
+  PathId,
+  SerializedResponse,
+} from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { EVENT_TYPES, type EventType } from '../event.js';
-import { EventFeed } from '../event-feed.js';
+import { EventFeed, type FeedPage } from '../event-feed.js';
+import { isSubjectId } from '../event-subjects.repository.js';
+import { FeedWatch } from '../feed-watch.js';
+import { preferredWaitSeconds } from './prefer-wait.js';
 
 export class EventResponse {
   @ApiProperty({ type: String, example: 'evt_01KAEXAMPLE0000000000000000' })
@@ -36,6 +47,22 @@ export class EventsQueryDto extends ListQueryDto {
   @IsString({ message: 'must be text' })
   @MaxLength(1_024, { message: 'must have at most 1024 characters' })
   after?: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    pattern: '^(ord|esim|top)_[0-9A-HJKMNP-TV-Z]{26}$',
+    example: 'ord_01KAEXAMPLE0000000000000000',
+    description: 'The id of an order, an eSIM or a top-up: only events that name it.',
+  })
+  @Optional()
+  @ValidateBy({
+    name: 'subject',
+    validator: {
+      validate: (value) => typeof value === 'string' && isSubjectId(value),
+      defaultMessage: () => 'must be the id of an order, an eSIM or a top-up',
+    },
+  })
+  subject?: string;
 }
 
 /** The webhook's own ids and bytes, oldest first (D39). */
@@ -43,25 +70,63 @@ export class EventsQueryDto extends ListQueryDto {
 @UseGuards(BearerKeyGuard)
 @Controller('v1/events')
 export class EventsController {
-  constructor(private readonly feed: EventFeed) {}
+  constructor(
+    private readonly feed: EventFeed,
+    private readonly watch: FeedWatch,
+    private readonly slots: ListSlots,
+  ) {}
 
   @Get()
   @RespondsPage(EventResponse, {
     summary: 'List events, oldest first, as webhooks deliver them',
     endless: true,
+    waits: true,
   })
   async listEvents(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EventsQueryDto,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SerializedResponse> {
-    const page = await this.feed.list(caller, {
-      type: query.type,
-      after: startOf(query),
-      limit: query.limit ?? DEFAULT_LIMIT,
-    });
-    return new SerializedResponse(
-      `"data":[${page.bodies.join(',')}],"has_more":${page.hasMore},"next_cursor":"${page.nextCursor}"`,
-    );
+    const waitSeconds = preferredWaitSeconds(request.headers.prefer);
+    const read = (after: string | undefined): Promise<FeedPage> => {
+      const { type, subject, limit = DEFAULT_LIMIT } = query;
+      return this.slots.read(request, () => this.feed.list(caller, { type, subject, after, limit }));
+    };
+    const first = await read(startOf(query));
+    if (waitSeconds === null) return toResponse(first);
+    const { page, hadRoom } = await this.waitFor(caller, request, { first, read, waitSeconds });
+    if (hadRoom) void reply.header('preference-applied', `wait=${waitSeconds}`);
+    return toResponse(page);
+  }
+
+  /** Goes on until something fits, the time is over, or no room is left to wait in. No slot and no connection is held. */
+  private async waitFor(
+    caller: PartnerPrincipal,
+    { raw: { socket } }: FastifyRequest,
+    { first, read, waitSeconds }: WaitingRead,
+  ): Promise<{ page: FeedPage; hadRoom: boolean }> {
+    const endsAt = performance.now() + waitSeconds * 1_000;
+    const gone = new AbortController();
+    const hungUp = (): void => gone.abort();
+    socket.once('close', hungUp);
+    try {
+      let page = first;
+      while (page.bodies.length === 0) {
+        const end = await this.watch.wait({
+          scope: caller,
+          keyId: caller.keyId,
+          position: page.position,
+          forMs: endsAt - performance.now(),
+          gone: gone.signal,
+        });
+        if (end !== 'new') return { page, hadRoom: end === 'over' };
+        page = await read(page.nextCursor);
+      }
+      return { page, hadRoom: true };
+    } finally {
+      socket.off('close', hungUp);
+    }
   }
 
   @Get(':id')
@@ -73,6 +138,19 @@ export class EventsController {
     const event = await this.feed.getById(caller, id);
     return new SerializedResponse(`"data":${event.body}`);
   }
+}
+
+/** A call that may wait: what it has read, and how it reads on. */
+interface WaitingRead {
+  readonly first: FeedPage;
+  readonly read: (after: string) => Promise<FeedPage>;
+  readonly waitSeconds: number;
+}
+
+function toResponse({ bodies, hasMore, nextCursor }: FeedPage): SerializedResponse {
+  return new SerializedResponse(
+    `"data":[${bodies.join(',')}],"has_more":${hasMore},"next_cursor":"${nextCursor}"`,
+  );
 }
 
 /** `cursor` works here as on every list; `after` is its name in the feed. */

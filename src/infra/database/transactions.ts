@@ -1,14 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
-
-/** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
-export interface Tx {
-  readonly manager: EntityManager;
-  /** Runs after the commit, never after a rollback. For hints only: the process may die before it runs. */
-  afterCommit(action: () => void): void;
-}
+import { OpenTransaction, send } from './open-transaction.js';
+import type { Tx } from './sql.js';
 
 const MAX_ATTEMPTS = 4;
 
@@ -29,10 +24,17 @@ export class Transactions {
   }
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const runner = this.dataSource.createQueryRunner();
     const actions: (() => void)[] = [];
-    const result = await this.dataSource.transaction((manager) =>
-      work({ manager, afterCommit: (action) => actions.push(action) }),
-    );
+    let result: T;
+    try {
+      const transaction = await OpenTransaction.begin(runner);
+      result = await transaction.end(
+        work({ manager: runner.manager, afterCommit: (action) => actions.push(action) }),
+      );
+    } finally {
+      await runner.release();
+    }
     for (const action of actions) action();
     return result;
   }
@@ -44,12 +46,12 @@ export class Transactions {
  */
 export async function withSavepoint<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T> {
   const actions: (() => void)[] = [];
-  await tx.manager.query('SAVEPOINT attempt');
+  send(tx, 'SAVEPOINT attempt');
   let result: T;
   try {
     result = await work({ manager: tx.manager, afterCommit: (action) => actions.push(action) });
   } catch (error) {
-    await tx.manager.query('ROLLBACK TO SAVEPOINT attempt');
+    send(tx, 'ROLLBACK TO SAVEPOINT attempt');
     throw error;
   }
   for (const action of actions) tx.afterCommit(action);

@@ -1,8 +1,10 @@
 import {
   type CallHandler,
   type ExecutionContext,
+  Global,
   Inject,
   Injectable,
+  Module,
   type NestInterceptor,
   SetMetadata,
 } from '@nestjs/common';
@@ -25,12 +27,11 @@ const SHARE_OF_LISTS = 0.5;
  * for the whole portal, may have all that lists may have.
  */
 @Injectable()
-export class BoundedListsInterceptor implements NestInterceptor {
+export class ListSlots {
   private readonly ofPartners: CallerSlots;
   private readonly ofTokens: CallerSlots;
 
   constructor(
-    private readonly reflector: Reflector,
     @Inject(APP_CONFIG)
     config: Pick<AppConfig, 'listsPerPartner' | 'databasePoolMax' | 'databasePoolWaitMs'>,
   ) {
@@ -40,13 +41,40 @@ export class BoundedListsInterceptor implements NestInterceptor {
     this.ofTokens = new CallerSlots({ ...settings, perCaller: most });
   }
 
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    if (!this.reflector.get<boolean | undefined>(READS_A_LIST, context.getHandler())) return next.handle();
-    const { authResult } = context.switchToHttp().getRequest<FastifyRequest>();
+  /** Answers what gives the slot back. @throws AppError `rate_limited`, `service_unavailable` */
+  take({ authResult }: FastifyRequest): Promise<() => void> {
     // Sandbox lists must not refuse Live ones (D41).
-    const slot = authResult?.partnerId
+    return authResult?.partnerId
       ? this.ofPartners.take(`${authResult.partnerId} ${authResult.mode}`)
       : this.ofTokens.take(authResult?.keyId ?? '');
+  }
+
+  /** Reads with a slot, for a handler that does not hold one all the time. */
+  async read<T>(request: FastifyRequest, list: () => Promise<T>): Promise<T> {
+    const release = await this.take(request);
+    try {
+      return await list();
+    } finally {
+      release();
+    }
+  }
+}
+
+/** Holds a slot for the whole of every handler that reads a list. */
+@Injectable()
+export class BoundedListsInterceptor implements NestInterceptor {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly slots: ListSlots,
+  ) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    if (!this.reflector.get<boolean | undefined>(READS_A_LIST, context.getHandler())) return next.handle();
+    const slot = this.slots.take(context.switchToHttp().getRequest<FastifyRequest>());
     return from(slot).pipe(mergeMap((release) => next.handle().pipe(finalize(release))));
   }
 }
+
+@Global()
+@Module({ providers: [ListSlots], exports: [ListSlots] })
+export class ListSlotsModule {}

@@ -3,7 +3,7 @@
  * check that every route is guarded (D7). `edge` stands before Nest, `openapi` describes the routes. Owns no table.
  * Flow of a call: edge -> guards -> pipes -> idempotency -> handler -> `EnvelopeInterceptor` -> edge.
  */
-export { BoundedListsInterceptor } from './bounded-lists.interceptor.js';
+export { BoundedListsInterceptor, ListSlots, ListSlotsModule } from './bounded-lists.interceptor.js';
 export { CallerSlots } from './caller-slots.js';
 export { isNotModified } from './envelope.interceptor.js';
 export {

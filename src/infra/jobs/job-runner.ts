@@ -63,7 +63,7 @@ const PACES_KEPT = 50_000;
  */
 export class JobRunner<Job> {
   private readonly groups = new Map<string, Group>();
-  private readonly waiting = new WaitingGroups<Group>();
+  private readonly waiting: WaitingGroups<Group>;
   private readonly paces = boundedCache<Pace>(PACES_KEPT);
   private readonly shares: SlotShares;
   private readonly tasks = new Set<Promise<void>>();
@@ -91,6 +91,7 @@ export class JobRunner<Job> {
     } = options;
     const separatesSlow = slowAfterMs !== undefined;
     this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
+    this.waiting = new WaitingGroups<Group>(this.shares);
     this.scheduler = new ClaimScheduler({
       claim: (group) => this.notify(group),
       notifyAt: (group, at) => options.notifyAt(group, at),
@@ -183,7 +184,7 @@ export class JobRunner<Job> {
   /** Claims for those that wait, as long as somebody has room; every end of a claim and of a job comes here again. */
   private claimNext(): void {
     while (!this.isStopping && this.claimsUnderWay < CLAIMS_AT_ONCE) {
-      const group = this.waiting.takeNext((one) => this.shares.roomFor(one) > 0);
+      const group = this.waiting.takeNext();
       if (!group) return;
       this.track(this.claimFor(group));
     }
@@ -262,6 +263,7 @@ export class JobRunner<Job> {
   private setPace(group: Group, pace: Pace): void {
     if (group.pace === pace) return;
     this.shares.describe(group, { pace });
+    this.waiting.reorder(group);
     this.paces.set(group.name, pace);
   }
 

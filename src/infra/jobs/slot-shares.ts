@@ -68,7 +68,7 @@ export class SlotShares {
 
   /** How many more slots the group may take now. */
   roomFor(group: GroupSlots): number {
-    const { free, size } = this.partOf(group);
+    const { free, size } = this.partOf(modeOf(group), group.pace);
     const ofGroup = this.options.concurrencyPerGroup - group.taken;
     if (free < 1 || ofGroup < 1) return 0;
     // Whose it is, its first claim says.
@@ -80,6 +80,11 @@ export class SlotShares {
     const shared = left + group.taken - bound * KEPT_FOR_OTHER_GROUPS;
     const boundOfGroup = Math.max(1, shared * GROUP_SHARE);
     return Math.max(0, Math.min(ofGroup, Math.floor(boundOfGroup - group.taken), Math.floor(left), free));
+  }
+
+  /** Whether any group of this mode and pace could have a slot: without one, nobody asks each of them. */
+  hasFreeFor(mode: Mode, pace: Pace): boolean {
+    return this.partOf(mode, pace).free >= 1;
   }
 
   take(group: GroupSlots, count: number): void {
@@ -119,15 +124,14 @@ export class SlotShares {
     return Math.max(1, concurrency * ownerShare * ((free - size + shared) / shared));
   }
 
-  /** The part of the slots that the group may use: its size, and what is free of it. */
-  private partOf(group: GroupSlots): Part {
-    const mode = modeOf(group);
+  /** The part of the slots that groups of this mode and pace may use: its size, and what is free of it. */
+  private partOf(mode: Mode, pace: Pace): Part {
     const part = (share: number, paces: readonly Pace[]): Part => this.part(share, paces, mode);
     const overall = part(1, ALL);
     if (!this.options.separatesSlow) return overall;
-    if (group.pace === 'fast') return narrower(overall, part(FAST_PART, ['fast']));
+    if (pace === 'fast') return narrower(overall, part(FAST_PART, ['fast']));
     const notFast = narrower(overall, part(NOT_FAST_PART, ['new', 'slow']));
-    return group.pace === 'new' ? notFast : narrower(notFast, part(SLOW_PART, ['slow']));
+    return pace === 'new' ? notFast : narrower(notFast, part(SLOW_PART, ['slow']));
   }
 
   private part(share: number, paces: readonly Pace[], mode: Mode): Part {

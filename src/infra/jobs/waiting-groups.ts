@@ -1,45 +1,117 @@
+import type { Mode } from '../../common/mode.js';
 import { type GroupSlots, modeOf, type Pace } from './slot-shares.js';
 
-const PACE_ORDER: Record<Pace, number> = { fast: 0, new: 1, slow: 2 };
+/** Live before Sandbox (D41), and endpoints that answer in time before others (D42). */
+const MODE_ORDER: readonly Mode[] = ['live', 'sandbox'];
+const PACE_ORDER: readonly Pace[] = ['fast', 'new', 'slow'];
 /** Every so many, the one of its mode that has waited longest is next: nobody waits for ever behind faster ones. */
 const LONGEST_WAITING_EVERY = 4;
 
-/** Groups that want to claim, longest waiting first. */
+/** What `SlotShares` says of free slots. */
+export interface Room<Group> {
+  /** Whether any group of this mode and pace could have a slot. */
+  hasFreeFor(mode: Mode, pace: Pace): boolean;
+  roomFor(group: Group): number;
+}
+
+/**
+ * Groups that want to claim, by mode and pace, longest waiting first. Thousands that hang wait here: a mode and pace
+ * without a free slot costs one question, and of the others only groups are passed over whose owner holds slots, so that
+ * the next one is found in a time that does not grow with how many wait.
+ */
 export class WaitingGroups<Group extends GroupSlots> {
-  private readonly groups = new Set<Group>();
+  private readonly lists = new Map<string, Set<Group>>();
+  /** In the order in which they began to wait. */
+  private readonly places = new Map<Group, { readonly number: number; readonly list: string }>();
+  private begun = 0;
   private taken = 0;
+
+  constructor(private readonly room: Room<Group>) {}
 
   /** A group that waits already keeps its place. */
   add(group: Group): void {
-    this.groups.add(group);
+    if (this.places.has(group)) return;
+    const list = listOf(modeOf(group), group.pace);
+    this.places.set(group, { number: this.begun++, list });
+    this.listNamed(list).add(group);
   }
 
   has(group: Group): boolean {
-    return this.groups.has(group);
+    return this.places.has(group);
+  }
+
+  /** To be called when the group's pace or owner has become another: it keeps its place by the time that it waits. */
+  reorder(group: Group): void {
+    const place = this.places.get(group);
+    const list = listOf(modeOf(group), group.pace);
+    if (!place || place.list === list) return;
+    this.listNamed(place.list).delete(group);
+    this.places.set(group, { ...place, list });
+    const ordered = [...this.listNamed(list), group].sort((a, b) => this.numberOf(a) - this.numberOf(b));
+    this.lists.set(list, new Set(ordered));
   }
 
   /**
-   * Removes and answers the group to serve next, of those that have room: Live before Sandbox (D41), endpoints that
-   * answer in time before others (D42), then the one with the fewest jobs under way, then the longest waiting.
+   * Removes and answers the group to serve next, of those that have room: Live before Sandbox, endpoints that answer in
+   * time before others, then the one with the fewest jobs under way, then the longest waiting.
    */
-  takeNext(hasRoom: (group: Group) => boolean): Group | null {
+  takeNext(): Group | null {
     const byRank = (this.taken + 1) % LONGEST_WAITING_EVERY !== 0;
-    let next: Group | null = null;
-    for (const group of this.groups) {
-      if (next && !precedes(group, next, byRank)) continue;
-      if (hasRoom(group)) next = group;
+    for (const mode of MODE_ORDER) {
+      const next = byRank ? this.firstByRank(mode) : this.longestWaiting(mode);
+      if (!next) continue;
+      this.listNamed(this.places.get(next)!.list).delete(next);
+      this.places.delete(next);
+      this.taken++;
+      return next;
     }
-    if (!next) return null;
-    this.groups.delete(next);
-    this.taken++;
-    return next;
+    return null;
+  }
+
+  private firstByRank(mode: Mode): Group | null {
+    for (const list of this.openLists(mode)) {
+      let first: Group | null = null;
+      for (const group of list) {
+        if (first && group.taken >= first.taken) continue;
+        if (this.room.roomFor(group) > 0) first = group;
+        if (first?.taken === 0) break;
+      }
+      if (first) return first;
+    }
+    return null;
+  }
+
+  private longestWaiting(mode: Mode): Group | null {
+    let longest: Group | null = null;
+    for (const list of this.openLists(mode)) {
+      for (const group of list) {
+        if (longest && this.numberOf(longest) < this.numberOf(group)) break;
+        if (this.room.roomFor(group) <= 0) continue;
+        longest = group;
+        break;
+      }
+    }
+    return longest;
+  }
+
+  private openLists(mode: Mode): readonly ReadonlySet<Group>[] {
+    return PACE_ORDER.filter((pace) => {
+      const list = this.lists.get(listOf(mode, pace));
+      return list !== undefined && list.size > 0 && this.room.hasFreeFor(mode, pace);
+    }).map((pace) => this.listNamed(listOf(mode, pace)));
+  }
+
+  private numberOf(group: Group): number {
+    return this.places.get(group)!.number;
+  }
+
+  private listNamed(name: string): Set<Group> {
+    let list = this.lists.get(name);
+    if (!list) this.lists.set(name, (list = new Set()));
+    return list;
   }
 }
 
-function precedes(a: GroupSlots, b: GroupSlots, byRank: boolean): boolean {
-  const [modeA, modeB] = [modeOf(a), modeOf(b)];
-  if (modeA !== modeB) return modeA === 'live';
-  if (!byRank) return false;
-  if (a.pace !== b.pace) return PACE_ORDER[a.pace] < PACE_ORDER[b.pace];
-  return a.taken < b.taken;
+function listOf(mode: Mode, pace: Pace): string {
+  return `${mode} ${pace}`;
 }

@@ -37,3 +37,7 @@ export interface BookBreach {
   readonly expected: string;
   readonly found: string;
 }
+
+/** The `subject` of an order `o` and of a top-up `p`. */
+export const ORDER_SUBJECT = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
+export const TOPUP_SUBJECT = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;

@@ -1,5 +1,5 @@
 import { idFloor } from '../../common/ids.js';
-import type { BookCheck, BookSettings } from './book-check.js';
+import { type BookCheck, type BookSettings, ORDER_SUBJECT, TOPUP_SUBJECT } from './book-check.js';
 import type { KeyRange } from './walked-tables.js';
 
 /**
@@ -37,8 +37,6 @@ function eventsOfRange(idField: string, good: string, bad: string): string {
 const NEAR = (at: string): string =>
   `v.created_at BETWEEN ${at} - interval '1 hour' AND ${at} + interval '1 hour'`;
 
-const ORDER = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
-const TOPUP = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;
 const HAS_ISSUED = `('issued', 'partially_issued', 'canceling', 'canceled')`;
 
 /**
@@ -56,7 +54,7 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
         table: 'orders',
         parameters: nearTheEnds,
         query: `
-          SELECT ${ORDER},
+          SELECT ${ORDER_SUBJECT},
                  format('%s: order.issued %s, order.failed %s', o.status, o.wanted_good::int, o.wanted_bad::int) AS expected,
                  format('order.issued %s, order.failed %s', coalesce(v.good, 0), coalesce(v.bad, 0)) AS found
           FROM (SELECT *, status IN ${HAS_ISSUED} AS wanted_good, status = 'failed' AS wanted_bad
@@ -69,7 +67,7 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
       {
         table: 'events',
         query: `
-          SELECT ${ORDER}, format('%s, at its end', o.status) AS expected,
+          SELECT ${ORDER_SUBJECT}, format('%s, at its end', o.status) AS expected,
                  format('%s at %s', v.type, v.created_at) AS found
           FROM ${eventsOfRange('order_id', 'order.issued', 'order.failed')} AS v
                JOIN LATERAL (SELECT * FROM orders WHERE id = v.about OFFSET 0) AS o
@@ -89,7 +87,7 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
         table: 'topups',
         parameters: nearTheEnds,
         query: `
-          SELECT ${TOPUP},
+          SELECT ${TOPUP_SUBJECT},
                  format('%s: completed %s, failed %s', p.status, (p.status = 'completed')::int, (p.status = 'failed')::int)
                    AS expected,
                  format('completed %s, failed %s', coalesce(v.good, 0), coalesce(v.bad, 0)) AS found
@@ -104,7 +102,7 @@ export const EVENT_CHECKS: readonly BookCheck[] = [
       {
         table: 'events',
         query: `
-          SELECT ${TOPUP}, format('%s, at its end', p.status) AS expected,
+          SELECT ${TOPUP_SUBJECT}, format('%s, at its end', p.status) AS expected,
                  format('%s at %s', v.type, v.created_at) AS found
           FROM ${eventsOfRange('topup_id', 'order.topup.completed', 'order.topup.failed')} AS v
                JOIN LATERAL (SELECT * FROM topups WHERE id = v.about OFFSET 0) AS p

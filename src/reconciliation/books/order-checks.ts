@@ -1,6 +1,5 @@
-import type { BookCheck } from './book-check.js';
+import { type BookCheck, ORDER_SUBJECT } from './book-check.js';
 
-const SUBJECT = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
 /** Live orders of the range that cost something, with their hold and what the ledger says of them, each by index. */
 const LIVE_ORDERS = `
   FROM orders o
@@ -30,7 +29,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${SUBJECT},
+          SELECT ${ORDER_SUBJECT},
                  format('captured hold of %s, one charge of %s', o.unit_price_amount * o.quantity,
                         o.unit_price_amount * o.quantity_issued) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND ${ISSUED}
@@ -49,7 +48,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${SUBJECT}, format('released hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected,
+          SELECT ${ORDER_SUBJECT}, format('released hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected,
                  ${FOUND}
           ${LIVE_ORDERS} AND ${ENDED_WITHOUT}
             AND (h.status = 'released' AND h.amount = o.unit_price_amount * o.quantity AND c.charges = 0
@@ -67,7 +66,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${SUBJECT}, format('refunds of %s', coalesce(h.captured, 0)) AS expected, ${FOUND}
+          SELECT ${ORDER_SUBJECT}, format('refunds of %s', coalesce(h.captured, 0)) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status = 'canceled' AND o.quantity_issued > 0
             AND (h.refunded = h.captured AND r.refunds = h.captured
                  AND o.refunded_amount = o.unit_price_amount * o.quantity) IS NOT TRUE`,
@@ -83,7 +82,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${SUBJECT}, format('refunds of %s, says refunded %s', h.refunded, h.amount - h.captured + h.refunded)
+          SELECT ${ORDER_SUBJECT}, format('refunds of %s, says refunded %s', h.refunded, h.amount - h.captured + h.refunded)
                    AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued', 'canceling') AND h.status = 'captured'
             AND (r.refunds <> h.refunded OR o.refunded_amount <> h.amount - h.captured + h.refunded)`,
@@ -100,7 +99,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${SUBJECT}, format('refunds of %s', ${CANCELED_ESIMS} * o.unit_price_amount) AS expected, ${FOUND}
+          SELECT ${ORDER_SUBJECT}, format('refunds of %s', ${CANCELED_ESIMS} * o.unit_price_amount) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status IN ('issued', 'partially_issued')
             AND EXISTS (SELECT 1 FROM esims e WHERE e.order_id = o.id AND e.status = 'canceled'
                           AND e.updated_at > now() - interval '7 days')
@@ -117,7 +116,7 @@ export const ORDER_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${SUBJECT}, format('active hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected, ${FOUND}
+          SELECT ${ORDER_SUBJECT}, format('active hold of %s, no charge', o.unit_price_amount * o.quantity) AS expected, ${FOUND}
           ${LIVE_ORDERS} AND o.status IN ('pending', 'processing')
             AND (h.status = 'active' AND h.amount = o.unit_price_amount * o.quantity
                  AND c.charges = 0) IS NOT TRUE`,

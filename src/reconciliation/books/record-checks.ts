@@ -1,10 +1,23 @@
-import type { BookCheck, BookSettings } from './book-check.js';
+import { type BookCheck, type BookSettings, ORDER_SUBJECT, TOPUP_SUBJECT } from './book-check.js';
 
 const afterMs = ({ needsReviewAfterMs }: BookSettings) => [needsReviewAfterMs];
-const ORDER = `jsonb_build_object('order', o.id, 'partner', o.partner_id) AS subject`;
-const TOPUP = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;
 const ORDERS = 'o.id > $1 AND o.id <= $2';
 const TOPUPS = 'p.id > $1 AND p.id <= $2';
+
+/** Those of Sandbox for which the ledger or a hold names `column`. */
+function noMoney(subject: string, table: 'orders o' | 'topups p', range: string, column: string): string {
+  const [, alias] = table.split(' ');
+  return `
+    SELECT ${subject}, 'no money' AS expected,
+           format('%s holds, %s charges, %s refunds', h.holds, c.charges, r.refunds) AS found
+    FROM ${table},
+         LATERAL (SELECT count(*) AS holds FROM wallet_holds WHERE ${column} = ${alias}.id) AS h,
+         LATERAL (SELECT count(*) AS charges FROM ledger_transactions
+                  WHERE ${column} = ${alias}.id AND type = 'charge') AS c,
+         LATERAL (SELECT count(*) AS refunds FROM ledger_transactions
+                  WHERE ${column} = ${alias}.id AND type = 'refund') AS r
+    WHERE ${range} AND ${alias}.mode = 'sandbox' AND h.holds + c.charges + r.refunds > 0`;
+}
 
 /** What orders and top-ups say of themselves, in both modes. */
 export const RECORD_CHECKS: readonly BookCheck[] = [
@@ -14,32 +27,8 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
     what: 'Nothing of Sandbox has a hold or a transaction (D26).',
     advice: 'Give the partner back what was taken, by an adjustment.',
     walks: [
-      {
-        table: 'orders',
-        query: `
-          SELECT ${ORDER}, 'no money' AS expected,
-                 format('%s holds, %s charges, %s refunds', h.holds, c.charges, r.refunds) AS found
-          FROM orders o,
-               LATERAL (SELECT count(*) AS holds FROM wallet_holds WHERE order_id = o.id) AS h,
-               LATERAL (SELECT count(*) AS charges FROM ledger_transactions
-                        WHERE order_id = o.id AND type = 'charge') AS c,
-               LATERAL (SELECT count(*) AS refunds FROM ledger_transactions
-                        WHERE order_id = o.id AND type = 'refund') AS r
-          WHERE ${ORDERS} AND o.mode = 'sandbox' AND h.holds + c.charges + r.refunds > 0`,
-      },
-      {
-        table: 'topups',
-        query: `
-          SELECT ${TOPUP}, 'no money' AS expected,
-                 format('%s holds, %s charges, %s refunds', h.holds, c.charges, r.refunds) AS found
-          FROM topups p,
-               LATERAL (SELECT count(*) AS holds FROM wallet_holds WHERE topup_id = p.id) AS h,
-               LATERAL (SELECT count(*) AS charges FROM ledger_transactions
-                        WHERE topup_id = p.id AND type = 'charge') AS c,
-               LATERAL (SELECT count(*) AS refunds FROM ledger_transactions
-                        WHERE topup_id = p.id AND type = 'refund') AS r
-          WHERE ${TOPUPS} AND p.mode = 'sandbox' AND h.holds + c.charges + r.refunds > 0`,
-      },
+      { table: 'orders', query: noMoney(ORDER_SUBJECT, 'orders o', ORDERS, 'order_id') },
+      { table: 'topups', query: noMoney(TOPUP_SUBJECT, 'topups p', TOPUPS, 'topup_id') },
     ],
   },
   {
@@ -51,7 +40,7 @@ export const RECORD_CHECKS: readonly BookCheck[] = [
       {
         table: 'orders',
         query: `
-          SELECT ${ORDER}, format('%s: %s eSIMs', o.status, o.quantity_issued) AS expected,
+          SELECT ${ORDER_SUBJECT}, format('%s: %s eSIMs', o.status, o.quantity_issued) AS expected,
                  format('%s eSIMs', e.esims) AS found
           FROM orders o, LATERAL (SELECT count(*) AS esims FROM esims WHERE order_id = o.id) AS e
           WHERE ${ORDERS} AND e.esims <> o.quantity_issued`,
@@ -74,7 +63,7 @@ export const STUCK_CHECKS: readonly BookCheck[] = [
         table: 'orders',
         parameters: afterMs,
         query: `
-          SELECT ${ORDER}, 'an end' AS expected,
+          SELECT ${ORDER_SUBJECT}, 'an end' AS expected,
                  format('%s since %s, %s attempts, last error %s', o.status, o.since, o.upstream_attempts,
                         coalesce(o.last_error, 'none')) AS found
           FROM (SELECT *, CASE status WHEN 'canceling' THEN coalesce(cancel_requested_at, updated_at)
@@ -96,7 +85,7 @@ export const STUCK_CHECKS: readonly BookCheck[] = [
         table: 'topups',
         parameters: afterMs,
         query: `
-          SELECT ${TOPUP}, 'an end' AS expected,
+          SELECT ${TOPUP_SUBJECT}, 'an end' AS expected,
                  format('%s since %s, %s attempts, last error %s', p.status, p.created_at, p.attempts,
                         coalesce(p.last_error, 'none')) AS found
           FROM topups p

@@ -1,6 +1,5 @@
-import type { BookCheck } from './book-check.js';
+import { type BookCheck, TOPUP_SUBJECT } from './book-check.js';
 
-const SUBJECT = `jsonb_build_object('topup', p.id, 'esim', p.esim_id, 'partner', p.partner_id) AS subject`;
 /** Live top-ups of the range that cost something, with their hold and what the ledger says of them, each by index. */
 const LIVE_TOPUPS = `
   FROM topups p
@@ -26,7 +25,7 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
       {
         table: 'topups',
         query: `
-          SELECT ${SUBJECT}, format('captured hold and one charge of %s', p.price_amount) AS expected, ${FOUND}
+          SELECT ${TOPUP_SUBJECT}, format('captured hold and one charge of %s', p.price_amount) AS expected, ${FOUND}
           ${LIVE_TOPUPS} AND p.status = 'completed'
             AND (h.status = 'captured' AND h.captured = p.price_amount AND h.amount = p.price_amount
                  AND c.charges = 1 AND c.charged = p.price_amount AND r.refunds = h.refunded) IS NOT TRUE`,
@@ -42,7 +41,7 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
       {
         table: 'topups',
         query: `
-          SELECT ${SUBJECT}, format('released hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
+          SELECT ${TOPUP_SUBJECT}, format('released hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
           ${LIVE_TOPUPS} AND p.status = 'failed'
             AND (h.status = 'released' AND h.amount = p.price_amount AND c.charges = 0
                  AND r.refunds = 0) IS NOT TRUE`,
@@ -58,7 +57,7 @@ export const TOPUP_CHECKS: readonly BookCheck[] = [
       {
         table: 'topups',
         query: `
-          SELECT ${SUBJECT}, format('active hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
+          SELECT ${TOPUP_SUBJECT}, format('active hold of %s, no charge', p.price_amount) AS expected, ${FOUND}
           ${LIVE_TOPUPS} AND p.status IN ('pending', 'processing')
             AND (h.status = 'active' AND h.amount = p.price_amount AND c.charges = 0) IS NOT TRUE`,
       },

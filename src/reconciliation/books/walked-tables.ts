@@ -18,22 +18,29 @@ export interface WalkedTable {
   readonly nextRange: string;
 }
 
+function nextById(table: string, key: 'text' | 'bigint' = 'text'): string {
+  return `SELECT max(id)::text AS last, count(*)::int AS read
+    FROM (SELECT id FROM ${table} WHERE id > $1::${key} ORDER BY id LIMIT $2::int) AS page`;
+}
+
+function nextEnded(table: 'orders' | 'topups', endedAt: string): string {
+  return `SELECT max(id) AS last, count(*)::int AS read, min(ended_at) AS first_end_at, max(ended_at) AS last_end_at
+    FROM (SELECT id, ${endedAt} AS ended_at FROM ${table} WHERE id > $1 ORDER BY id LIMIT $2::int) AS page`;
+}
+
 /** The tables of our books, each in the order of its primary key. */
 export const WALKED_TABLES = {
   wallets: {
     first: '0',
-    nextRange: `SELECT max(id)::text AS last, count(*)::int AS read
-      FROM (SELECT id FROM wallets WHERE id > $1::bigint ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextById('wallets', 'bigint'),
   },
   holds: {
     first: '0',
-    nextRange: `SELECT max(id)::text AS last, count(*)::int AS read
-      FROM (SELECT id FROM wallet_holds WHERE id > $1::bigint ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextById('wallet_holds', 'bigint'),
   },
   transactions: {
     first: '',
-    nextRange: `SELECT max(id) AS last, count(*)::int AS read
-      FROM (SELECT id FROM ledger_transactions WHERE id > $1 ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextById('ledger_transactions'),
   },
   entries: {
     first: '',
@@ -44,25 +51,19 @@ export const WALKED_TABLES = {
   },
   orders: {
     first: '',
-    nextRange: `SELECT max(id) AS last, count(*)::int AS read, min(ended_at) AS first_end_at, max(ended_at) AS last_end_at
-      FROM (SELECT id, coalesce(issued_at, failed_at) AS ended_at FROM orders WHERE id > $1
-            ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextEnded('orders', 'coalesce(issued_at, failed_at)'),
   },
   topups: {
     first: '',
-    nextRange: `SELECT max(id) AS last, count(*)::int AS read, min(ended_at) AS first_end_at, max(ended_at) AS last_end_at
-      FROM (SELECT id, coalesce(completed_at, failed_at) AS ended_at FROM topups WHERE id > $1
-            ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextEnded('topups', 'coalesce(completed_at, failed_at)'),
   },
   esims: {
     first: '',
-    nextRange: `SELECT max(id) AS last, count(*)::int AS read
-      FROM (SELECT id FROM esims WHERE id > $1 ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextById('esims'),
   },
   events: {
     first: '',
-    nextRange: `SELECT max(id) AS last, count(*)::int AS read
-      FROM (SELECT id FROM events WHERE id > $1 ORDER BY id LIMIT $2::int) AS page`,
+    nextRange: nextById('events'),
   },
 } as const satisfies Readonly<Record<string, WalkedTable>>;
 

@@ -32,7 +32,7 @@ export class CompareProviders {
   }
 
   /** Parts that may be walked at once: those of each provider, and one about providers that are not connected. */
-  lanes(since: Date): readonly (readonly Part[])[] {
+  partsByProvider(since: Date): readonly (readonly Part[])[] {
     const ofProviders = this.providers.liveProviders.map((liveProvider): Part[] => {
       const { name: provider } = liveProvider;
       const subjects = (kind: SubjectKind): Part => ({

@@ -12,14 +12,21 @@ import {
   type ResolveTopupAction,
 } from '../resolution-rules.js';
 
-const STANDINGS = ['provisioned', 'unused', 'in_use', 'being_canceled', 'canceled', 'unknown'] as const;
+const PROVIDER_ESIM_STATUSES = [
+  'provisioned',
+  'unused',
+  'in_use',
+  'being_canceled',
+  'canceled',
+  'unknown',
+] as const;
 
 /** An eSIM under the provider's own id. */
 export class UpstreamEsimResponse {
   @ApiProperty({ type: String, description: "The wholesaler's id of the eSIM." })
   provider_esim_id!: string;
 
-  @ApiProperty({ enum: STANDINGS, description: '`unknown`: the upstream does not say.' })
+  @ApiProperty({ enum: PROVIDER_ESIM_STATUSES, description: '`unknown`: the upstream does not say.' })
   standing!: 'provisioned' | ProviderCancelStatus['cancelStatus'];
 }
 

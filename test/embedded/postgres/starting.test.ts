@@ -17,11 +17,14 @@ import {
 
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
-describe('embedded PostgreSQL: starting and stopping', { timeout: 20_000 }, () => {
-  it('answers on 127.0.0.1 with the settings it was given', async () => {
+describe('embedded PostgreSQL: starting and stopping', { timeout: 60_000 }, () => {
+  it('answers on its socket and on 127.0.0.1 with the settings it was given', async () => {
     const server = await start(await sharedCluster(), { settings: { fsync: 'off', max_connections: 7 } });
+    const overTcp = new URL(server.url('template1'));
+    expect(await sql(overTcp.href, 'SELECT inet_server_addr() AS host')).toEqual([{ host: null }]);
+    overTcp.searchParams.delete('host');
     const [row] = await sql(
-      server.url('template1'),
+      overTcp.href,
       `SELECT current_database() AS db, current_setting('max_connections') AS connections,
               current_setting('shared_buffers') AS buffers, current_setting('jit') AS jit,
               current_setting('data_checksums') AS checksums, current_setting('server_encoding') AS encoding,
@@ -37,6 +40,13 @@ describe('embedded PostgreSQL: starting and stopping', { timeout: 20_000 }, () =
       host: '127.0.0.1',
       port: server.port,
     });
+  });
+
+  it('answers on 127.0.0.1 alone where a path is too long for a socket', async () => {
+    const server = await start(path.join(newDataDir(), 'x'.repeat(80)));
+    expect(await sql(server.url(), 'SELECT host(inet_server_addr()) AS host')).toEqual([
+      { host: '127.0.0.1' },
+    ]);
   });
 
   it('keeps the data, the port and the password over a restart', async () => {

@@ -24,7 +24,7 @@ import {
   WebhookDeliveriesRepository,
 } from '../../../src/webhooks/webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from '../../../src/webhooks/webhook-endpoints.repository.js';
-import { BUSY_ENDPOINT, DAYS, LONG_AGO, PARTNER, RARE } from './list-rows.js';
+import { BUSY_ENDPOINT, DAYS, LONG_AGO, PARTNER, RARE, RARE_ORDER } from './list-rows.js';
 
 /** One list with its filters; what it reads is to be in proportion to the page. */
 export interface ListCase {
@@ -37,6 +37,12 @@ export interface ListCase {
 /** Every value to try for every filter: a filter that is added without one does not compile. */
 type Samples<Filters> = { readonly [Name in keyof Required<Filters>]: readonly Required<Filters>[Name][] };
 
+/** Ids begin with their time: what the oldest rows are about, of 61 days ago, and what began a moment ago. */
+const SUBJECTS = [
+  { id: 'ord_old', orderId: RARE_ORDER, since: new Date(LONG_AGO.getTime() - 2 * 86_400_000) },
+  { id: 'ord_new', orderId: 'ord_1', since: new Date(Date.now() - 3_600_000) },
+  { id: 'ord_none', orderId: 'ord_none', since: new Date(0) },
+];
 const CREATED = { createdAfter: [LONG_AGO], createdBefore: [LONG_AGO] };
 const ORDERS: Samples<OrderFilters> = {
   status: ['issued', 'failed', 'canceled'],
@@ -128,8 +134,8 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
   return [
     ...perMode,
     ...[live, sandbox].flatMap((scope) =>
-      casesOf(`feed (${scope.mode})`, types, async ({ type }, { limit }) => {
-        await events.listAfter(scope, 0, type, limit + 1);
+      casesOf(`feed (${scope.mode})`, { ...types, subject: SUBJECTS }, async (filters, { limit }) => {
+        await events.listAfter(scope, 0, filters, limit + 1);
         return { items: [], hasMore: false, nextCursor: null };
       }),
     ),

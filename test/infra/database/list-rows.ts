@@ -7,6 +7,8 @@ export const PARTNER = 'ptn_busy';
 export const BUSY_ENDPOINT = 'whe_busy';
 /** The value of a filter that only the oldest rows have: what reads newest first would find it last. */
 export const RARE = 'rare';
+/** The order that the oldest event is about. */
+export const RARE_ORDER = 'ord_rare';
 /** Before all but the oldest rows. */
 export const LONG_AGO = new Date(Date.now() - 60 * 86_400_000);
 
@@ -77,6 +79,7 @@ const TABLES: readonly Filled[] = [
       mode: MODE,
       type: rarely(`'esim.expired'`, `'order.issued'`),
       position: `${ROWS + 1} - i`,
+      body: `'{"data":{"order_id":"' || ${rarely(`'${RARE_ORDER}'`, `'ord_' || i`)} || '"}}'`,
     },
   },
   {

@@ -20,6 +20,8 @@ export interface ResponseTraits {
   readonly location?: true;
   /** An `ETag`; a matching `If-None-Match` gets 304 and no body (D5). */
   readonly cached?: true;
+  /** It honours `Prefer: wait=N`, and says so in `Preference-Applied` (D39). */
+  readonly waits?: true;
 }
 
 export interface RespondsOptions extends ResponseTraits {
@@ -33,7 +35,7 @@ export interface RespondsOptions extends ResponseTraits {
 export interface PageOptions extends ResponseTraits {
   readonly summary: string;
   readonly description?: string;
-  /** The list has no last page: `next_cursor` is never null (D39). */
+  /** The list has no last page: `next_cursor` is never null (D39). Its handler takes `ListSlots`: it may wait without one. */
   readonly endless?: true;
 }
 
@@ -48,7 +50,7 @@ export function RespondsPage(model: Type<unknown>, options: PageOptions): Method
     status: 200,
     schema: pageOf(model, options.endless ?? false),
   });
-  return options.cached ? documented : applyDecorators(documented, ReadsList());
+  return options.cached || options.endless ? documented : applyDecorators(documented, ReadsList());
 }
 
 /** The codes that this operation adds to those that every operation has. */
@@ -58,10 +60,20 @@ export function ApiRefusals(...codes: readonly ErrorCode[]): MethodDecorator {
 
 function responds(
   model: Type<unknown>,
-  { summary, description, location, cached }: ResponseTraits & { summary: string; description?: string },
+  {
+    summary,
+    description,
+    location,
+    cached,
+    waits,
+  }: ResponseTraits & { summary: string; description?: string },
   { status, schema }: { status: number; schema: ReturnType<typeof envelopeOf> },
 ): MethodDecorator {
-  const traits: ResponseTraits = { ...(location ? { location } : {}), ...(cached ? { cached } : {}) };
+  const traits: ResponseTraits = {
+    ...(location ? { location } : {}),
+    ...(cached ? { cached } : {}),
+    ...(waits ? { waits } : {}),
+  };
   return applyDecorators(
     ApiExtraModels(model),
     ApiOperation({ summary, ...(description === undefined ? {} : { description }) }),

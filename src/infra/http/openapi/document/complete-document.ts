@@ -63,6 +63,7 @@ function addSuccessHeaders(described: DescribedOperation): void {
     ...every,
     ...(traits.location ? (['Location'] as const) : []),
     ...(method === 'post' ? (['Idempotent-Replayed'] as const) : []),
+    ...(traits.waits ? (['Preference-Applied'] as const) : []),
   ]);
   operation.responses[status] = { description, headers, ...(content ? { content } : {}) };
   if (traits.cached) {

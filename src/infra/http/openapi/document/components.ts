@@ -44,6 +44,11 @@ export const HEADERS = {
     description: 'Present when this is the stored answer of the first call with this `Idempotency-Key`.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'Preference-Applied': {
+    description: 'Present when the call was one that may wait: for how many seconds at most.',
+    schema: { type: 'string', pattern: '^wait=[0-9]+$' },
+    example: 'wait=25',
+  },
   Allow: {
     description: 'The methods of this path.',
     required: true,
@@ -78,6 +83,15 @@ export const PARAMETERS = {
     description: 'The `ETag` of an earlier answer, a list of them, or `*`.',
     schema: { type: 'string' },
     example: 'W/"12-1f3a"',
+  },
+  PreferWait: {
+    name: 'Prefer',
+    in: 'header',
+    required: false,
+    description:
+      '`wait=N` (RFC 7240): when nothing is after the cursor, the answer waits for up to N seconds, 25 at most, until something is. Ignored when it is not understood, and when too many calls of the key wait already.',
+    schema: { type: 'string' },
+    example: 'wait=25',
   },
   Actor: {
     name: 'X-Actor',

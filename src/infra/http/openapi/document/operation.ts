@@ -67,6 +67,7 @@ export function addParameters(described: DescribedOperation): void {
     headers.push(parameterRef(port === 'partner' ? 'IdempotencyKey' : 'OptionalIdempotencyKey'));
   }
   if (traits.cached) headers.push(parameterRef('IfNoneMatch'));
+  if (traits.waits) headers.push(parameterRef('PreferWait'));
   if (port === 'admin') headers.push(parameterRef('Actor'));
   const own = parametersOf(described).map((parameter) => describePathId(parameter, described.path));
   operation.parameters = [

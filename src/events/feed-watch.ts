@@ -1,0 +1,142 @@
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { Logger } from 'pino';
+import type { Mode } from '../common/mode.js';
+import type { TenantScope } from '../common/tenant-scope.js';
+import { LOGGER } from '../infra/logging.js';
+import { EventFeed } from './event-feed.js';
+import { EventsRepository } from './events.repository.js';
+
+/** Calls of one API key, and of one process, that wait at a time; one more is answered at once (D39). */
+export const MOST_WAITING_PER_KEY = 8;
+const MOST_WAITING = 1_024;
+
+/** From one look at the feed to the next, while anybody waits: what a commit waits for at most to be seen here. */
+const LOOK_EVERY_MS = 50;
+/** After a look that failed: the database may be away for a while. */
+const LOOK_AGAIN_MS = 1_000;
+
+/** How a wait ended: something of the partner came, nothing did in time, or there was no room to wait in. */
+export type WaitEnd = 'new' | 'over' | 'no room';
+
+export interface FeedWait {
+  readonly scope: TenantScope;
+  readonly keyId: string;
+  /** Everything up to this position has been seen. */
+  readonly position: number;
+  readonly forMs: number;
+  /** The caller has hung up. */
+  readonly gone: AbortSignal;
+}
+
+interface Waiter {
+  readonly partnerId: string;
+  readonly end: (how: WaitEnd) => void;
+}
+
+/** Those who wait for events of one mode. */
+interface ModeWatch {
+  readonly waiters: Set<Waiter>;
+  /** Waiters know of events after this one. */
+  seen: number;
+  looking: boolean;
+}
+
+/**
+ * Lets callers wait for new events without a connection of their own (D39): one small statement for each mode, twenty
+ * times a second while anybody waits at all, sees what any process has committed. A stop ends every wait.
+ */
+@Injectable()
+export class FeedWatch implements OnModuleDestroy {
+  private readonly modes: Readonly<Record<Mode, ModeWatch>> = { sandbox: newWatch(), live: newWatch() };
+  private readonly perKey = new Map<string, number>();
+  private waiting = 0;
+  private stopped = false;
+
+  constructor(
+    private readonly feed: EventFeed,
+    private readonly events: EventsRepository,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  /** Calls that wait in this process. */
+  get waitingCalls(): number {
+    return this.waiting;
+  }
+
+  /** The first that is heard of a stop: whoever waits is answered while the server still takes answers. */
+  onModuleDestroy(): void {
+    this.stopped = true;
+    for (const { waiters } of Object.values(this.modes)) for (const { end } of [...waiters]) end('over');
+  }
+
+  /** Never rejects. */
+  async wait({ scope, keyId, position, forMs, gone }: FeedWait): Promise<WaitEnd> {
+    const watch = this.modes[scope.mode];
+    if (this.stopped || gone.aborted || forMs <= 0) return 'over';
+    if (watch.looking && position < watch.seen) return 'new';
+    const ofKey = this.perKey.get(keyId) ?? 0;
+    if (ofKey >= MOST_WAITING_PER_KEY || this.waiting >= MOST_WAITING) return 'no room';
+    this.perKey.set(keyId, ofKey + 1);
+    this.waiting++;
+    try {
+      return await this.enter(scope, watch, { position, forMs, gone });
+    } finally {
+      this.waiting--;
+      const left = this.perKey.get(keyId)! - 1;
+      if (left > 0) this.perKey.set(keyId, left);
+      else this.perKey.delete(keyId);
+    }
+  }
+
+  private enter(
+    { partnerId, mode }: TenantScope,
+    watch: ModeWatch,
+    { position, forMs, gone }: Pick<FeedWait, 'position' | 'forMs' | 'gone'>,
+  ): Promise<WaitEnd> {
+    return new Promise((resolve) => {
+      const end = (how: WaitEnd): void => {
+        clearTimeout(timer);
+        gone.removeEventListener('abort', hungUp);
+        watch.waiters.delete(waiter);
+        resolve(how);
+      };
+      const hungUp = (): void => end('over');
+      const waiter: Waiter = { partnerId, end };
+      const timer = setTimeout(() => end('over'), forMs);
+      gone.addEventListener('abort', hungUp);
+      watch.waiters.add(waiter);
+      if (watch.looking) return;
+      watch.seen = position;
+      watch.looking = true;
+      setTimeout(() => void this.look(mode, watch), LOOK_EVERY_MS);
+    });
+  }
+
+  private async look(mode: Mode, watch: ModeWatch): Promise<void> {
+    let nextMs = LOOK_EVERY_MS;
+    try {
+      if (watch.waiters.size > 0) await this.wakeForNew(mode, watch);
+    } catch (error) {
+      nextMs = LOOK_AGAIN_MS;
+      this.logger.warn({ event: 'events.watch_failed', err: error }, 'the feed could not be looked at');
+    }
+    watch.looking = watch.waiters.size > 0;
+    if (watch.looking) setTimeout(() => void this.look(mode, watch), nextMs);
+  }
+
+  private async wakeForNew(mode: Mode, watch: ModeWatch): Promise<void> {
+    const head = await this.feed.head(mode);
+    // Less than before: the last day that had events was dropped.
+    if (head <= watch.seen) return void (watch.seen = head);
+    const waiters = [...watch.waiters];
+    const partnerIds = [...new Set(waiters.map(({ partnerId }) => partnerId))];
+    const withNew = await this.events.partnersBetween(mode, partnerIds, watch.seen, head);
+    // From here on whoever comes with an older position is sent back to read.
+    watch.seen = head;
+    for (const { partnerId, end } of waiters) if (withNew.has(partnerId)) end('new');
+  }
+}
+
+function newWatch(): ModeWatch {
+  return { waiters: new Set(), seen: 0, looking: false };
+}

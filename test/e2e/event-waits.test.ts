@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { FeedWatch, MOST_WAITING_PER_KEY } from '../../src/events/feed-watch.js';
+import {
+  type ApiAnswer,
+  eventually,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
+import { issueEsim, type Json } from '../harness/order-steps.js';
+import { topUp } from '../topups/topup-steps.js';
+import { recordEvents } from '../webhooks/support.js';
+
+/** Two processes on one database: what the one records wakes whoever waits at the other. */
+let service: TestService;
+let other: TestService;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  service = await startTestService();
+  other = await startTestService({
+    database: service.database,
+    role: 'api',
+    env: {
+      DATABASE_POOL_MAX: '2',
+      LISTS_PER_PARTNER: '1',
+      RATE_LIMIT_PER_MINUTE: '60',
+      RATE_LIMIT_BURST: '1000',
+    },
+  });
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const wait = (seconds: number): Record<string, string> => ({ prefer: `wait=${seconds}` });
+
+/** Waits at the other process than the one that records. */
+function waitFor(seconds: number, query = ''): Promise<ApiAnswer> {
+  return other.partnerApi(partner.sandboxKey).get(`/v1/events?limit=10${query}`, wait(seconds));
+}
+
+/** The state of the wait: pending promises cannot be asked. */
+function watched<T>(promise: Promise<T>): { readonly promise: Promise<T>; ended: boolean } {
+  const state = { promise, ended: false };
+  promise.then(
+    () => (state.ended = true),
+    () => (state.ended = true),
+  );
+  return state;
+}
+
+async function untilWaiting(calls: number, at: TestService = other): Promise<void> {
+  const watch = at.process.api!.nest.get(FeedWatch, { strict: false });
+  await eventually(`${calls} calls wait`, () => watch.waitingCalls === calls);
+}
+
+describe('GET /v1/events with Prefer: wait=N (D39)', () => {
+  it('answers at once when something is after the cursor, and says that it would have waited', async () => {
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    const startedAt = performance.now();
+    const answer = await waitFor(20);
+    expect(answer.body.data).toHaveLength(1);
+    expect(answer.headers.get('preference-applied')).toBe('wait=20');
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+  });
+
+  it('answers as soon as another process has committed an event', async () => {
+    const times: number[] = [];
+    let cursor = '';
+    for (let round = 0; round < 5; round++) {
+      const waiting = watched(waitFor(25, cursor));
+      await untilWaiting(1);
+      expect(waiting.ended).toBe(false);
+      await recordEvents(service, [{ partnerId: partner.id, iccid: `891000000000000000${round}` }]);
+      const committedAt = performance.now();
+      const { body } = await waiting.promise;
+      times.push(Math.round(performance.now() - committedAt));
+      expect((body.data as Json[]).map(({ data }) => data.iccid)).toEqual([`891000000000000000${round}`]);
+      cursor = `&after=${body.next_cursor}`;
+    }
+    console.log(`from the commit to the answer: ${times.join(', ')} ms`);
+    // A look comes every 50 ms; the sweep that gives positions otherwise, every 2 s. The machine may be busy.
+    expect(times.sort((a, b) => a - b)[2]).toBeLessThan(1_000);
+  }, 60_000);
+
+  it('is an empty page after the wait, with a cursor, for one token', async () => {
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    const { body } = await waitFor(1);
+    const startedAt = performance.now();
+    const answer = await waitFor(1, `&after=${body.next_cursor}`);
+    expect(performance.now() - startedAt).toBeGreaterThan(950);
+    expect(answer.body).toMatchObject({
+      data: [],
+      has_more: false,
+      next_cursor: expect.any(String) as string,
+    });
+    expect(answer.headers.get('preference-applied')).toBe('wait=1');
+    const [limit, left] = ['limit', 'remaining'].map((name) =>
+      Number(answer.headers.get(`x-ratelimit-${name}`)),
+    );
+    // Of the two calls of this key, less what came back meanwhile.
+    expect(limit! - left!).toBeLessThanOrEqual(2);
+  });
+
+  it.each([undefined, 'wait', 'wait=soon', 'wait=0', 'respond-async', 'wait=-1'])(
+    'does not wait when it is told: %s',
+    async (prefer) => {
+      const answer = await partner.sandbox.get('/v1/events', prefer === undefined ? {} : { prefer });
+      expect(answer.body.data).toEqual([]);
+      expect(answer.headers.get('preference-applied')).toBeNull();
+    },
+  );
+
+  it.each(['wait=60', 'respond-async, WAIT = "60"; a=b'])('grants at most 25 s: %s', async (prefer) => {
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    const answer = await partner.sandbox.get('/v1/events', { prefer });
+    expect(answer.headers.get('preference-applied')).toBe('wait=25');
+  });
+
+  it('holds neither a connection nor a turn at lists, and one more than may wait is answered at once', async () => {
+    const waiting = Array.from({ length: MOST_WAITING_PER_KEY }, () => watched(waitFor(25)));
+    await untilWaiting(MOST_WAITING_PER_KEY);
+    const crowded = await waitFor(20);
+    expect(crowded.headers.get('preference-applied')).toBeNull();
+    expect(crowded.body.data).toEqual([]);
+    // Two connections of the pool, one list of a partner at a time, eight that wait.
+    const api = other.partnerApi(partner.sandboxKey);
+    const lists = await Promise.all(
+      ['/v1/orders', '/v1/esims', '/v1/topups', '/v1/events'].map((path) => api.get(path)),
+    );
+    expect(lists.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(waiting.filter(({ ended }) => ended)).toEqual([]);
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    const answers = await Promise.all(waiting.map(({ promise }) => promise));
+    expect(answers.map(({ body }) => (body.data as Json[]).length)).toEqual(waiting.map(() => 1));
+  }, 60_000);
+
+  it('gives the place of a caller that has hung up to the next', async () => {
+    const hangUp = new AbortController();
+    const calls = Array.from({ length: MOST_WAITING_PER_KEY }, () =>
+      fetch(`${other.process.api!.url}/v1/events`, {
+        headers: { authorization: `Bearer ${partner.sandboxKey}`, ...wait(25) },
+        signal: hangUp.signal,
+      }).catch(() => null),
+    );
+    await untilWaiting(MOST_WAITING_PER_KEY);
+    hangUp.abort();
+    expect(await Promise.all(calls)).toEqual(calls.map(() => null));
+    await untilWaiting(0);
+    expect((await waitFor(1)).headers.get('preference-applied')).toBe('wait=1');
+  }, 60_000);
+
+  it('goes on waiting when what came is another partner’s, or does not fit', async () => {
+    const waiting = watched(waitFor(25, '&type=esim.expired'));
+    await untilWaiting(1);
+    const stranger = await service.createPartner();
+    await recordEvents(service, [
+      { partnerId: stranger.id, type: 'esim.expired' },
+      { partnerId: partner.id },
+    ]);
+    await eventually(
+      'the other type is listed',
+      async () => (await partner.sandbox.get('/v1/events')).body.data[0],
+    );
+    expect(waiting.ended).toBe(false);
+    await recordEvents(service, [{ partnerId: partner.id, type: 'esim.expired' }]);
+    const { body } = await waiting.promise;
+    expect((body.data as Json[]).map(({ type }) => type)).toEqual(['esim.expired']);
+  }, 60_000);
+
+  it('ends with an empty page when the process stops', async () => {
+    const third = await startTestService({ database: service.database, role: 'api' });
+    const call = third.partnerApi(partner.sandboxKey).get('/v1/events', wait(25));
+    const waiting = watched(call);
+    await untilWaiting(1, third);
+    expect(waiting.ended).toBe(false);
+    const stopping = third.stop();
+    const answer = await call;
+    expect(answer.status).toBe(200);
+    expect(answer.body.data).toEqual([]);
+    await stopping;
+  }, 60_000);
+});
+
+describe('GET /v1/events?subject=', () => {
+  it('lists what names the order, the eSIM or the top-up, in feed order, and nothing of others', async () => {
+    const api = partner.sandbox;
+    const esimId = await issueEsim(api, 'pkg_fr_1gb_7d');
+    const strangerEsim = await issueEsim(api, 'pkg_fr_1gb_7d');
+    for (const id of [esimId, strangerEsim]) await api.post(`/v1/sandbox/esims/${id}/activate`);
+    const topup = await topUp(api, esimId, 'pkg_fr_topup_1gb_7d');
+    await api.post(`/v1/sandbox/esims/${esimId}/expire`);
+    const orderId = (await api.get(`/v1/esims/${esimId}`)).body.data.order_id as string;
+    const typesOf = async (query: string): Promise<string[]> =>
+      ((await api.get(`/v1/events?${query}`)).body.data as Json[]).map(({ type }) => type as string);
+    const all = ['order.issued', 'esim.activated', 'order.topup.completed', 'esim.expired'];
+    expect(await typesOf(`subject=${orderId}`)).toEqual(all);
+    expect(await typesOf(`subject=${esimId}`)).toEqual(all);
+    expect(await typesOf(`subject=${topup['id']}`)).toEqual(['order.topup.completed']);
+    expect(await typesOf(`subject=${orderId}&type=esim.expired`)).toEqual(['esim.expired']);
+    const stranger = await service.createPartner();
+    expect((await stranger.sandbox.get(`/v1/events?subject=${orderId}`)).body.data).toEqual([]);
+    expect((await stranger.sandbox.get(`/v1/events?subject=${esimId}`)).body.data).toEqual([]);
+  }, 60_000);
+
+  it('goes page by page, with cursors that hold for this subject alone', async () => {
+    const esimId = await issueEsim(partner.sandbox, 'pkg_fr_1gb_7d');
+    await partner.sandbox.post(`/v1/sandbox/esims/${esimId}/activate`);
+    const first = (await partner.sandbox.get(`/v1/events?subject=${esimId}&limit=1`)).body;
+    expect(first).toMatchObject({ has_more: true, data: [{ type: 'order.issued' }] });
+    const next = `after=${first.next_cursor}`;
+    const second = (await partner.sandbox.get(`/v1/events?subject=${esimId}&limit=1&${next}`)).body;
+    expect(second).toMatchObject({ has_more: false, data: [{ type: 'esim.activated' }] });
+    expect((await partner.sandbox.get(`/v1/events?${next}`)).status).toBe(400);
+  }, 60_000);
+
+  it.each(['', 'ord_1', 'evt_01KAEXAMPLE0000000000000000', 'pkg_fr_1gb_7d'])(
+    'refuses %j',
+    async (subject) => {
+      const answer = await partner.sandbox.get(`/v1/events?subject=${subject}`);
+      expect(answer.status).toBe(400);
+      expect(answer.body.code).toBe('validation_failed');
+    },
+  );
+});

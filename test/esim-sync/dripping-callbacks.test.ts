@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { startCallbacks } from '../../src/apps/callbacks.app.js';
+import { loadConfig } from '../../src/config/index.js';
+import { testEnvironment } from '../harness/index.js';
+import { callAt, ENV, PATH } from './callback-calls.js';
+import { DrippingClient } from './dripping-client.js';
+import { SECRET } from './live-world.js';
+
+/** The listener is given what it does with a callback. */
+const NO_DATABASE = 'postgres://127.0.0.1:9/none';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+function liveHeapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+describe('a client of the callback listener that sends a byte at a time', () => {
+  const LIMIT_MS = 800;
+  const LATEST_MS = LIMIT_MS + 2_000;
+  const PATIENCE = { requestTimeoutMs: LIMIT_MS, checkConnectionsMs: 50 };
+  const START = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+  const CHUNKED = `${START}transfer-encoding: chunked\r\n\r\n`;
+
+  /** A listener of its own, with little patience. */
+  async function startImpatient() {
+    const taken: unknown[] = [];
+    const take = {
+      knows: () => true,
+      execute: (_provider: string, body: unknown) => Promise.resolve((taken.push(body), [])),
+    };
+    const config = loadConfig(testEnvironment(NO_DATABASE, ENV));
+    const running = (await startCallbacks(
+      { config, logger: pino({ level: 'silent' }), metrics: new Registry() },
+      take,
+      () => Promise.resolve(null),
+      PATIENCE,
+    ))!;
+    return { ...running, taken };
+  }
+
+  it('is answered 408 after the limit, and holds nobody up until then', async () => {
+    const listener = await startImpatient();
+    const drips: [string, string][] = [
+      ['', ''],
+      ['POST /', 'x'],
+      [START, 'x'],
+      [`${START}content-length: 60000\r\n\r\n`, ' '],
+      [CHUNKED, '1\r\n \r\n'],
+    ];
+    const clients = Array.from({ length: 10 }, () => drips).flatMap((each) =>
+      each.map(([head, piece]) => new DrippingClient(listener.url, head, piece)),
+    );
+    for (let i = 0; i < 5; i++) expect((await callAt(PATH, { url: listener.url })).status).toBe(200);
+    expect(clients.every((client) => client.isOpen)).toBe(true);
+    const cuts = await Promise.all(clients.map((client) => client.cut()));
+    expect(new Set(cuts.flatMap(({ statuses }) => statuses))).toEqual(new Set([408]));
+    for (const { afterMs } of cuts) {
+      expect(afterMs).toBeGreaterThan(LIMIT_MS - 50);
+      expect(afterMs).toBeLessThan(LATEST_MS);
+    }
+    expect(listener.taken).toHaveLength(5);
+    await listener.close(1_000);
+  });
+
+  it('is cut as well when it was refused, or has its answer already', async () => {
+    const listener = await startImpatient();
+    const length = 'content-length: 60000\r\n\r\n';
+    const refused = new DrippingClient(listener.url, START.replace(SECRET, 'x') + length, ' ');
+    const looking = new DrippingClient(listener.url, START.replace('POST', 'HEAD') + length, ' ');
+    const [no, yes] = await Promise.all([refused.cut(), looking.cut()]);
+    expect([no.statuses[0], yes.statuses[0]]).toEqual([404, 200]);
+    expect(Math.max(no.afterMs, yes.afterMs)).toBeLessThan(LATEST_MS);
+    await listener.close(1_000);
+  });
+
+  it('has the memory of its bytes and no more', async () => {
+    const listener = await startImpatient();
+    const piece = '1\r\n \r\n';
+    const before = liveHeapBytes();
+    const client = new DrippingClient(listener.url, CHUNKED + piece.repeat(60_000), piece);
+    let most = 0;
+    while (client.isOpen) {
+      await sleep(50);
+      most = Math.max(most, liveHeapBytes() - before);
+    }
+    expect(most).toBeLessThan(4_000_000);
+    await listener.close(1_000);
+  });
+});
