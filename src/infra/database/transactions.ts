@@ -38,6 +38,11 @@ export class Transactions {
   }
 }
 
+/** Statements of `tx` wait for a lock this many ms from now on, and no longer: what fails then can be tried apart. */
+export async function limitLockWait(tx: Tx, ms: number): Promise<void> {
+  await tx.manager.query(`SELECT set_config('lock_timeout', $1, true)`, [String(ms)]);
+}
+
 /**
  * Runs `work` behind a savepoint of `tx`. When it throws, its rows and its after-commit actions are gone and
  * the transaction goes on (D16).
