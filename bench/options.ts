@@ -5,7 +5,14 @@ const SHORT_SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as co
 export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
-export const WEBHOOK_PARTS = ['throughput', 'latency', 'hanging', 'backlog', 'history'] as const;
+export const WEBHOOK_PARTS = [
+  'throughput',
+  'latency',
+  'statements',
+  'hanging',
+  'backlog',
+  'history',
+] as const;
 export type WebhookPartName = (typeof WEBHOOK_PARTS)[number];
 
 /** Of one table; what is more does not fit on a machine with one disk. */
@@ -53,7 +60,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
 
   --quick            fewer and shorter rounds: a look, not a result
   --rounds N         rounds of every figure (7; quick 3)
-  --part NAME        of webhooks: throughput, latency, hanging, backlog or history (all of them)
+  --part NAME        of webhooks: throughput, latency, statements, hanging, backlog or history (all of them)
   --connections N    connections of the load generator (64)
   --profile          write a CPU profile of each service process to bench/results
   --orders N         of growth and attacks: orders of the large database (100000)

@@ -7,12 +7,14 @@ import { hanging } from './webhooks/hanging.js';
 import { history } from './webhooks/history.js';
 import { latency } from './webhooks/latency.js';
 import type { WebhookPart } from './webhooks/part.js';
+import { statements } from './webhooks/statements.js';
 import { STATEMENT_SETTINGS } from './webhooks/statement-counts.js';
 import { throughput } from './webhooks/throughput.js';
 
 const PARTS: Readonly<Record<WebhookPartName, WebhookPart>> = {
   throughput,
   latency,
+  statements,
   hanging,
   backlog,
   history,

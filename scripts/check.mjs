@@ -11,6 +11,7 @@ const CHECKS = {
   'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
+  'docs drift': 'node scripts/docs.mjs --check',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

@@ -8,6 +8,7 @@ import { createDataSource, openDataSource, Transactions } from '../infra/databas
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
 import { ensurePartitions } from './partitions.js';
 import { ENTITIES } from './process-resources.js';
+import { refuseUnreleasedSchema } from './schema-age.js';
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const MIGRATION_LOCK = 7_302_113;
@@ -20,12 +21,14 @@ export interface MigrationReport {
 /**
  * Brings a database up to date: BullMQ's schema, ours, the partitions of the next days, and the Sandbox catalogue of this release. Any number of
  * processes may call it at once; TypeORM takes no lock of its own, so one is held around everything.
+ * @throws Error with nothing changed when the database is one of an unreleased version
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
   const lock = new Client({ connectionString: databaseUrl });
   await lock.connect();
   try {
     await waitForTurn(lock);
+    await refuseUnreleasedSchema(async (text) => (await lock.query<{ relkind: string }>(text)).rows);
     await runMigrations(lock, QUEUE_SCHEMA);
     return await migrateOurs(databaseUrl);
   } finally {

@@ -24,6 +24,13 @@ const REASON: SchemaObject = { type: 'string', example: 'The package is out of s
 const COUNT: SchemaObject = { type: 'integer', minimum: 0, example: 1 };
 const BYTES: SchemaObject = { type: 'integer', minimum: 0, example: 1_000_000_000 };
 
+const VERSION: SchemaObject = {
+  type: 'integer',
+  minimum: 1,
+  description: 'Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.',
+  example: 3,
+};
+
 const ESIM = { esim_id: ESIM_ID, order_id: ORDER_ID, iccid: ICCID };
 const TOPUP = {
   topup_id: { type: 'string', example: 'top_01KAEXAMPLE000000000000000' },
@@ -42,6 +49,7 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
       quantity_issued: COUNT,
       quantity_failed: { ...COUNT, example: 0, description: 'Above 0 when the order is `partially_issued`.' },
       esims: { type: 'array', items: withAll({ esim_id: ESIM_ID, iccid: ICCID }) },
+      version: VERSION,
     },
     'order.failed': {
       order_id: ORDER_ID,
@@ -50,22 +58,34 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
       code: { ...CODE, example: 'package_unavailable' },
       reason: REASON,
       refunded: { $ref: '#/components/schemas/MoneyResponse' },
+      version: VERSION,
     },
     'esim.activated': ESIM,
-    'esim.expired': { ...ESIM, reason: { type: 'string', enum: ['validity_ended', 'never_used'] } },
+    'esim.expired': {
+      ...ESIM,
+      reason: { type: 'string', enum: ['validity_ended', 'never_used'] },
+      version: VERSION,
+    },
     'esim.usage.threshold': {
       ...ESIM,
       threshold_percent: { type: 'integer', enum: [...USAGE_THRESHOLDS] },
       used_bytes: { ...BYTES, example: 500_000_000 },
       total_bytes: BYTES,
       as_of: { type: 'string', format: 'date-time' },
+      version: VERSION,
     },
     'order.topup.completed': {
       ...TOPUP,
       data_added_bytes: { type: ['integer', 'null'], example: 1_000_000_000 },
       validity_added_days: { type: 'integer', minimum: 0, example: 7 },
+      version: VERSION,
     },
-    'order.topup.failed': { ...TOPUP, code: { ...CODE, example: 'esim_expired' }, reason: REASON },
+    'order.topup.failed': {
+      ...TOPUP,
+      code: { ...CODE, example: 'esim_expired' },
+      reason: REASON,
+      version: VERSION,
+    },
   };
 
 /** The meaning of every event, in the words of the document (spec section 6). */

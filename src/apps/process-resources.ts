@@ -12,7 +12,12 @@ import { PackageEntity } from '../catalog/index.js';
 import type { AppConfig } from '../config/index.js';
 import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
-import { createDataSource, openDataSource, surviveLostConnections } from '../infra/database/index.js';
+import {
+  createDataSource,
+  openDataSource,
+  preparing,
+  surviveLostConnections,
+} from '../infra/database/index.js';
 import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { createLogger } from '../infra/logging.js';
@@ -22,6 +27,7 @@ import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
 import { ensurePartitions } from './partitions.js';
+import { assertSchemaIsCurrent } from './schema-age.js';
 
 /** Every entity, listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const ENTITIES = [
@@ -88,6 +94,7 @@ export async function openProcess(
     connectionString: config.databaseUrl,
     max: EDGE_POOL_MAX,
     keepAlive: true,
+    ...preparing(config.databasePrepared),
     connectionTimeoutMillis: config.databasePoolWaitMs,
     // One statement is under way at a time: one that hangs must not hold every caller of the port.
     query_timeout: EDGE_QUERY_TIMEOUT_MS,
@@ -141,6 +148,7 @@ async function openDataSources(config: AppConfig, role: ProcessName): Promise<Da
         poolMax: config.databasePoolMax,
         poolWaitMs: config.databasePoolWaitMs,
         statementTimeoutMs: timeoutMs[app],
+        prepared: config.databasePrepared,
         entities: ENTITIES,
         migrations: MIGRATIONS,
         applicationName: role === app ? `partner-esim-${role}` : `partner-esim-${role}-${app}`,
@@ -159,9 +167,4 @@ async function openDataSources(config: AppConfig, role: ProcessName): Promise<Da
 
 async function destroyAll(dataSources: DataSources): Promise<void> {
   for (const dataSource of dataSources.values()) await dataSource.destroy();
-}
-
-async function assertSchemaIsCurrent(dataSource: DataSource): Promise<void> {
-  if (!(await dataSource.showMigrations())) return;
-  throw new Error('the database schema is not current: run `npm run migrate` first');
 }

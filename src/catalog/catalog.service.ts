@@ -35,14 +35,11 @@ export class CatalogService {
   }
 
   /**
-   * The package at its price of this moment and with who provisions it, read in the transaction that sells it.
-   * @throws NotFound, AppError `package_unavailable`, `price_changed` (D27, Refusals)
+   * The package at its price of this moment and with who provisions it, read in the transaction that sells it; null for
+   * one that the mode does not have (D14).
    */
-  async getSellable(
-    tx: Tx,
-    wanted: TenantScope & { id: string; kind: PackageKind; maxPrice: Money | null },
-  ): Promise<SoldPackage> {
-    return assertSold(await this.findSellable(tx, wanted), wanted);
+  async findSellable(tx: Tx, scope: TenantScope, id: string): Promise<SellablePackage | null> {
+    return PACKAGE_ID.test(id) ? this.sellable.find(tx, scope, id) : null;
   }
 
   /**
@@ -60,10 +57,11 @@ export class CatalogService {
     const base = await this.catalog.findPackage(mode, baseId, tx.manager);
     const known = mode === 'live' ? await this.topupFits.find(baseId, tx.manager) : null;
     if (!base || !isFitting(base, item, known)) throw new AppError('topup_not_supported');
-    const found = await this.findSellable(tx, wanted);
+    const found = await this.sellable.find(tx, wanted, id);
+    if (!found) throw new NotFound();
     // Without a source nobody sells it now: it is unavailable, whoever provided it.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
-    return assertSold(found, { ...wanted, kind: 'topup' });
+    return assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
   }
 
   /**
@@ -86,12 +84,6 @@ export class CatalogService {
         .filter((item) => looks.size < looks.add(lookOf(item)).size)
     );
   }
-
-  private async findSellable(tx: Tx, wanted: TenantScope & { id: string }): Promise<SellablePackage> {
-    const item = PACKAGE_ID.test(wanted.id) ? await this.sellable.find(tx, wanted, wanted.id) : null;
-    if (!item) throw new NotFound();
-    return item;
-  }
 }
 
 /** @param known ids of those that fit by the provider's own list; null where it gives none */
@@ -101,10 +93,15 @@ function isFitting(base: PackageEntity, topup: PackageEntity, known: ReadonlySet
   return known.has(topup.id) && topupTermsMatch(ofBase, ofTopup);
 }
 
-function assertSold(
-  item: SellablePackage,
+/**
+ * What may be sold now as a `kind` for at most `maxPrice`.
+ * @throws NotFound, AppError `package_unavailable`, `price_changed` (D27, Refusals)
+ */
+export function assertSold(
+  item: SellablePackage | null,
   wanted: { readonly kind: PackageKind; readonly maxPrice: Money | null },
 ): SoldPackage {
+  if (!item) throw new NotFound();
   const { available, kind, price, source } = item;
   if (!available || kind !== wanted.kind) throw new AppError('package_unavailable');
   const { maxPrice } = wanted;

@@ -1,14 +1,14 @@
 /**
  * What partners can buy, and at which price (spec section 4, D24, D27). Owns the tables `packages`, `catalog_versions`,
  * `price_lists`; reads `package_sources` and `topup_fits`, which the synchronisation of the live catalogue writes.
- * Callers: orders and top-ups sell by `CatalogService.getSellable*` in their transaction; eSIMs list fitting top-ups;
+ * Callers: orders and top-ups sell by `CatalogService.findSellable`, `getSellableTopup` in their transaction; eSIMs list fitting top-ups;
  * the synchronisation writes packages by `CatalogRepository.upsert`, `migrate` those of the sandbox.
  * Flow of a list: `CatalogSnapshots` (memory, by version) -> `PartnerCatalogs` (own prices) -> `CatalogList` (pages).
  */
 export { PackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';
-export { CatalogService } from './catalog.service.js';
+export { assertSold, CatalogService } from './catalog.service.js';
 export {
   type ActivationPolicy,
   type CatalogPackage,
@@ -22,5 +22,5 @@ export {
 export { PackageEntity } from './package.entity.js';
 export { priceWithMargin } from './price-list.js';
 export { MAGIC_PACKAGES, SandboxCatalogSeed } from './sandbox/sandbox-packages.js';
-export { PackageSources } from './sellable-packages.js';
+export { PackageSources, type SellablePackage } from './sellable-packages.js';
 export { TOPUP_FITS_FRESH_MS, topupPackageMatches } from './topup-fits.js';

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { MicroMoney, Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
-import { sql, toSafeInteger, toSafeIntegerOrNull, type Tx } from '../infra/database/index.js';
+import { prepared, sql, toSafeInteger, toSafeIntegerOrNull, type Tx } from '../infra/database/index.js';
 import type { ActivationPolicy, PackageKind } from './package.js';
 import { priceByList } from './price-list.js';
 
@@ -53,16 +53,16 @@ interface LivePackageRow extends PackageRow {
 const COLUMNS =
   'p.id, p.kind, p.available, p.price_amount, p.currency, p.data_bytes, p.validity_days, p.activation_policy';
 
-const IN_SANDBOX = `SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`;
+const IN_SANDBOX = prepared(`SELECT ${COLUMNS} FROM packages p WHERE p.mode = 'sandbox' AND p.id = $1`);
 
 /** Only the package's own price leaves the list: one may hold thousands. */
-const IN_LIVE = `
+const IN_LIVE = prepared(`
   SELECT ${COLUMNS}, p.cost_micros AS listed_cost_micros, l.margin_bps, l.prices -> p.id AS own_price,
          s.provider, s.upstream_id, s.cost_micros, s.cost_currency
   FROM packages p
   LEFT JOIN package_sources s ON s.package_id = p.id
   LEFT JOIN price_lists l ON l.partner_id = $2
-  WHERE p.mode = 'live' AND p.id = $1`;
+  WHERE p.mode = 'live' AND p.id = $1`);
 
 /**
  * Packages as they are sold: price, availability, source and cost of one moment, in one statement of the transaction

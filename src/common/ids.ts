@@ -61,8 +61,8 @@ export function ulid(nowMs: number = Date.now()): string {
 }
 
 /** A new id such as `ord_01JD...` (D10). Ids sort by creation to the millisecond, not within one. */
-export function newId(prefix: IdPrefix): string {
-  return `${prefix}_${ulid()}`;
+export function newId(prefix: IdPrefix, nowMs?: number): string {
+  return `${prefix}_${ulid(nowMs)}`;
 }
 
 /** Every id made at `at` or later is greater, in byte order, and every earlier one smaller. */

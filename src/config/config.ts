@@ -23,6 +23,8 @@ export interface AppConfig {
   readonly databasePoolMax: number;
   /** How long a call waits for a connection before it gets 503. */
   readonly databasePoolWaitMs: number;
+  /** Whether connections keep prepared statements. */
+  readonly databasePrepared: boolean;
   readonly statementTimeouts: StatementTimeouts;
   /** Lists of one partner that one process reads at a time (D43). */
   readonly listsPerPartner: number;
@@ -140,6 +142,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
       min: 100,
       max: 60_000,
     }),
+    databasePrepared: read.choice('DATABASE_PREPARED', 'on', ['on', 'off']) === 'on',
     statementTimeouts: readStatementTimeouts(read),
     listsPerPartner: read.integer('LISTS_PER_PARTNER', 2, COUNTS),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,

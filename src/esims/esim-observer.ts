@@ -4,6 +4,7 @@ import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { EsimEntity } from './esim.entity.js';
 import { type EsimObservation, observe } from './esim-lifecycle.js';
 import type { UsageReport } from './usage-report.js';
+import { withVersion } from './esim-transition.js';
 import { EsimsRepository } from './esims.repository.js';
 
 /** Applies observations to locked eSIMs and records the events they cause, in one transaction (D24). */
@@ -24,7 +25,7 @@ export class EsimObserver {
     for (const { esim, report } of reports) {
       const transition = observe(esim, { kind: 'reported', ...report }, now);
       await this.write(tx, esim, transition.changes, now);
-      events.push(...transition.events);
+      events.push(...transition.events.map((event) => withVersion(event, esim.version)));
     }
     await this.events.record(tx, events);
   }
@@ -37,7 +38,10 @@ export class EsimObserver {
     const now = await databaseNow(tx);
     const { changes, events } = observe(esim, observation, now);
     await this.write(tx, esim, changes, now);
-    await this.events.record(tx, events);
+    await this.events.record(
+      tx,
+      events.map((event) => withVersion(event, esim.version)),
+    );
     return esim;
   }
 
@@ -46,7 +50,7 @@ export class EsimObserver {
     if (names.length === 0) return;
     // That the provider was asked changes nothing that a partner sees.
     const written = names.every((name) => name === 'readAt') ? changes : { ...changes, updatedAt: now };
-    await this.esims.update(tx, esim.id, written);
-    Object.assign(esim, written);
+    const version = await this.esims.update(tx, esim.id, written);
+    Object.assign(esim, written, { version });
   }
 }

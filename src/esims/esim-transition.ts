@@ -1,4 +1,4 @@
-import type { NewEvent } from '../events/index.js';
+import type { EventData, NewEvent } from '../events/index.js';
 import type { EsimEntity } from './esim.entity.js';
 
 /** Levels of `esim.usage.threshold`, in percent (spec section 8). */
@@ -6,10 +6,19 @@ export const USAGE_THRESHOLDS = [50, 80, 100] as const;
 
 export const DAY_MS = 86_400_000;
 
+type EsimEventType = 'esim.activated' | 'esim.expired' | 'esim.usage.threshold';
+
+/** An event about an eSIM before the change is written, so without the version that the eSIM will have (D48). */
+export type EsimEvent = {
+  [Type in EsimEventType]: Omit<Extract<NewEvent, { type: Type }>, 'data'> & {
+    readonly data: Omit<EventData[Type], 'version'>;
+  };
+}[EsimEventType];
+
 /** What an observation changes, and what partners are told about it. */
 export interface EsimTransition {
   readonly changes: Partial<EsimEntity>;
-  readonly events: readonly NewEvent[];
+  readonly events: readonly EsimEvent[];
 }
 
 export const NOTHING: EsimTransition = { changes: {}, events: [] };
@@ -19,11 +28,15 @@ export function hasReached(usedBytes: number, totalBytes: number, percent: numbe
   return BigInt(usedBytes) * 100n >= BigInt(totalBytes) * BigInt(percent);
 }
 
-export function activatedEvent(esim: EsimEntity, now: Date): NewEvent {
+export function activatedEvent(esim: EsimEntity, now: Date): EsimEvent {
   return { type: 'esim.activated', ...about(esim, now), data: identity(esim) };
 }
 
-export function expiredEvent(esim: EsimEntity, reason: 'never_used' | 'validity_ended', now: Date): NewEvent {
+export function expiredEvent(
+  esim: EsimEntity,
+  reason: 'never_used' | 'validity_ended',
+  now: Date,
+): EsimEvent {
   return { type: 'esim.expired', ...about(esim, now), data: { ...identity(esim), reason } };
 }
 
@@ -33,7 +46,7 @@ export function thresholdEvents(
   levels: readonly number[],
   usage: { readonly usedBytes: number; readonly totalBytes: number; readonly asOf: Date },
   now: Date,
-): readonly NewEvent[] {
+): readonly EsimEvent[] {
   return levels.map((level) => ({
     type: 'esim.usage.threshold',
     ...about(esim, now),
@@ -45,6 +58,18 @@ export function thresholdEvents(
       as_of: usage.asOf.toISOString(),
     },
   }));
+}
+
+/** The event as it is recorded: `esim.activated` keeps its three fields (D48). */
+export function withVersion(event: EsimEvent, version: number): NewEvent {
+  switch (event.type) {
+    case 'esim.activated':
+      return event;
+    case 'esim.expired':
+      return { ...event, data: { ...event.data, version } };
+    case 'esim.usage.threshold':
+      return { ...event, data: { ...event.data, version } };
+  }
 }
 
 export function later(a: Date, b: Date): Date {

@@ -27,6 +27,10 @@ export class EsimEntity {
   @Column({ type: 'text' })
   status!: EsimStatus;
 
+  /** Grows by one with each change that a partner can see (D48); the database counts. */
+  @Column({ type: 'int', insert: false, update: false })
+  version!: number;
+
   @Column({ name: 'profile_status', type: 'text' })
   profileStatus!: ProfileStatus;
 

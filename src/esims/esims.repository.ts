@@ -4,7 +4,15 @@ import { type EntityManager, In, type SelectQueryBuilder } from 'typeorm';
 import { MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
-import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import {
+  KeysetPages,
+  type ListOptions,
+  prepared,
+  send,
+  sql,
+  type Tx,
+  updateVersioned,
+} from '../infra/database/index.js';
 import type { EsimStatus } from './esim.js';
 import { EsimEntity } from './esim.entity.js';
 
@@ -37,7 +45,7 @@ export type NewEsim = Pick<
   | 'nextPollAt'
 >;
 
-const INSERT_ESIMS = `
+const INSERT_ESIMS = prepared(`
   INSERT INTO esims (id, partner_id, mode, order_id, package_id, iccid, status, profile_status, apn, install_secrets,
                      unlimited, total_bytes, usage_as_of, usage_source, validity_days, activation_policy, install_by,
                      expires_at, provider, provider_esim_id, next_poll_at)
@@ -49,7 +57,7 @@ const INSERT_ESIMS = `
               $15::timestamptz[], $16::text[], $17::text[], $18::timestamptz[])
     AS e (id, partner_id, mode, order_id, package_id, iccid, apn, install_secrets, total_bytes, usage_as_of,
           usage_source, validity_days, activation_policy, install_by, expires_at, provider, provider_esim_id,
-          next_poll_at)`;
+          next_poll_at)`);
 
 const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND coalesce(expires_at, install_by) <= now()`;
 
@@ -73,9 +81,9 @@ export class EsimsRepository {
     await sql(tx.manager, 'DELETE FROM esims WHERE order_id = ANY ($1)', [orderIds]);
   }
 
-  /** Keeps new eSIMs, of one order or of many; what `NewEsim` does not name has the table's defaults. */
-  async insert(tx: Tx, esims: readonly NewEsim[]): Promise<void> {
-    await sql(tx.manager, INSERT_ESIMS, [
+  /** Keeps new eSIMs, of one order or of many, without a round trip; what `NewEsim` does not name has the table's defaults. */
+  insert(tx: Tx, esims: readonly NewEsim[]): void {
+    send(tx, INSERT_ESIMS, [
       esims.map((esim) => esim.id),
       esims.map((esim) => esim.partnerId),
       esims.map((esim) => esim.mode),
@@ -152,8 +160,9 @@ export class EsimsRepository {
     });
   }
 
-  async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<void> {
-    await tx.manager.update(EsimEntity, { id }, changes);
+  /** Changes an eSIM whose row `tx` has locked; answers its version then (D48). */
+  async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<number> {
+    return updateVersioned(tx.manager, EsimEntity, id, changes);
   }
 
   async list(

@@ -48,9 +48,9 @@ export class IssueEsims {
   ) {}
 
   /** Answers each order's eSIMs, in the order of `issues`. */
-  async execute(tx: Tx, issues: readonly EsimIssue[]): Promise<readonly (readonly IssuedEsim[])[]> {
+  execute(tx: Tx, issues: readonly EsimIssue[]): readonly (readonly IssuedEsim[])[] {
     const rows = issues.map(({ terms, profiles }) => profiles.map((profile) => this.toRow(terms, profile)));
-    if (rows.length > 0) await this.esims.insert(tx, rows.flat());
+    if (rows.length > 0) this.esims.insert(tx, rows.flat());
     return rows.map((some) => some.map(({ id, iccid }) => ({ esim_id: id, iccid })));
   }
 

@@ -1,4 +1,3 @@
-import type { NewEvent } from '../events/index.js';
 import type { ProviderUsageReport } from '../providers/index.js';
 import type { EsimStatus, UsageSource } from './esim.js';
 import type { EsimEntity } from './esim.entity.js';
@@ -6,6 +5,7 @@ import {
   activatedEvent,
   DAY_MS,
   earlier,
+  type EsimEvent,
   type EsimTransition,
   expiredEvent,
   hasReached,
@@ -203,7 +203,7 @@ function eventsOf(
   esim: EsimEntity,
   after: { readonly activatedAt: Date | null; readonly usage: Usage; readonly status: EsimStatus },
   now: Date,
-): readonly NewEvent[] {
+): readonly EsimEvent[] {
   if (esim.status === 'expired' || after.status === 'canceled') return [];
   const { usage, activatedAt } = after;
   const wasUsed = activatedAt !== null;

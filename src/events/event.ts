@@ -25,7 +25,7 @@ interface TopupIdentity extends EsimIdentity {
   readonly reference: string | null;
 }
 
-/** `data` of every event type, as it is sent (spec section 6, D28). */
+/** `data` of every event type, as it is sent (spec section 6, D28); `version` is that of the order, eSIM or top-up (D48). */
 export interface EventData {
   'order.issued': {
     readonly order_id: string;
@@ -34,6 +34,7 @@ export interface EventData {
     readonly quantity_issued: number;
     readonly quantity_failed: number;
     readonly esims: readonly { readonly esim_id: string; readonly iccid: string }[];
+    readonly version: number;
   };
   'order.failed': {
     readonly order_id: string;
@@ -42,20 +43,30 @@ export interface EventData {
     readonly code: string;
     readonly reason: string;
     readonly refunded: Money;
+    readonly version: number;
   };
   'esim.activated': EsimIdentity;
-  'esim.expired': EsimIdentity & { readonly reason: 'validity_ended' | 'never_used' };
+  'esim.expired': EsimIdentity & {
+    readonly reason: 'validity_ended' | 'never_used';
+    readonly version: number;
+  };
   'esim.usage.threshold': EsimIdentity & {
     readonly threshold_percent: number;
     readonly used_bytes: number;
     readonly total_bytes: number;
     readonly as_of: string;
+    readonly version: number;
   };
   'order.topup.completed': TopupIdentity & {
     readonly data_added_bytes: number | null;
     readonly validity_added_days: number;
+    readonly version: number;
   };
-  'order.topup.failed': TopupIdentity & { readonly code: string; readonly reason: string };
+  'order.topup.failed': TopupIdentity & {
+    readonly code: string;
+    readonly reason: string;
+    readonly version: number;
+  };
 }
 
 /** A state change that a partner is told about, before it has an id. */
@@ -68,11 +79,3 @@ export type NewEvent = {
     readonly data: EventData[Type];
   };
 }[EventType];
-
-/** An event as it is stored. */
-export interface RecordedEvent {
-  readonly id: string;
-  readonly type: EventType;
-  readonly partnerId: string;
-  readonly mode: Mode;
-}

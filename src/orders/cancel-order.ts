@@ -39,9 +39,9 @@ export class CancelOrder {
       nextAttemptAt: now,
       updatedAt: now,
     } as const;
-    await this.orders.update(tx, order.id, changes);
+    const version = await this.orders.update(tx, order.id, changes);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
-    return Object.assign(order, changes);
+    return Object.assign(order, changes, { version });
   }
 }
 
@@ -86,7 +86,7 @@ export class CompleteCancellation {
           canceled: taken.length,
           failure: outcome.failure,
         });
-    if (!ended) return null;
+    if (ended === null) return null;
     await this.giveBack(tx, order, taken);
     return status;
   }

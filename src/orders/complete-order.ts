@@ -7,7 +7,7 @@ import type { ProviderFailure, ProviderOrderState, ProviderProfile } from '../pr
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import { type OrderEntity, priceOf } from './order.js';
-import { type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
+import { type ChangedOrder, type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
 
 type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
 
@@ -22,7 +22,7 @@ export interface OrderEnd {
 /** An order that this transaction has ended. */
 interface EndedOrder {
   readonly order: OrderEntity;
-  readonly endedAt: Date;
+  readonly end: ChangedOrder;
   /** Of the order's quantity at most; none: it failed. */
   readonly profiles: readonly ProviderProfile[];
   readonly failure: ProviderFailure | null;
@@ -63,16 +63,16 @@ export class CompleteOrder {
    */
   async executeAll(tx: Tx, ends: readonly OrderEnd[]): Promise<readonly boolean[]> {
     const outcomes = ends.map((end) => ({ ...end, ...outcomeOf(end) }));
-    const endedAt = await this.outcomes.end(
+    const changed = await this.outcomes.end(
       tx,
       outcomes.map(({ lease, profiles, failure }) => ({ lease, issued: profiles.length, failure })),
     );
     const ended = outcomes.flatMap((outcome) => {
-      const at = endedAt.get(outcome.order.id);
-      return at ? [{ ...outcome, endedAt: at }] : [];
+      const end = changed.get(outcome.order.id);
+      return end ? [{ ...outcome, end }] : [];
     });
     const issued = ended.filter(({ profiles }) => profiles.length > 0);
-    const esims = await this.issueEsims.execute(tx, issued.map(toIssue));
+    const esims = this.issueEsims.execute(tx, issued.map(toIssue));
     const esimsOf = new Map(issued.map(({ order }, index) => [order.id, esims[index]!]));
     await this.events.record(
       tx,
@@ -81,7 +81,7 @@ export class CompleteOrder {
     for (const one of ended) await this.report(tx, one);
     // Last: acceptance waits for the wallets' rows.
     await this.settle(tx, ended);
-    return ends.map(({ order }) => endedAt.has(order.id));
+    return ends.map(({ order }) => changed.has(order.id));
   }
 
   private async settle(tx: Tx, ended: readonly EndedOrder[]): Promise<void> {
@@ -119,7 +119,7 @@ function outcomeOf({ order, result }: OrderEnd): Pick<EndedOrder, 'profiles' | '
   return { profiles, failure: result.shortfall ?? (profiles.length === 0 ? NOTHING_PROVISIONED : null) };
 }
 
-function toIssue({ order, profiles, endedAt }: EndedOrder): EsimIssue {
+function toIssue({ order, profiles, end }: EndedOrder): EsimIssue {
   const terms = {
     orderId: order.id,
     partnerId: order.partnerId,
@@ -129,21 +129,26 @@ function toIssue({ order, profiles, endedAt }: EndedOrder): EsimIssue {
     dataBytes: order.dataBytes,
     validityDays: order.validityDays,
     activationPolicy: order.activationPolicy,
-    issuedAt: endedAt,
+    issuedAt: end.at,
   };
   return { terms, profiles };
 }
 
-function toEvent({ order, profiles, failure, endedAt }: EndedOrder, esims: readonly IssuedEsim[]): NewEvent {
+function toEvent({ order, profiles, failure, end }: EndedOrder, esims: readonly IssuedEsim[]): NewEvent {
   const { partnerId, mode } = order;
+  const { version } = end;
   const identity = { order_id: order.id, reference: order.reference, package_id: order.packageId };
-  const about = { partnerId, mode, happenedAt: endedAt };
+  const about = { partnerId, mode, happenedAt: end.at };
   if (profiles.length === 0) {
     const { code, reason } = failure!;
     const refunded = priceOf(order, order.quantity);
-    return { type: 'order.failed', ...about, data: { ...identity, code, reason, refunded } };
+    return { type: 'order.failed', ...about, data: { ...identity, code, reason, refunded, version } };
   }
   const quantity_issued = profiles.length;
   const quantity_failed = order.quantity - quantity_issued;
-  return { type: 'order.issued', ...about, data: { ...identity, quantity_issued, quantity_failed, esims } };
+  return {
+    type: 'order.issued',
+    ...about,
+    data: { ...identity, quantity_issued, quantity_failed, esims, version },
+  };
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { rowToEntity, sql, type SqlParameter, type Tx } from '../infra/database/index.js';
+import { prepared, rowToEntity, sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import {
   type Claim,
   InjectNotifier,
@@ -49,12 +49,26 @@ export interface OrderVersion {
 }
 
 /** All that the entity has. Named, because a prepared statement must not read more after a migration. */
-const COLUMNS = `o.id, o.partner_id, o.mode, o.status, o.package_id, o.quantity, o.quantity_issued, o.quantity_failed, o.data_bytes,
+const COLUMNS = `o.id, o.partner_id, o.mode, o.status, o.version, o.package_id, o.quantity, o.quantity_issued, o.quantity_failed, o.data_bytes,
   o.validity_days, o.activation_policy, o.unit_price_amount, o.refunded_amount, o.currency, o.reference, o.metadata,
   o.provider, o.provider_reference, o.upstream_package_id, o.unit_cost_micros, o.unit_cost_currency,
   o.upstream_placed_at, o.failure_code, o.failure_reason, o.cancel_failure_code, o.cancel_failure_reason,
   o.status_before_cancel, o.cancel_requested_at, o.upstream_attempts, o.last_error, o.next_attempt_at, o.lease_until,
   o.fence, o.accepted_request_id, o.created_at, o.updated_at, o.issued_at, o.failed_at`;
+
+const CLAIM = `UPDATE orders o
+  SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
+      lease_until = now() + $4 * interval '1 millisecond',
+      fence = o.fence + 1,
+      upstream_attempts = o.upstream_attempts + 1,
+      -- before the call leaves: whoever finds the order later knows that one may have
+      upstream_placed_at = coalesce(o.upstream_placed_at, now()),
+      updated_at = now()
+  FROM (SELECT id, upstream_placed_at FROM orders
+        WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+  WHERE o.id = due.id
+  RETURNING ${COLUMNS}, due.upstream_placed_at IS NULL AS never_placed`;
 
 /** Until when a call may have taken effect at the provider; null when none ever left. A worker at a cancellation updates the row. */
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
@@ -67,30 +81,15 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    super(manager, { table: 'orders', leaseMs, notifier, idOf: (lease) => lease.orderId });
+    super(manager, { table: 'orders', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.orderId });
   }
 
   /** Leases and reads up to `limit` due orders of a partner and mode, oldest due first; pending ones become processing. */
   async claim(group: string, limit: number): Promise<Claim<ClaimedOrder>> {
     const sendWindowStart = performance.now();
-    const { items, ...rest } = await this.claimRows<{ id: string; never_placed: boolean }>(
-      `UPDATE orders o
-       SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
-           lease_until = now() + $4 * interval '1 millisecond',
-           fence = o.fence + 1,
-           upstream_attempts = o.upstream_attempts + 1,
-           -- before the call leaves: whoever finds the order later knows that one may have
-           upstream_placed_at = coalesce(o.upstream_placed_at, now()),
-           updated_at = now()
-       FROM (SELECT id, upstream_placed_at FROM orders
-             WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
-       WHERE o.id = due.id
-       RETURNING ${COLUMNS}, due.upstream_placed_at IS NULL AS never_placed`,
-      group,
-      limit,
-      [this.leaseMs],
-    );
+    const { items, ...rest } = await this.claimRows<{ id: string; never_placed: boolean }>(group, limit, [
+      this.leaseMs,
+    ]);
     const claimed = items.map((row) => {
       const order = rowToEntity(this.manager, OrderEntity, row);
       return { orderId: order.id, fence: order.fence, order, neverPlaced: row.never_placed, sendWindowStart };
@@ -145,8 +144,14 @@ export interface ProvisioningEnd {
   readonly failure: ProviderFailure | null;
 }
 
+/** An order after its end was written. */
+export interface ChangedOrder {
+  readonly version: number;
+  readonly at: Date;
+}
+
 /** Locked in the order of ids first: an UPDATE with a join has an order of its own. */
-const END_PROVISIONING = `
+const END_PROVISIONING = prepared(`
   WITH held AS (
     SELECT o.id, e.issued, e.code, e.reason, o.quantity - e.issued AS failed
     FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS e (id, fence, issued, code, reason)
@@ -160,27 +165,27 @@ const END_PROVISIONING = `
       failure_code = h.code, failure_reason = h.reason, next_attempt_at = NULL, lease_until = NULL,
       cancel_requested_at = NULL, last_error = NULL, updated_at = now()
   FROM held h WHERE o.id = h.id
-  RETURNING o.id, clock_timestamp() AS ended_at`;
+  RETURNING o.id, o.version, clock_timestamp() AS at`);
 
 /**
  * SQL that records the outcome of what a worker, or support, works on in `orders`. Every write is guarded by the lease's fence and the
- * status; false means that the lease is void, and then nothing may be written.
+ * status, and answers the order's version (D48); null means that the lease is void, and then nothing may be written.
  */
 @Injectable()
 export class OrderOutcomesRepository {
   /**
-   * Ends the provisioning of many orders, in the order of their ids (D40): what was not issued comes back. Answers when
-   * each of them ended; those whose lease is void are missing.
+   * Ends the provisioning of many orders, in the order of their ids (D40): what was not issued comes back. Answers, by
+   * their ids, those that ended; those whose lease is void are missing.
    */
-  async end(tx: Tx, ends: readonly ProvisioningEnd[]): Promise<ReadonlyMap<string, Date>> {
-    const { rows } = await sql<{ id: string; ended_at: Date }>(tx.manager, END_PROVISIONING, [
+  async end(tx: Tx, ends: readonly ProvisioningEnd[]): Promise<ReadonlyMap<string, ChangedOrder>> {
+    const { rows } = await sql<{ id: string; version: number; at: Date }>(tx.manager, END_PROVISIONING, [
       ends.map(({ lease }) => lease.orderId),
       ends.map(({ lease }) => lease.fence),
       ends.map(({ issued }) => issued),
       ends.map(({ failure }) => failure?.code ?? null),
       ends.map(({ failure }) => failure?.reason ?? null),
     ]);
-    return new Map(rows.map((row) => [row.id, row.ended_at]));
+    return new Map(rows.map(({ id, ...change }) => [id, change]));
   }
 
   /** Locks the order for `tx`. Orders are locked before their eSIMs (D40). */
@@ -193,7 +198,7 @@ export class OrderOutcomesRepository {
   }
 
   /** Ends a cancellation that the provider accepted: `canceled` eSIMs, all that were left, have come back. */
-  async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<boolean> {
+  async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<number | null> {
     const refund =
       'refunded_amount = refunded_amount + unit_price_amount * $4::int, status_before_cancel = NULL';
     return this.endCancellation(tx, lease, 'canceled', refund, [canceled]);
@@ -205,7 +210,7 @@ export class OrderOutcomesRepository {
     lease: OrderLease,
     before: OrderStatus,
     outcome: { readonly canceled: number; readonly failure: ProviderFailure },
-  ): Promise<boolean> {
+  ): Promise<number | null> {
     return this.endCancellation(
       tx,
       lease,
@@ -222,15 +227,15 @@ export class OrderOutcomesRepository {
     to: OrderStatus,
     assignments: string,
     parameters: readonly SqlParameter[],
-  ): Promise<boolean> {
+  ): Promise<number | null> {
     if (!statusesBefore(to).includes('canceling')) throw new Error(`a cancellation cannot end in ${to}`);
-    const { affected } = await sql(
+    const { rows } = await sql<{ version: number }>(
       tx.manager,
       `UPDATE orders SET status = $3, next_attempt_at = NULL, lease_until = NULL, cancel_requested_at = NULL,
          last_error = NULL, updated_at = now(), ${assignments}
-       WHERE id = $1 AND fence = $2 AND status = 'canceling'`,
+       WHERE id = $1 AND fence = $2 AND status = 'canceling' RETURNING version`,
       [lease.orderId, lease.fence, to, ...parameters],
     );
-    return affected === 1;
+    return rows[0]?.version ?? null;
   }
 }

@@ -52,6 +52,10 @@ export class OrderEntity {
   @Column({ type: 'text' })
   status!: OrderStatus;
 
+  /** Grows by one with each change that a partner can see (D48); the database counts. */
+  @Column({ type: 'int', insert: false, update: false })
+  version!: number;
+
   @Column({ name: 'package_id', type: 'text' })
   packageId!: string;
 

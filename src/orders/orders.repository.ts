@@ -9,8 +9,10 @@ import { EsimsRepository } from '../esims/index.js';
 import {
   KeysetPages,
   type ListOptions,
+  prepared,
   sql,
   type Tx,
+  updateVersioned,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
 import { OrderEntity, type OrderFilters, type OrderWithEsims } from './order.js';
@@ -38,16 +40,17 @@ type NewOrder = Pick<
   | 'acceptedRequestId'
 >;
 
-const INSERT_ORDER = `
+const INSERT_ORDER = prepared(`
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
                       unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
-  RETURNING created_at, next_attempt_at`;
+  RETURNING created_at, next_attempt_at`);
 
 /** The table's defaults: an order that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   quantityIssued: 0,
   quantityFailed: 0,
   refundedAmount: 0,
@@ -186,9 +189,9 @@ export class OrdersRepository {
     return rows.length > 0;
   }
 
-  /** Changes an order whose row `tx` has locked. */
-  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<void> {
-    await tx.manager.update(OrderEntity, { id }, changes);
+  /** Changes an order whose row `tx` has locked; answers its version then (D48). */
+  async update(tx: Tx, id: string, changes: Partial<OrderEntity>): Promise<number> {
+    return updateVersioned(tx.manager, OrderEntity, id, changes);
   }
 
   async list(

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { CatalogService } from '../catalog/index.js';
+import { assertSold, CatalogService, type SellablePackage } from '../catalog/index.js';
 import { newId, ulid } from '../common/ids.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
@@ -34,18 +34,28 @@ export class PlaceOrder {
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
+  /** What the order would sell: read with the claim of its key, and given to `execute`. */
+  findPackage(tx: Tx, scope: TenantScope, { packageId }: PlaceOrderCommand): Promise<SellablePackage | null> {
+    return this.catalog.findSellable(tx, scope, packageId);
+  }
+
   /**
    * @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
    * `service_unavailable`
    */
-  async execute(tx: Tx, scope: TenantScope, command: PlaceOrderCommand): Promise<OrderEntity> {
+  async execute(
+    tx: Tx,
+    scope: TenantScope,
+    command: PlaceOrderCommand,
+    found: SellablePackage | null,
+  ): Promise<OrderEntity> {
     const { partnerId, mode } = scope;
-    const { packageId, quantity, reference } = command;
-    const wanted = { partnerId, mode, id: packageId, kind: 'base', maxPrice: command.maxUnitPrice } as const;
-    const item = await this.catalog.getSellable(tx, wanted);
+    const { quantity, reference } = command;
+    const item = assertSold(found, { kind: 'base', maxPrice: command.maxUnitPrice });
     const { price, source } = item;
-    const order = await this.orders.insert(tx, {
-      id: newId('ord'),
+    const id = newId('ord');
+    const inserted = this.orders.insert(tx, {
+      id,
       partnerId,
       mode,
       packageId: item.id,
@@ -66,7 +76,8 @@ export class PlaceOrder {
     });
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
     const money = multiplyMoney(price, quantity);
-    await this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: order.id }, reference });
+    const held = this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: id }, reference });
+    const [order] = await Promise.all([inserted, held]);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return order;
   }

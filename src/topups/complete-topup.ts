@@ -32,7 +32,8 @@ export class CompleteTopup {
 
   /** Gives the eSIM what the top-up adds, and captures the whole price. An eSIM that has ended stays ended (D23). */
   async complete(tx: Tx, lease: TopupLease, topup: TopupEntity, applied: AppliedTopup): Promise<boolean> {
-    if (!(await this.outcomes.markCompleted(tx, lease))) return false;
+    const version = await this.outcomes.markCompleted(tx, lease);
+    if (version === null) return false;
     const esim = await this.applyTo(tx, topup, applied);
     await this.settle(tx, topup, topup.priceAmount);
     await this.events.record(tx, [
@@ -43,6 +44,7 @@ export class CompleteTopup {
           ...identity(topup, esim),
           data_added_bytes: topup.dataAddedBytes,
           validity_added_days: topup.validityAddedDays,
+          version,
         },
       },
     ]);
@@ -53,14 +55,15 @@ export class CompleteTopup {
 
   /** Fails the top-up and releases the whole hold. */
   async fail(tx: Tx, lease: TopupLease, topup: TopupEntity, failure: ProviderFailure): Promise<boolean> {
-    if (!(await this.outcomes.markFailed(tx, lease, failure))) return false;
+    const version = await this.outcomes.markFailed(tx, lease, failure);
+    if (version === null) return false;
     const esim = existing(await this.esims.find(topup, topup.esimId, tx.manager), topup);
     await this.settle(tx, topup, 0);
     await this.events.record(tx, [
       {
         type: 'order.topup.failed',
         ...(await about(tx, topup)),
-        data: { ...identity(topup, esim), code: failure.code, reason: failure.reason },
+        data: { ...identity(topup, esim), code: failure.code, reason: failure.reason, version },
       },
     ]);
     // The next one must not be sold at a price that the provider has just refused.
@@ -102,7 +105,7 @@ async function about(
 function identity(
   topup: TopupEntity,
   esim: EsimEntity,
-): Omit<EventData['order.topup.failed'], 'code' | 'reason'> {
+): Omit<EventData['order.topup.failed'], 'code' | 'reason' | 'version'> {
   return {
     topup_id: topup.id,
     esim_id: esim.id,

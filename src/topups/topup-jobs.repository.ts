@@ -32,6 +32,18 @@ export interface PlacementVersion {
   readonly withinReadLag: boolean;
 }
 
+const CLAIM = `UPDATE topups t
+  SET status = 'processing',
+      lease_until = now() + $4 * interval '1 millisecond',
+      fence = t.fence + 1,
+      attempts = t.attempts + 1,
+      updated_at = now()
+  FROM (SELECT id FROM topups
+        WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+  WHERE t.id = due.id AND t.status IN ('pending', 'processing')
+  RETURNING t.id, t.fence`;
+
 /** SQL of claims, leases and placements in `topups`. Due times and leases are the database's (D40). */
 @Injectable()
 export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
@@ -40,27 +52,14 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    super(manager, { table: 'topups', leaseMs, notifier, idOf: (lease) => lease.topupId });
+    super(manager, { table: 'topups', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.topupId });
   }
 
   /** Leases up to `limit` due top-ups of a partner and mode, oldest due first; pending ones become processing. */
   async claim(group: string, limit: number): Promise<Claim<TopupLease>> {
-    const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(
-      `UPDATE topups t
-       SET status = 'processing',
-           lease_until = now() + $4 * interval '1 millisecond',
-           fence = t.fence + 1,
-           attempts = t.attempts + 1,
-           updated_at = now()
-       FROM (SELECT id FROM topups
-             WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
-       WHERE t.id = due.id AND t.status IN ('pending', 'processing')
-       RETURNING t.id, t.fence`,
-      group,
-      limit,
-      [this.leaseMs],
-    );
+    const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(group, limit, [
+      this.leaseMs,
+    ]);
     return { ...rest, items: items.map((row) => ({ topupId: row.id, fence: Number(row.fence) })) };
   }
 
@@ -108,15 +107,15 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
 
 /**
  * SQL that records the outcome of what a worker, or support, works on in `topups`. Every write is guarded by the lease's fence and the
- * status; false means that the lease is void, and then nothing may be written.
+ * status, and answers the top-up's version (D48); null means that the lease is void, and then nothing may be written.
  */
 @Injectable()
 export class TopupOutcomesRepository {
-  async markCompleted(tx: Tx, lease: TopupLease): Promise<boolean> {
+  async markCompleted(tx: Tx, lease: TopupLease): Promise<number | null> {
     return this.finish(tx, lease, 'completed', 'completed_at = now()', []);
   }
 
-  async markFailed(tx: Tx, lease: TopupLease, failure: ProviderFailure): Promise<boolean> {
+  async markFailed(tx: Tx, lease: TopupLease, failure: ProviderFailure): Promise<number | null> {
     const assignments = 'failed_at = now(), failure_code = $4, failure_reason = $5';
     return this.finish(tx, lease, 'failed', assignments, [failure.code, failure.reason]);
   }
@@ -127,16 +126,16 @@ export class TopupOutcomesRepository {
     to: TopupStatus,
     assignments: string,
     parameters: readonly SqlParameter[],
-  ): Promise<boolean> {
-    const { affected } = await sql(
+  ): Promise<number | null> {
+    const { rows } = await sql<{ version: number }>(
       tx.manager,
       `UPDATE topups SET status = $3, next_attempt_at = NULL, lease_until = NULL, last_error = NULL,
          updated_at = now(), ${assignments}
        WHERE id = $1 AND fence = $2 AND status IN (${statusesBefore(to)
          .map((status) => `'${status}'`)
-         .join(', ')})`,
+         .join(', ')}) RETURNING version`,
       [lease.topupId, lease.fence, to, ...parameters],
     );
-    return affected === 1;
+    return rows[0]?.version ?? null;
   }
 }

@@ -48,6 +48,10 @@ export class TopupEntity {
   @Column({ type: 'text' })
   status!: TopupStatus;
 
+  /** Grows by one with each change that a partner can see (D48); the database counts. */
+  @Column({ type: 'int', insert: false, update: false })
+  version!: number;
+
   @Column({ name: 'price_amount', type: 'bigint', transformer: bigintColumn })
   priceAmount!: number;
 

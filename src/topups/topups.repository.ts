@@ -8,6 +8,7 @@ import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
 import {
   KeysetPages,
   type ListOptions,
+  prepared,
   sql,
   type Tx,
   violatedUniqueConstraint,
@@ -37,16 +38,17 @@ type NewTopup = Pick<
   | 'acceptedRequestId'
 >;
 
-const INSERT_TOPUP = `
+const INSERT_TOPUP = prepared(`
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
                       upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
-  RETURNING created_at, next_attempt_at`;
+  RETURNING created_at, next_attempt_at`);
 
 /** The table's defaults: a top-up that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
+  version: 1,
   upstreamPlacedAt: null,
   failureCode: null,
   failureReason: null,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
-import { sql, type Tx } from '../infra/database/index.js';
+import { prepared, sql, type Tx } from '../infra/database/index.js';
 import {
   CHANGED_WALLET,
   type ChargeSubject,
@@ -13,7 +13,7 @@ import {
   subjectOf,
 } from './wallet-sql.js';
 
-const HOLD = `
+const HOLD = prepared(`
   WITH wallet AS (
     UPDATE wallets SET held = held + $3::bigint, ${lowSince('posted - held - $3::bigint')}
     WHERE partner_id = $1 AND currency = $2 AND posted - held >= $3::bigint
@@ -22,7 +22,7 @@ const HOLD = `
     INSERT INTO wallet_holds (wallet_id, order_id, topup_id, reference, amount)
     SELECT id, $4, $5, $6, $3::bigint FROM wallet
   ), ${SIGNAL_IF_LOW}
-  SELECT 1 FROM wallet`;
+  SELECT 1 FROM wallet`);
 
 /**
  * Holds, then wallets, each in the order of their ids (D40). A wallet changes once however many of its holds end; its
@@ -97,8 +97,14 @@ const refundStatement = (column: string): string => `
   })}
   SELECT 1 FROM wallet`;
 
-const SETTLE = { order_id: settleStatement('order_id'), topup_id: settleStatement('topup_id') };
-const REFUND = { order_id: refundStatement('order_id'), topup_id: refundStatement('topup_id') };
+const SETTLE = {
+  order_id: prepared(settleStatement('order_id')),
+  topup_id: prepared(settleStatement('topup_id')),
+};
+const REFUND = {
+  order_id: prepared(refundStatement('order_id')),
+  topup_id: prepared(refundStatement('topup_id')),
+};
 
 /** SQL of holds: each operation is one statement, so that the wallet's row is locked for as short as it can be. */
 @Injectable()

@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { oldestDay } from '../infra/partition-days.js';
 import {
+  databaseNow,
   type DayStep,
   type DayWindow,
   dayWindows,
@@ -257,7 +258,7 @@ async function insertResends(
                                      next_attempt_at, created_at)
      SELECT ${deliveryIdSql('$4')}, $1, e.partner_id, e.mode, e.id, e.type, 'resend', 'pending', e.created_at, now()
      FROM events e WHERE e.mode = $2 AND e.id = ANY ($3::text[])`,
-    [endpointId, mode, eventIds, deliveryIdStem()],
+    [endpointId, mode, eventIds, deliveryIdStem(await databaseNow(tx))],
   );
   return affected;
 }

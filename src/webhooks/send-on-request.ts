@@ -3,7 +3,7 @@ import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { Clock } from '../common/clock.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
-import type { Tx } from '../infra/database/index.js';
+import { databaseNow, type Tx } from '../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../infra/jobs/index.js';
 import { TEST_EVENT_TYPE } from './delivery.js';
 import { DELIVERY_JOBS } from './delivery-fan-out.js';
@@ -29,7 +29,7 @@ export class SendOnRequest {
     const endpoint = await this.endpoints.getForChange(tx, key);
     const status = endpointStatus(endpoint);
     if (status !== 'enabled') throw new AppError('conflict', { detail: `The endpoint is ${status}.` });
-    const id = newId('dlv');
+    const id = await newDeliveryId(tx);
     await this.deliveries.insertTest(tx, { id, endpointId: key.id, body: this.testBody(key.id) });
     const { partnerId, id: subjectId } = key;
     const details = { delivery_id: id };
@@ -41,7 +41,7 @@ export class SendOnRequest {
   async resend(tx: Tx, by: ChangeAuthor, deliveryId: string): Promise<WebhookDeliveryEntity> {
     const source = await this.deliveries.find(deliveryId, tx);
     if (!source) throw new NotFound();
-    const id = newId('dlv');
+    const id = await newDeliveryId(tx);
     const partnerId = await this.deliveries.insertResend(tx, id, source);
     if (partnerId === null) {
       throw new AppError('conflict', {
@@ -71,4 +71,9 @@ export class SendOnRequest {
       data: { endpoint_id: endpointId },
     });
   }
+}
+
+/** By the database's clock: a delivery that has ended is looked for around the time of its id. */
+async function newDeliveryId(tx: Tx): Promise<string> {
+  return newId('dlv', (await databaseNow(tx)).getTime());
 }

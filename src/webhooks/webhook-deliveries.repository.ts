@@ -4,7 +4,6 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { timeOfId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
-import type { RecordedEvent } from '../events/index.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import {
   type AttemptOutcome,
@@ -17,13 +16,7 @@ import {
 import { oldestDay } from '../infra/partition-days.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
 import { earliestDelivery, listedParts } from './listed-deliveries.js';
-import {
-  deliveryIdSql,
-  deliveryIdStem,
-  HAS_ENDED,
-  IS_OPEN,
-  WebhookDeliveryEntity,
-} from './webhook-delivery.entity.js';
+import { HAS_ENDED, IS_OPEN, WebhookDeliveryEntity } from './webhook-delivery.entity.js';
 
 export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;
@@ -70,37 +63,6 @@ export class WebhookDeliveriesRepository {
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly pages: KeysetPages,
   ) {}
-
-  /**
-   * One delivery per event and matching endpoint, disabled ones included; answers the enabled endpoints. The share
-   * lock is what a foreign key takes anyway; taken here, an endpoint that is being deleted is seen as deleted.
-   */
-  async insertForEvents(tx: Tx, events: readonly RecordedEvent[]): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
-      tx.manager,
-      `WITH owed AS (
-         SELECT e.id AS event_id, e.type AS event_type, w.id AS endpoint_id, w.partner_id, w.mode, w.enabled
-         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS e (id, type, partner_id, mode)
-         JOIN webhook_endpoints w ON w.partner_id = e.partner_id AND w.mode = e.mode
-         WHERE w.deleted_at IS NULL AND (w.event_types IS NULL OR e.type = ANY (w.event_types))
-         FOR KEY SHARE OF w
-       ), inserted AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
-                                         next_attempt_at)
-         SELECT ${deliveryIdSql('$5')}, endpoint_id, partner_id, mode, event_id, event_type, 'event', 'pending', now()
-         FROM owed
-       )
-       SELECT DISTINCT endpoint_id AS id FROM owed WHERE enabled`,
-      [
-        events.map((event) => event.id),
-        events.map((event) => event.type),
-        events.map((event) => event.partnerId),
-        events.map((event) => event.mode),
-        deliveryIdStem(),
-      ],
-    );
-    return rows.map((row) => row.id);
-  }
 
   async insertTest(tx: Tx, test: { id: string; endpointId: string; body: string }): Promise<void> {
     await sql(

@@ -85,9 +85,12 @@ export const STATUS_CONDITIONS: Readonly<Record<DeliveryStatus, string>> = {
   failed: `t.status = 'failed'`,
 };
 
-/** The part of delivery ids that one statement's rows share: prefix, time and one random character. */
-export function deliveryIdStem(): string {
-  return newId('dlv').slice(0, 15);
+/**
+ * The part of delivery ids that one statement's rows share: prefix, time and one random character. The time is the
+ * database's, or of an id that was made by it: a delivery that has ended is looked for around it.
+ */
+export function deliveryIdStem(at: Date): string {
+  return newId('dlv', at.getTime()).slice(0, 15);
 }
 
 /**

@@ -44,7 +44,7 @@ export class WebhookReplayEntity {
   @Column({ type: 'boolean' })
   choosing!: boolean;
 
-  /** Deliveries made so far. */
+  /** Deliveries made so far. An ended replay that has fewer than `total` found the rest dropped, or was canceled. */
   @Column({ type: 'int' })
   created!: number;
 

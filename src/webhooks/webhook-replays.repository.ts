@@ -13,12 +13,7 @@ import {
   type WindowRows,
 } from '../infra/database/index.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
-import {
-  deliveryIdSql,
-  deliveryIdStem,
-  GIVEN_UP_COLUMNS,
-  STATUS_CONDITIONS,
-} from './webhook-delivery.entity.js';
+import { GIVEN_UP_COLUMNS, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** Which deliveries a replay repeats: those of events, made in [since, until), that have ended (D33). */
@@ -50,7 +45,7 @@ interface ChoosingStep {
   readonly limit: number;
 }
 
-/** SQL of `webhook_replays` and of the deliveries that they make. */
+/** SQL of `webhook_replays` that starts, shows and ends them; their deliveries are made in `worker/`. */
 @Injectable()
 export class WebhookReplaysRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
@@ -163,72 +158,6 @@ export class WebhookReplaysRepository {
     return rows[0]!;
   }
 
-  /** Deliveries of the replay that are not sent yet. */
-  async countPending(tx: Tx, id: string): Promise<number> {
-    const { rows } = await sql<{ pending: number }>(
-      tx.manager,
-      `SELECT count(*)::int AS pending FROM webhook_deliveries WHERE replay_id = $1 AND status = 'pending'`,
-      [id],
-    );
-    return rows[0]!.pending;
-  }
-
-  /**
-   * Replays that have something to do, for endpoints that can take it; those of disabled ones wait. Whose last step is
-   * longest ago comes first.
-   */
-  async listRunning(limit: number): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
-      this.manager,
-      `SELECT r.id FROM webhook_replays r JOIN webhook_endpoints w ON w.id = r.endpoint_id
-       WHERE r.status = 'running' AND (w.enabled OR w.deleted_at IS NOT NULL)
-       ORDER BY r.advanced_at NULLS FIRST, r.id LIMIT $1`,
-      [limit],
-    );
-    return rows.map((row) => row.id);
-  }
-
-  /** Locks a running replay, unless another worker is at it. */
-  async lockRunning(tx: Tx, id: string): Promise<WebhookReplayEntity | null> {
-    return tx.manager.findOne(WebhookReplayEntity, {
-      where: { id, status: 'running' },
-      lock: { mode: 'pessimistic_write', onLocked: 'skip_locked' },
-    });
-  }
-
-  /** Makes up to `limit` further deliveries, oldest first; answers how many. The replay is locked. */
-  async makeDeliveries(
-    tx: Tx,
-    { id, since, until }: Pick<WebhookReplayEntity, 'id' | 'since' | 'until'>,
-    mode: Mode,
-    limit: number,
-  ): Promise<number> {
-    const { rows } = await sql<{ made: number }>(
-      tx.manager,
-      `WITH taken AS (
-         DELETE FROM webhook_replay_items
-         WHERE replay_id = $1 AND place IN (SELECT place FROM webhook_replay_items WHERE replay_id = $1
-                                            ORDER BY place LIMIT $2)
-         RETURNING place, delivery_id
-       ), made AS (
-         INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, replay_id,
-                                         next_attempt_at)
-         SELECT ${deliveryIdSql('$3')}, d.endpoint_id, d.partner_id, d.mode, d.event_id, d.event_type, 'replay', 'pending',
-                $1, now() + taken.place * interval '1 microsecond'
-         FROM taken
-         -- by id, one by one: a join that reads deliveries would read whole days of them
-         CROSS JOIN LATERAL (SELECT * FROM webhook_deliveries
-                             WHERE id = taken.delivery_id AND mode = $6
-                               AND created_at >= $4 AND created_at < $5 LIMIT 1) AS d
-       )
-       UPDATE webhook_replays r SET created = r.created + (SELECT count(*) FROM taken), advanced_at = clock_timestamp()
-       WHERE r.id = $1
-       RETURNING (SELECT count(*)::int FROM taken) AS made`,
-      [id, limit, deliveryIdStem(), since, until, mode],
-    );
-    return rows[0]!.made;
-  }
-
   /** What was not repeated by then is not. */
   async end(tx: Tx, id: string, status: 'completed' | 'canceled'): Promise<void> {
     await sql(
@@ -237,29 +166,6 @@ export class WebhookReplaysRepository {
        WHERE id = $1 AND status = 'running'`,
       [id, status],
     );
-  }
-
-  /** Replays that have ended and left something of what they were to repeat. */
-  async listEndedWithItems(limit: number): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
-      this.manager,
-      `SELECT r.id FROM webhook_replays r
-       WHERE r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM webhook_replay_items i WHERE i.replay_id = r.id)
-       LIMIT $1`,
-      [limit],
-    );
-    return rows.map((row) => row.id);
-  }
-
-  /** Removes up to `limit` of what a replay that has ended was to repeat; answers how many. */
-  async removeItems(id: string, limit: number): Promise<number> {
-    const { affected } = await sql(
-      this.manager,
-      `DELETE FROM webhook_replay_items WHERE replay_id = $1 AND place IN (
-         SELECT place FROM webhook_replay_items WHERE replay_id = $1 ORDER BY place LIMIT $2)`,
-      [id, limit],
-    );
-    return affected;
   }
 
   /** Gives up what the replay has made and is not sent yet. */

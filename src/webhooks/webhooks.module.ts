@@ -25,6 +25,7 @@ import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
 import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
 import { OutcomesRepository } from './worker/outcomes.repository.js';
+import { ReplayJobsRepository } from './worker/replay-jobs.repository.js';
 import { ReplayRunner } from './worker/replay-runner.js';
 import { nameServerResolver, systemResolver } from './worker/vetted-lookup.js';
 import { WebhookMaintenance } from './worker/webhook-maintenance.js';
@@ -84,6 +85,7 @@ export class WebhooksAdminModule {}
         }),
     },
     DeliveryWorker,
+    ReplayJobsRepository,
     ReplayRunner,
     BacklogRunner,
     BacklogRepository,

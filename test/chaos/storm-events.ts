@@ -40,7 +40,7 @@ export class EventSource {
     const data = { esim_id: newId('esim'), order_id: newId('ord'), iccid };
     const common = { partnerId, mode: 'sandbox' as const, happenedAt: new Date() };
     return index % EXPIRED_EVERY === 0
-      ? { ...common, type: 'esim.expired', data: { ...data, reason: 'validity_ended' } }
+      ? { ...common, type: 'esim.expired', data: { ...data, reason: 'validity_ended', version: 3 } }
       : { ...common, type: 'esim.activated', data };
   }
 }

@@ -1,11 +1,14 @@
 import type { Page } from './page.js';
 import { type Program, whyMissing } from './program.js';
+import type { SignatureVector } from './signature-vectors.js';
 
 /** A language of the page: its function, made a program that judges all vectors at once. */
 export interface VerifierLanguage {
   readonly name: string;
   readonly missing: string | null;
   program(page: Page): Program;
+  /** What the program reads as JSON, where its language has no parser of its own; the vectors themselves otherwise. */
+  readonly input?: (vectors: readonly SignatureVector[]) => unknown;
 }
 
 const NODE_MAIN = `
@@ -72,6 +75,82 @@ echo json_encode(array_map(
 ));
 `;
 
+const JAVA_MAIN = String.raw`
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.StringJoiner;
+
+public class Main {
+    private static byte[] bytes(String field) {
+        return Base64.getDecoder().decode(field);
+    }
+
+    private static String text(String field) {
+        return field.equals("-") ? null : new String(bytes(field), StandardCharsets.UTF_8);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        String input = new String(System.in.readAllBytes(), StandardCharsets.UTF_8);
+        StringJoiner verdicts = new StringJoiner(",", "[", "]");
+        for (String line : input.replaceAll("[\\[\\]\"]", "").split(",")) {
+            String[] fields = line.split(" ", -1);
+            long now = fields[3].equals("-") ? System.currentTimeMillis() / 1000 : Long.parseLong(fields[3]);
+            boolean verdict = WebhookSignature.verify(text(fields[0]), bytes(fields[1]), text(fields[2]), now);
+            verdicts.add(String.valueOf(verdict));
+        }
+        System.out.println(verdicts);
+    }
+}
+`;
+
+const CSHARP_MAIN = String.raw`
+using System;
+using System.Linq;
+using System.Text;
+
+public static class Program
+{
+    private static string Text(string field)
+    {
+        return field == "-" ? null : Encoding.UTF8.GetString(Convert.FromBase64String(field));
+    }
+
+    private static string Verdict(string line)
+    {
+        string[] fields = line.Split(' ');
+        long now = fields[3] == "-" ? DateTimeOffset.UtcNow.ToUnixTimeSeconds() : long.Parse(fields[3]);
+        byte[] body = Convert.FromBase64String(fields[1]);
+        return WebhookSignature.Verify(Text(fields[0]), body, Text(fields[2]), now) ? "true" : "false";
+    }
+
+    public static void Main()
+    {
+        string input = Console.In.ReadToEnd().Replace("[", "").Replace("]", "").Replace("\"", "");
+        Console.WriteLine("[" + string.Join(",", input.Split(',').Select(Verdict)) + "]");
+    }
+}
+`;
+
+const RUBY_MAIN = `
+require 'json'
+require_relative 'verify'
+
+verdicts = JSON.parse($stdin.read).map do |v|
+  now = v['now'].nil? ? Time.now.to_i : v['now']
+  verify_webhook_signature(v['header'], v['body'].unpack1('m'), v['secret'], now)
+end
+puts JSON.generate(verdicts)
+`;
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+/** A line of base64 for each vector: neither the JDK nor the class library of Mono reads JSON. */
+function linesOf(vectors: readonly SignatureVector[]): string[] {
+  return vectors.map(({ header, body, secret, now }) =>
+    [header === null ? '-' : base64(header), body, base64(secret), now ?? '-'].join(' '),
+  );
+}
+
 export const VERIFIER_LANGUAGES: readonly VerifierLanguage[] = [
   {
     name: 'TypeScript',
@@ -107,6 +186,32 @@ export const VERIFIER_LANGUAGES: readonly VerifierLanguage[] = [
     program: (page) => ({
       files: { 'verify.php': page.code('### PHP', 'php'), 'main.php': PHP_MAIN },
       command: ['php', 'main.php'],
+    }),
+  },
+  {
+    name: 'Java',
+    missing: whyMissing('javac', '--version'),
+    program: (page) => ({
+      files: { 'WebhookSignature.java': page.code('### Java', 'java'), 'Main.java': JAVA_MAIN },
+      command: ['bash', '-c', 'javac *.java && java Main'],
+    }),
+    input: linesOf,
+  },
+  {
+    name: 'C#',
+    missing: whyMissing('mcs', '--version'),
+    program: (page) => ({
+      files: { 'WebhookSignature.cs': page.code('### C#', 'csharp'), 'Main.cs': CSHARP_MAIN },
+      command: ['bash', '-c', 'mcs -out:main.exe *.cs && mono main.exe'],
+    }),
+    input: linesOf,
+  },
+  {
+    name: 'Ruby',
+    missing: whyMissing('ruby', '--version'),
+    program: (page) => ({
+      files: { 'verify.rb': page.code('### Ruby', 'ruby'), 'main.rb': RUBY_MAIN },
+      command: ['ruby', 'main.rb'],
     }),
   },
 ];

@@ -55,7 +55,11 @@ describe('the functions that verify a signature', () => {
     it.skipIf(language.missing !== null)(
       `judge every vector as the service does, in ${language.name}`,
       async () => {
-        const answers = (await runProgram(language.program(page), vectors, PROGRAM_MS)) as boolean[];
+        const answers = (await runProgram(
+          language.program(page),
+          language.input?.(vectors) ?? vectors,
+          PROGRAM_MS,
+        )) as boolean[];
         expect(answers).toHaveLength(vectors.length);
         expect(verdicts(vectors, answers)).toEqual(expected);
       },

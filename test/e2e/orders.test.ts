@@ -65,11 +65,18 @@ describe('POST /v1/orders', () => {
     });
     expect(answer.status).toBe(202);
     expect(answer.headers.get('location')).toBe(`/v1/orders/${answer.body.data.id}`);
-    expect(answer.body.data).toMatchObject({ status: 'pending', quantity: 1, esims: [], mode: 'sandbox' });
+    expect(answer.body.data).toMatchObject({
+      status: 'pending',
+      version: 1,
+      quantity: 1,
+      esims: [],
+      mode: 'sandbox',
+    });
 
     const order = await ended(answer.body.data.id);
     expect(order).toMatchObject({
       status: 'issued',
+      version: 3,
       quantity_issued: 1,
       quantity_failed: 0,
       reference: 'booking-1',
@@ -86,6 +93,7 @@ describe('POST /v1/orders', () => {
       quantity_issued: 1,
       quantity_failed: 0,
       esims: [{ esim_id: esim.esim_id, iccid: esim.iccid }],
+      version: 3,
     });
   });
 

@@ -50,6 +50,7 @@ describe('consume', () => {
       used_bytes: 600_000_000,
       total_bytes: GB,
       as_of: esim['data'].as_of,
+      version: esim['version'],
     });
   });
 

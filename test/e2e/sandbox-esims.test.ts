@@ -67,6 +67,7 @@ describe('expire', () => {
     expect((await device.events(id))[1]!['data']).toEqual({
       ...(await device.identity(id)),
       reason: 'validity_ended',
+      version: esim['version'],
     });
   });
 
@@ -90,9 +91,11 @@ describe('expire', () => {
     if (status === 'depleted') await device.played(id, 'consume', { percent: 100 });
     await service.database.pool.query(`UPDATE esims SET ${change} WHERE id = $1`, [id]);
     await eventually('expired', async () => (await device.read(id))['status'] === 'expired');
-    await device.played(id, 'expire');
+    const { version } = await device.played(id, 'expire');
     const expired = (await device.events(id)).filter((event) => event['type'] === 'esim.expired');
-    expect(expired.map((event) => event['data'])).toEqual([{ ...(await device.identity(id)), reason }]);
+    expect(expired.map((event) => event['data'])).toEqual([
+      { ...(await device.identity(id)), reason, version },
+    ]);
   });
 
   it('leaves an eSIM alone whose time has not come', async () => {

@@ -20,6 +20,7 @@ export function newEsim(changes: Partial<EsimEntity> = {}): EsimEntity {
     packageId: 'pkg_1',
     iccid: '8985220000000000001',
     status: 'issued',
+    version: 1,
     profileStatus: 'released',
     apn: null,
     installSecrets: '',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../../src/events/index.js';
+import type { EsimEvent } from '../../src/esims/esim-transition.js';
 import type { EsimEntity } from '../../src/esims/index.js';
 import { observe } from '../../src/esims/esim-lifecycle.js';
 import type { UsageReport } from '../../src/esims/usage-report.js';
@@ -12,9 +12,9 @@ function apply(
   start: EsimEntity,
   readings: readonly (Partial<ProviderUsageReport> | UsageReport)[],
   now = minute(100_000),
-): { esim: EsimEntity; events: NewEvent[] } {
+): { esim: EsimEntity; events: EsimEvent[] } {
   const esim = { ...start };
-  const events: NewEvent[] = [];
+  const events: EsimEvent[] = [];
   for (const given of readings) {
     const read = 'reading' in given ? given : readOf(newReading(given));
     const transition = observe(esim, { kind: 'reported', ...read }, now);
@@ -28,7 +28,7 @@ function readOf(reading: ProviderUsageReport, askedAt = reading.asOf): UsageRepo
   return { reading, source: 'poll', askedAt };
 }
 
-function names(events: readonly NewEvent[]): string[] {
+function names(events: readonly EsimEvent[]): string[] {
   return events.map((event) =>
     event.type === 'esim.usage.threshold' ? `threshold ${event.data.threshold_percent}` : event.type,
   );

@@ -50,8 +50,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     also: [
       {
         file: ORDER_OUTCOMES,
-        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling'`",
-        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling'`",
+        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling' RETURNING version`",
+        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling' RETURNING version`",
       },
     ],
     tests: ['test/orders-live/late-words.test.ts'],

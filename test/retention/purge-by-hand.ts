@@ -2,6 +2,7 @@ import { dailyTables } from '../../src/apps/partitions.js';
 import { DEFAULT_RETENTION, type RetentionConfig } from '../../src/config/index.js';
 import { EsimsRepository } from '../../src/esims/index.js';
 import { DailyPartitions } from '../../src/infra/daily-partitions.js';
+import { dayOf } from '../../src/infra/partition-days.js';
 import { Transactions } from '../../src/infra/database/index.js';
 import { OrdersRepository } from '../../src/orders/index.js';
 import { SandboxProviderRepository } from '../../src/providers/index.js';
@@ -32,4 +33,16 @@ export async function maintainDays(
   const dropped: string[] = [];
   for (const daily of dailyTables(retention)) dropped.push(...(await partitions.maintain(daily)).dropped);
   return dropped;
+}
+
+/** The partitions of old days of events and deliveries, as they were made when those days came. */
+export async function makeDays(service: TestService, ages: readonly number[]): Promise<void> {
+  const { dataSource } = service.process.resources;
+  const partitions = new DailyPartitions(dataSource.manager, new Transactions(dataSource));
+  const openDays = () => Promise.resolve(ages.map((age) => dayOf(new Date(), -age)));
+  const common = { retentionDays: 1, openDays };
+  for (const mode of ['sandbox', 'live']) {
+    await partitions.ensure({ table: `webhook_deliveries_${mode}`, ranges: 'times', ...common });
+    await partitions.ensure({ table: `events_${mode}`, ranges: { idPrefix: 'evt' }, ...common });
+  }
 }

@@ -80,9 +80,14 @@ describe('POST /v1/topups', () => {
       created_at: expect.any(String) as string,
       failed_at: null,
     };
-    expect(accepted).toEqual({ ...expected, status: 'pending', completed_at: null });
+    expect(accepted).toEqual({ ...expected, status: 'pending', version: 1, completed_at: null });
     const topup = await topupEnded(api, accepted['id'] as string);
-    expect(topup).toEqual({ ...expected, status: 'completed', completed_at: expect.any(String) as string });
+    expect(topup).toEqual({
+      ...expected,
+      status: 'completed',
+      version: 3,
+      completed_at: expect.any(String) as string,
+    });
 
     const after = await device.read(esimId);
     expect(after['data']).toMatchObject({ total_bytes: 2 * GB, used_bytes: 0, remaining_bytes: 2 * GB });
@@ -99,6 +104,7 @@ describe('POST /v1/topups', () => {
       reference: 'extension-1',
       data_added_bytes: GB,
       validity_added_days: 7,
+      version: 3,
     });
     expect(await topupEvents(topup['id'] as string)).toEqual([event]);
   });
@@ -135,6 +141,7 @@ describe('POST /v1/topups', () => {
             package_id: TOPUP_FAIL,
             reference: null,
             ...failure,
+            version: 3,
           },
         ],
       ]);

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idFloor, ulid } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
-import { DailyPartitions } from '../../src/infra/daily-partitions.js';
 import { dayOf, partitionName } from '../../src/infra/partition-days.js';
-import { Transactions } from '../../src/infra/database/index.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { startTestService, type TestService } from '../harness/index.js';
-import { maintainDays } from '../retention/purge-by-hand.js';
+import { maintainDays, makeDays } from '../retention/purge-by-hand.js';
 
 const PARTNERS = ['ptn_1', 'ptn_2'] as const;
 const MODES = ['sandbox', 'live'] as const;
@@ -32,29 +30,6 @@ const query = (text: string, values: unknown[] = []) => service.database.pool.qu
 const endpointOf = (partner: string, mode: Mode): string => `whe_${partner}_${mode}`;
 /** An hour into the day that was `days` ago. */
 const hourOf = (days: number): Date => new Date(dayOf(new Date(), -days).getTime() + 3_600_000);
-
-/** The partitions of old days, as they were made when those days came. */
-async function makeDays(days: readonly number[]): Promise<void> {
-  const partitions = new DailyPartitions(
-    service.process.resources.dataSource.manager,
-    new Transactions(service.process.resources.dataSource),
-  );
-  const openDays = () => Promise.resolve(days.map((age) => dayOf(new Date(), -age)));
-  for (const mode of MODES) {
-    await partitions.ensure({
-      table: `webhook_deliveries_${mode}`,
-      ranges: 'times',
-      retentionDays: 1,
-      openDays,
-    });
-    await partitions.ensure({
-      table: `events_${mode}`,
-      ranges: { idPrefix: 'evt' },
-      retentionDays: 1,
-      openDays,
-    });
-  }
-}
 
 interface Row {
   readonly partner?: string;
@@ -103,7 +78,7 @@ const clear = () => query('TRUNCATE events, webhook_deliveries');
 
 describe('events and ended deliveries', () => {
   it('go at 30 days in Sandbox and at 90 in Live, of every partner, and not a day before', async () => {
-    await makeDays([29, 30, 31, 89, 90, 91]);
+    await makeDays(service, [29, 30, 31, 89, 90, 91]);
     const rows = PARTNERS.flatMap((partner) => [
       ...[29, 30, 31].map((age) => ({ partner, mode: 'sandbox' as const, age })),
       ...[31, 89, 90, 91].map((age) => ({ partner, mode: 'live' as const, age })),
@@ -120,7 +95,7 @@ describe('events and ended deliveries', () => {
   });
 
   it('stay while a delivery of their day is open, whatever its age, and its day comes back when it is missing', async () => {
-    await makeDays([40]);
+    await makeDays(service, [40]);
     const id = await insert({ age: 40, status: 'pending' });
     await maintainDays(service);
     expect(await kept('events')).toEqual(['ptn_1 sandbox 40']);
@@ -137,7 +112,7 @@ describe('events and ended deliveries', () => {
   });
 
   it('of a day in which some ended late go without those, in steps, and the day at last', async () => {
-    await makeDays([45, 75]);
+    await makeDays(service, [45, 75]);
     for (let nth = 0; nth < 3; nth++) await insert({ age: 45 });
     await insert({ age: 45, ended: 5, partner: 'ptn_2' });
     await insert({ age: 75, ended: 35 });
@@ -157,7 +132,7 @@ describe('events and ended deliveries', () => {
 describe('what a disabled endpoint holds', () => {
   it('is discarded past the retention, and never before: it stays in the log, its event goes', async () => {
     const backlog = new BacklogRepository(service.process.resources.dataSource.manager);
-    await makeDays([29, 31, 91]);
+    await makeDays(service, [29, 31, 91]);
     const [young, past] = [
       await insert({ age: 29, status: 'pending' }),
       await insert({ age: 31, status: 'pending', partner: 'ptn_2' }),

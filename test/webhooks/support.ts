@@ -80,7 +80,7 @@ function toNewEvent({ partnerId, mode = 'sandbox', type = 'esim.activated', icci
   const common = { partnerId, mode, happenedAt: new Date() };
   return type === 'esim.activated'
     ? { ...common, type, data }
-    : { ...common, type, data: { ...data, reason: 'validity_ended' } };
+    : { ...common, type, data: { ...data, reason: 'validity_ended', version: 3 } };
 }
 
 /** Records events as any feature would, in one transaction; `also` runs in it after them. */

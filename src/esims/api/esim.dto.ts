@@ -105,6 +105,14 @@ export class EsimResponse {
   @ApiProperty({ enum: ESIM_STATUSES })
   status!: EsimStatus;
 
+  @ApiProperty({
+    type: 'integer',
+    minimum: 1,
+    example: 1,
+    description: 'Grows by one with each change, also of the usage.',
+  })
+  version!: number;
+
   @ApiProperty({ enum: PROFILE_STATUSES })
   profile_status!: ProfileStatus;
 
@@ -217,6 +225,7 @@ export function toEsimResponse(esim: EsimEntity): EsimResponse {
     package_id: esim.packageId,
     iccid: esim.iccid,
     status: esim.status,
+    version: esim.version,
     profile_status: esim.profileStatus,
     apn: esim.apn,
     data: {

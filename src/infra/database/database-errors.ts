@@ -19,6 +19,11 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
 }
 
+/** The statement names a table that is not there, or was dropped while it waited. */
+export function isUndefinedTable(error: unknown): boolean {
+  return sqlState(error) === '42P01';
+}
+
 /**
  * Whether one row may be to blame: anything that PostgreSQL says of a statement, and faults of the code that made it.
  * Not a lost connection, and not a server that is going down, out of means or resolving a conflict.

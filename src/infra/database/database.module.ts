@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { getDataSourceToken, getEntityManagerToken } from '@nestjs/typeorm';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
 import { KeysetPages } from './keyset-page.js';
@@ -18,6 +18,8 @@ interface DataSourceSettings {
   readonly applicationName: string;
   /** How long a statement waits for a lock; LOCK_TIMEOUT_MS by default. */
   readonly lockTimeoutMs?: number;
+  /** False where a pooler in between gives each transaction another connection and forgets prepared statements. */
+  readonly prepared?: boolean;
 }
 
 /** D18: a duplicate of a running call waits this long for the first one's row lock. */
@@ -29,6 +31,25 @@ const LOCK_TIMEOUT_MS = 5_000;
  */
 export function surviveLostConnections(pool: Pool): void {
   pool.on('connect', (client) => void client.on('error', () => undefined));
+}
+
+const { query: sendQuery } = Client.prototype as { query: (...parameters: never[]) => unknown };
+
+/** Sends the text of a named statement each time. */
+const UnpreparedClient = class extends Client {};
+Object.defineProperty(UnpreparedClient.prototype, 'query', {
+  value(this: Client, config: unknown, ...rest: unknown[]): unknown {
+    const unnamed =
+      typeof config === 'object' && config !== null && 'name' in config
+        ? { ...config, name: undefined }
+        : config;
+    return Reflect.apply(sendQuery, this, [unnamed, ...rest]);
+  },
+});
+
+/** The part of a pool's options that says whether its connections prepare statements (`DATABASE_PREPARED`). */
+export function preparing(on: boolean): { Client?: typeof Client } {
+  return on ? {} : { Client: UnpreparedClient };
 }
 
 /** Connects the DataSource. @throws Error when the database is away. */
@@ -66,6 +87,9 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       max: settings.poolMax,
       connectionTimeoutMillis: settings.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       keepAlive: true,
+      // Statements go out as they come, and are answered in order (`OpenTransaction`).
+      pipeline: true,
+      ...preparing(settings.prepared ?? true),
       options: sessionLimits(settings.statementTimeoutMs ?? 0, settings.lockTimeoutMs ?? LOCK_TIMEOUT_MS),
     },
   });

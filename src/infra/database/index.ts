@@ -1,19 +1,23 @@
 /**
  * PostgreSQL for every feature: the DataSource of the process and the small edge pool, transactions passed by hand (`Tx`),
- * hand-written SQL (`sql`), keyset pages, the database's clock. Owns no table. Features' repositories call it; a use case
+ * hand-written SQL (`sql`, `prepared`), keyset pages, the database's clock. Owns no table. Features' repositories call it; a use case
  * opens a transaction with `Transactions.run` and hands `Tx` on; `afterCommit` holds what must not precede the commit.
  */
 export {
   bigintColumn,
   databaseNow,
+  prepared,
+  type PreparedStatement,
   sql,
   type SqlParameter,
   toSafeInteger,
   toSafeIntegerOrNull,
+  type Tx,
 } from './sql.js';
 export {
   isLockTimeout,
   isTransientConflict,
+  isUndefinedTable,
   mayBeOfOneRow,
   sqlState,
   violatedUniqueConstraint,
@@ -23,6 +27,7 @@ export {
   DatabaseModule,
   EDGE_POOL,
   openDataSource,
+  preparing,
   surviveLostConnections,
 } from './database.module.js';
 export {
@@ -35,5 +40,7 @@ export {
   type WindowRows,
 } from './day-windows.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
+export { send } from './open-transaction.js';
 export { rowToEntity } from './row-to-entity.js';
-export { limitLockWait, Transactions, withSavepoint, type Tx } from './transactions.js';
+export { limitLockWait, Transactions, withSavepoint } from './transactions.js';
+export { updateVersioned } from './versioned-update.js';

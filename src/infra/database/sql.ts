@@ -1,5 +1,13 @@
-import type { EntityManager, ValueTransformer } from 'typeorm';
-import type { Tx } from './transactions.js';
+import { createHash } from 'node:crypto';
+import type { PoolClient, QueryResult, QueryResultRow } from 'pg';
+import { type EntityManager, QueryFailedError, type QueryRunner, type ValueTransformer } from 'typeorm';
+
+/** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
+export interface Tx {
+  readonly manager: EntityManager;
+  /** Runs after the commit, never after a rollback. For hints only: the process may die before it runs. */
+  afterCommit(action: () => void): void;
+}
 
 export type SqlParameter = string | number | boolean | Date | Buffer | null | readonly SqlParameter[];
 
@@ -9,22 +17,67 @@ export interface SqlResult<Row> {
   readonly affected: number;
 }
 
+/** A statement that a connection parses once and plans a few times; PostgreSQL knows it by its name. */
+export interface PreparedStatement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Prepares `text` on each connection that runs it. For constant texts that run often: a connection keeps every one of them
+ * until it is closed. `DATABASE_PREPARED=off` sends the text each time instead.
+ */
+export function prepared(text: string): PreparedStatement {
+  // PostgreSQL cuts names at 63 bytes.
+  return { name: `s_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`, text };
+}
+
+/** The connections of open transactions: a statement is sent in the turn of its call, so that calls keep their order. */
+const connections = new WeakMap<QueryRunner, PoolClient>();
+
+/** Says on which connection the statements of `runner` run from now on. */
+export function bindConnection(runner: QueryRunner, connection: PoolClient): void {
+  connections.set(runner, connection);
+}
+
 /**
  * Runs hand-written SQL on the manager's own connection (its transaction, if it has one).
- * `EntityManager.query` would return one of three shapes, by the command.
+ * `EntityManager.query` would return one of three shapes, by the command, and costs more than most statements.
+ * @throws QueryFailedError
  */
-export async function sql<Row = Record<string, unknown>>(
+export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   manager: EntityManager,
-  text: string,
+  statement: string | PreparedStatement,
   parameters: readonly SqlParameter[] = [],
 ): Promise<SqlResult<Row>> {
   const own = manager.queryRunner;
-  const runner = own ?? manager.dataSource.createQueryRunner();
+  if (own) {
+    const connection = connections.get(own) ?? ((await own.connect()) as PoolClient);
+    return submit(connection, statement, parameters);
+  }
+  const runner = manager.dataSource.createQueryRunner();
   try {
-    const result = await runner.query(text, parameters as unknown[], true);
-    return { rows: (result.records as Row[] | undefined) ?? [], affected: result.affected ?? 0 };
+    return await submit((await runner.connect()) as PoolClient, statement, parameters);
   } finally {
-    if (!own) await runner.release();
+    await runner.release();
+  }
+}
+
+/** Sends one statement behind those that the connection has not answered yet. @throws QueryFailedError */
+export async function submit<Row extends QueryResultRow>(
+  connection: PoolClient,
+  statement: string | PreparedStatement,
+  parameters: readonly SqlParameter[] = [],
+): Promise<SqlResult<Row>> {
+  const { text, name } = typeof statement === 'string' ? { text: statement, name: undefined } : statement;
+  const values = parameters as unknown[];
+  try {
+    const result: QueryResult<Row> = await connection.query<Row>(
+      name === undefined ? { text, values } : { name, text, values },
+    );
+    return { rows: result.rows, affected: result.rowCount ?? 0 };
+  } catch (error) {
+    throw new QueryFailedError(text, values, error as Error);
   }
 }
 

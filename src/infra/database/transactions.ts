@@ -1,16 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
-
-/** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
-export interface Tx {
-  readonly manager: EntityManager;
-  /** Runs after the commit, never after a rollback. For hints only: the process may die before it runs. */
-  afterCommit(action: () => void): void;
-}
+import { OpenTransaction, send } from './open-transaction.js';
+import { prepared, type Tx } from './sql.js';
 
 const MAX_ATTEMPTS = 4;
+
+const LIMIT_LOCK_WAIT = prepared(`SELECT set_config('lock_timeout', $1, true)`);
 
 /** Owns transaction boundaries. Deadlocks and serialization failures are run again up to three times (D40). */
 @Injectable()
@@ -29,18 +26,25 @@ export class Transactions {
   }
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const runner = this.dataSource.createQueryRunner();
     const actions: (() => void)[] = [];
-    const result = await this.dataSource.transaction((manager) =>
-      work({ manager, afterCommit: (action) => actions.push(action) }),
-    );
+    let result: T;
+    try {
+      const transaction = await OpenTransaction.begin(runner);
+      result = await transaction.end(
+        work({ manager: runner.manager, afterCommit: (action) => actions.push(action) }),
+      );
+    } finally {
+      await runner.release();
+    }
     for (const action of actions) action();
     return result;
   }
 }
 
 /** Statements of `tx` wait for a lock this many ms from now on, and no longer: what fails then can be tried apart. */
-export async function limitLockWait(tx: Tx, ms: number): Promise<void> {
-  await tx.manager.query(`SELECT set_config('lock_timeout', $1, true)`, [String(ms)]);
+export function limitLockWait(tx: Tx, ms: number): void {
+  send(tx, LIMIT_LOCK_WAIT, [String(ms)]);
 }
 
 /**
@@ -49,12 +53,12 @@ export async function limitLockWait(tx: Tx, ms: number): Promise<void> {
  */
 export async function withSavepoint<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T> {
   const actions: (() => void)[] = [];
-  await tx.manager.query('SAVEPOINT attempt');
+  send(tx, 'SAVEPOINT attempt');
   let result: T;
   try {
     result = await work({ manager: tx.manager, afterCommit: (action) => actions.push(action) });
   } catch (error) {
-    await tx.manager.query('ROLLBACK TO SAVEPOINT attempt');
+    send(tx, 'ROLLBACK TO SAVEPOINT attempt');
     throw error;
   }
   for (const action of actions) tx.afterCommit(action);

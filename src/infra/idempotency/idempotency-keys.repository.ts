@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { sql } from '../database/index.js';
+import { prepared, send, sql, type Tx } from '../database/index.js';
 import type { IdempotencyKey, RenderedResponse } from './idempotency-key.js';
 
 /** A finished call as it is kept for replays. */
@@ -25,6 +25,23 @@ interface StoredResponseRow {
 /** How long a key is remembered, from completion (spec section 5, D20). */
 const RETENTION = "interval '24 hours'";
 
+const CLAIM = prepared(`
+  INSERT INTO idempotency_keys AS k (scope, key, fingerprint, request_id, expires_at)
+  VALUES ($1, $2, $3, $4, now() + ${RETENTION})
+  ON CONFLICT (scope, key) DO UPDATE
+    SET fingerprint = EXCLUDED.fingerprint, request_id = EXCLUDED.request_id, expires_at = EXCLUDED.expires_at,
+        status = NULL, content_type = NULL, location = NULL, body = NULL
+  WHERE k.expires_at <= now()`);
+
+const COMPLETE = prepared(`
+  UPDATE idempotency_keys
+  SET status = $3, content_type = $4, location = $5, body = $6, expires_at = clock_timestamp() + ${RETENTION}
+  WHERE scope = $1 AND key = $2`);
+
+const FIND = prepared(`
+  SELECT fingerprint, status, content_type, location, body, request_id
+  FROM idempotency_keys WHERE scope = $1 AND key = $2 AND status IS NOT NULL AND expires_at > now()`);
+
 /** SQL of `idempotency_keys`. */
 @Injectable()
 export class IdempotencyKeysRepository {
@@ -33,16 +50,7 @@ export class IdempotencyKeysRepository {
    * claim, until `lock_timeout`. A key past its retention is taken over: the purge job is not the rule.
    */
   async claim(manager: EntityManager, key: IdempotencyKey & { key: string }): Promise<boolean> {
-    const { affected } = await sql(
-      manager,
-      `INSERT INTO idempotency_keys AS k (scope, key, fingerprint, request_id, expires_at)
-       VALUES ($1, $2, $3, $4, now() + ${RETENTION})
-       ON CONFLICT (scope, key) DO UPDATE
-         SET fingerprint = EXCLUDED.fingerprint, request_id = EXCLUDED.request_id, expires_at = EXCLUDED.expires_at,
-             status = NULL, content_type = NULL, location = NULL, body = NULL
-       WHERE k.expires_at <= now()`,
-      [key.scope, key.key, key.fingerprint, key.requestId],
-    );
+    const { affected } = await sql(manager, CLAIM, [key.scope, key.key, key.fingerprint, key.requestId]);
     return affected === 1;
   }
 
@@ -53,28 +61,14 @@ export class IdempotencyKeysRepository {
     ]);
   }
 
-  /** Stores the response in the transaction that claimed the key. */
-  async complete(
-    manager: EntityManager,
-    key: IdempotencyKey & { key: string },
-    response: RenderedResponse,
-  ): Promise<void> {
-    await sql(
-      manager,
-      `UPDATE idempotency_keys
-       SET status = $3, content_type = $4, location = $5, body = $6, expires_at = clock_timestamp() + ${RETENTION}
-       WHERE scope = $1 AND key = $2`,
-      [key.scope, key.key, response.status, response.contentType, response.location, response.body],
-    );
+  /** Stores the response in the transaction that claimed the key, in one write with the commit. */
+  complete(tx: Tx, key: IdempotencyKey & { key: string }, response: RenderedResponse): void {
+    const { status, contentType, location, body } = response;
+    send(tx, COMPLETE, [key.scope, key.key, status, contentType, location, body]);
   }
 
   async find(manager: EntityManager, scope: string, key: string): Promise<StoredResponse | null> {
-    const { rows } = await sql<StoredResponseRow>(
-      manager,
-      `SELECT fingerprint, status, content_type, location, body, request_id
-       FROM idempotency_keys WHERE scope = $1 AND key = $2 AND status IS NOT NULL AND expires_at > now()`,
-      [scope, key],
-    );
+    const { rows } = await sql<StoredResponseRow>(manager, FIND, [scope, key]);
     const row = rows[0];
     return row ? { ...row, contentType: row.content_type, requestId: row.request_id } : null;
   }

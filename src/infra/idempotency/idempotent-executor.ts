@@ -8,6 +8,8 @@ import { inProgress, KeyedMutex, WAIT_LIMIT_MS } from './keyed-mutex.js';
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 const STATUS_NOT_FINAL = new Set([401, 403, 408, 429]);
 
+const nothing = (): Promise<void> => Promise.resolve();
+
 /** A key that was sent. */
 type PresentKey = IdempotencyKey & { key: string; waitedMs: number };
 
@@ -33,10 +35,28 @@ export class IdempotentExecutor {
     key: IdempotencyKey,
     work: (tx: Tx) => Promise<IdempotentResponse>,
   ): Promise<RenderedResponse> {
+    return this.executeReading(key, nothing, work);
+  }
+
+  /**
+   * As `execute`, for work that begins by reading: `read` goes to the database together with the claim, as a round trip
+   * costs more than a read that turns out to be needless. It must write nothing, and refuse nothing.
+   */
+  async executeReading<T>(
+    key: IdempotencyKey,
+    read: (tx: Tx) => Promise<T>,
+    work: (tx: Tx, found: T) => Promise<IdempotentResponse>,
+  ): Promise<RenderedResponse> {
     const { key: value } = key;
-    if (value === null) return this.transactions.run(async (tx) => render(await work(tx), key));
+    if (value === null)
+      return this.transactions.run(async (tx) => render(await work(tx, await read(tx)), key));
     return this.mutex.runExclusive(`${key.scope} ${value}`, (waitedMs) =>
-      this.transactions.run((tx) => this.claimAndWork(tx, { ...key, key: value, waitedMs }, work)),
+      this.transactions.run(async (tx) => {
+        const claimed = { ...key, key: value, waitedMs };
+        const [isClaimed, found] = await Promise.all([this.claim(tx, claimed), read(tx)]);
+        if (!isClaimed) return this.replay(tx, claimed);
+        return this.workOnce(tx, claimed, (inner) => work(inner, found));
+      }),
     );
   }
 
@@ -60,14 +80,13 @@ export class IdempotentExecutor {
     return this.transactions.run((tx) => this.store.find(tx.manager, scope, key));
   }
 
-  private async claimAndWork(
+  private async workOnce(
     tx: Tx,
     key: PresentKey,
     work: (tx: Tx) => Promise<IdempotentResponse>,
   ): Promise<RenderedResponse> {
-    if (!(await this.claim(tx, key))) return this.replay(tx, key);
     const { fresh, stored } = await this.attempt(tx, key, work);
-    await this.store.complete(tx.manager, key, stored);
+    this.store.complete(tx, key, stored);
     return fresh;
   }
 

@@ -26,6 +26,14 @@ export class OrderResponse {
   @ApiProperty({ enum: ORDER_STATUSES })
   status!: OrderStatus;
 
+  @ApiProperty({
+    type: 'integer',
+    minimum: 1,
+    example: 1,
+    description: 'Grows by one with each change of the order; a change of one of its eSIMs counts there.',
+  })
+  version!: number;
+
   @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
   package_id!: string;
 
@@ -85,6 +93,7 @@ export function toOrderResponse({ order, esims }: OrderWithEsims): OrderResponse
     id: order.id,
     mode: order.mode,
     status: order.status,
+    version: order.version,
     package_id: order.packageId,
     quantity: order.quantity,
     quantity_issued: order.quantityIssued,

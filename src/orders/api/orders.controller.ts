@@ -49,8 +49,11 @@ export class OrdersController {
     @Body() body: PlaceOrderDto,
   ): Promise<RenderedResponse> {
     const command = toPlaceOrder(body, key.requestId);
-    return this.idempotent.execute(key, async (tx) =>
-      accepted({ order: await this.placing.execute(tx, caller, command), esims: [] }),
+    return this.idempotent.executeReading(
+      key,
+      (tx) => this.placing.findPackage(tx, caller, command),
+      async (tx, found) =>
+        accepted({ order: await this.placing.execute(tx, caller, command, found), esims: [] }),
     );
   }
 

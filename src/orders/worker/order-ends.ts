@@ -51,7 +51,7 @@ export class OrderEnds {
 
   private commit(ends: readonly OrderEnd[]): Promise<readonly boolean[]> {
     return this.transactions.run(async (tx) => {
-      if (ends.length > 1) await limitLockWait(tx, SHARED_LOCK_WAIT_MS);
+      if (ends.length > 1) limitLockWait(tx, SHARED_LOCK_WAIT_MS);
       return this.complete.executeAll(tx, ends);
     });
   }

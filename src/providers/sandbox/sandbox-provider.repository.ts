@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { SecretBox } from '../../infra/crypto/index.js';
-import { sql, type Tx } from '../../infra/database/index.js';
+import { prepared, sql, type Tx } from '../../infra/database/index.js';
 import type { FailureCode, ProviderProfile } from '../esim-provider.js';
 
 /** An order as the simulated provider remembers it. */
@@ -44,14 +44,14 @@ interface SandboxOrderRow {
   canceled: boolean;
 }
 
-const INSERT_ORDERS = `
+const INSERT_ORDERS = prepared(`
   INSERT INTO sandbox_upstream_orders (reference, package_id, quantity, outcome, rejection_code, profiles, ready_at)
   SELECT reference, package_id, quantity, outcome, rejection_code, profiles, now() + delay_ms * interval '1 millisecond'
   FROM unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::int[])
     AS o (reference, package_id, quantity, outcome, rejection_code, profiles, delay_ms)
   ORDER BY reference
   ON CONFLICT (reference) DO NOTHING
-  RETURNING reference`;
+  RETURNING reference`);
 
 /** The simulated provider's own database: commits apart from ours, as a real one would. */
 @Injectable()

@@ -22,6 +22,14 @@ export class TopupResponse {
   @ApiProperty({ enum: TOPUP_STATUSES })
   status!: TopupStatus;
 
+  @ApiProperty({
+    type: 'integer',
+    minimum: 1,
+    example: 1,
+    description: 'Grows by one with each change.',
+  })
+  version!: number;
+
   @ApiProperty({ type: MoneyResponse })
   price!: MoneyResponse;
 
@@ -63,6 +71,7 @@ export function toTopupResponse(topup: TopupEntity): TopupResponse {
     iccid: topup.iccid,
     package_id: topup.packageId,
     status: topup.status,
+    version: topup.version,
     price: { amount: topup.priceAmount, currency: topup.currency },
     data_added_bytes: topup.dataAddedBytes,
     validity_added_days: topup.validityAddedDays,

@@ -45,7 +45,11 @@ export class WebhookReplayResponse {
   })
   total!: number;
 
-  @ApiProperty({ type: 'integer', description: 'New deliveries made so far.' })
+  @ApiProperty({
+    type: 'integer',
+    description:
+      'New deliveries made so far. When the replay is completed and this is less than `total`, the rest was past its retention by then.',
+  })
   created!: number;
 
   @ApiProperty({ type: 'integer' })

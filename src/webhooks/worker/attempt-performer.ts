@@ -10,7 +10,7 @@ import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
 export interface AttemptPerformerParts {
-  readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'discard'>;
+  readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'findBody' | 'discard'>;
   readonly batcher: OutcomeBatcher;
   readonly sender: WebhookSender;
   readonly secrets: DecryptedSecretCache;
@@ -38,9 +38,10 @@ export class AttemptPerformer {
   }
 
   private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
+    const body = delivery.body ?? (await this.parts.jobs.findBody(delivery));
+    if (body === null) return this.discard(delivery);
     const isStopping = this.parts.isStopping();
-    if (delivery.body === null) return this.discard(delivery);
-    const webhook = isStopping ? null : this.sign(delivery, Buffer.from(delivery.body));
+    const webhook = isStopping ? null : this.sign(delivery, Buffer.from(body));
     if (webhook) {
       const result = await this.parts.sender.send(webhook, control);
       return { ...result, requestHeaders: withoutSignature(webhook.headers) };

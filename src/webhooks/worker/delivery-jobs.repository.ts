@@ -5,6 +5,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
+import { readBodyInItsDay } from '../../events/index.js';
 import { sql } from '../../infra/database/index.js';
 import type { Claim, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
@@ -22,7 +23,7 @@ export interface ClaimedDelivery {
   readonly url: string;
   /** Sealed signing secrets, newest first (D29). */
   readonly sealedSecrets: readonly string[];
-  /** The stored bytes (D28); null when the event is past its retention. */
+  /** The stored bytes (D28); null when the claim did not see the event: see `findBody`. */
   readonly body: string | null;
   /** Set when the lease before this one lapsed: its attempt was interrupted and must be logged first (D30). */
   readonly lapse: LapsedLease | null;
@@ -159,6 +160,19 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
        WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}`,
       [lease.id, lease.fence, this.owner, delayMs],
     );
+  }
+
+  /**
+   * The stored bytes of a claimed delivery whose event the claim did not see. Its day is detached for a moment, and
+   * attached again when a resend came to need it; null when the day was really dropped (D44).
+   */
+  async findBody(lease: LeaseKey): Promise<string | null> {
+    const { rows } = await sql<{ event_id: string; mode: Mode }>(
+      this.manager,
+      `SELECT event_id, mode FROM webhook_deliveries WHERE id = $1 AND ${IS_OPEN} AND event_id IS NOT NULL`,
+      [lease.id],
+    );
+    return rows[0] ? readBodyInItsDay(this.manager, rows[0].mode, rows[0].event_id) : null;
   }
 
   /** Ends a delivery that has nothing to send any more: its event was dropped, being past its retention (D44). */

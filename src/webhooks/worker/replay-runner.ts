@@ -12,6 +12,7 @@ import { REPLAY_STEP } from '../replay-events.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import type { WebhookReplayEntity } from '../webhook-replay.entity.js';
 import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
+import { ReplayJobsRepository } from './replay-jobs.repository.js';
 
 const TICK_MS = 500;
 const REPLAYS_PER_TICK = 100;
@@ -30,6 +31,7 @@ export class ReplayRunner {
 
   constructor(
     private readonly replays: WebhookReplaysRepository,
+    private readonly jobs: ReplayJobsRepository,
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly transactions: Transactions,
     @InjectNotifier(DELIVERY_JOBS) private readonly notifier: WorkerNotifier,
@@ -51,7 +53,7 @@ export class ReplayRunner {
   }
 
   private async advanceAll(stopping: AbortSignal): Promise<void> {
-    for (const id of await this.replays.listRunning(REPLAYS_PER_TICK)) {
+    for (const id of await this.jobs.listRunning(REPLAYS_PER_TICK)) {
       if (stopping.aborted) return;
       try {
         await this.takeTurn(id, stopping);
@@ -71,8 +73,8 @@ export class ReplayRunner {
   }
 
   private async purgeItems(stopping: AbortSignal): Promise<void> {
-    for (const id of await this.replays.listEndedWithItems(REPLAYS_PER_TICK)) {
-      await purgeInSteps((limit) => this.replays.removeItems(id, limit), {
+    for (const id of await this.jobs.listEndedWithItems(REPLAYS_PER_TICK)) {
+      await purgeInSteps((limit) => this.jobs.removeItems(id, limit), {
         batchRows: REPLAY_STEP,
         stopping,
       });
@@ -81,7 +83,7 @@ export class ReplayRunner {
 
   /** True while there may be more to choose from. */
   private async advance(tx: Tx, id: string): Promise<boolean> {
-    const replay = await this.replays.lockRunning(tx, id);
+    const replay = await this.jobs.lockRunning(tx, id);
     if (!replay) return false;
     const { endpointId, partnerId } = replay;
     const endpoint = await this.endpoints.find({ partnerId, id: endpointId }, tx);
@@ -89,9 +91,9 @@ export class ReplayRunner {
       await this.replays.end(tx, id, 'canceled');
       return false;
     }
-    const pending = await this.replays.countPending(tx, id);
+    const { pending, hasItems } = await this.jobs.readWork(tx, id);
     if (replay.choosing) await this.replays.choose(tx, id, replay, REPLAY_STEP);
-    if (replay.created < replay.total) await this.makeSome(tx, replay, endpoint.mode, pending);
+    if (hasItems) await this.makeSome(tx, replay, endpoint.mode, pending);
     else if (pending === 0 && !replay.choosing) await this.replays.end(tx, id, 'completed');
     return replay.choosing;
   }
@@ -103,7 +105,13 @@ export class ReplayRunner {
     const allowed = Math.floor((this.perSecond * Math.min(sinceMs, LONGEST_STEP_MS)) / 1_000);
     const wanted = Math.min(allowed, this.perSecond - pending);
     if (wanted <= 0) return;
-    const made = await this.replays.makeDeliveries(tx, replay, mode, wanted);
+    const { made, gone } = await this.jobs.makeDeliveries(tx, replay, mode, wanted);
     if (made > 0) tx.afterCommit(() => this.notifier.notify(replay.endpointId));
+    if (gone > 0) tx.afterCommit(() => this.warnOfGone(replay, gone));
+  }
+
+  private warnOfGone({ id: replayId, endpointId }: WebhookReplayEntity, count: number): void {
+    const line = { event: 'webhook.replay_events_gone', replayId, endpointId, count };
+    this.logger.warn(line, 'not repeated: past their retention');
   }
 }

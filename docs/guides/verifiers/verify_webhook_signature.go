@@ -1,0 +1,48 @@
+// Written by `npm run docs` from docs/webhooks.md.
+package webhooks
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const toleranceSeconds = 300
+
+// VerifyWebhookSignature uses the secret as shown, prefix included. rawBody is what arrived, before any
+// parsing. Pass time.Now() as now.
+func VerifyWebhookSignature(header string, rawBody []byte, secret string, now time.Time) bool {
+	var timestamps, signatures []string
+	for _, part := range strings.Split(header, ",") {
+		part = strings.TrimSpace(part)
+		if value, found := strings.CutPrefix(part, "t="); found {
+			timestamps = append(timestamps, value)
+		} else if value, found := strings.CutPrefix(part, "v1="); found {
+			signatures = append(signatures, value)
+		}
+	}
+	if secret == "" || len(timestamps) != 1 {
+		return false
+	}
+	timestamp, err := strconv.ParseUint(timestamps[0], 10, 48)
+	if err != nil {
+		return false
+	}
+	if age := now.Unix() - int64(timestamp); age > toleranceSeconds || age < -toleranceSeconds {
+		return false
+	}
+
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(timestamps[0] + "."))
+	mac.Write(rawBody)
+	expected := []byte(hex.EncodeToString(mac.Sum(nil)))
+	for _, signature := range signatures {
+		if hmac.Equal([]byte(signature), expected) {
+			return true
+		}
+	}
+	return false
+}

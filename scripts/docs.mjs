@@ -1,0 +1,40 @@
+// Writes what docs/ has that follows from something else: the reference page, the Postman collection, the table of
+// errors and the verifiers as files. `npm run docs` writes them; `-- --check` compares, and names what is old.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { renderErrorsPage } from './docs/errors-page.mjs';
+import { OpenApi } from './docs/open-api.mjs';
+import { renderPostmanCollection } from './docs/postman.mjs';
+import { renderReference } from './docs/reference-page.mjs';
+import { verifierFiles } from './docs/verifier-files.mjs';
+
+const docs = path.resolve(import.meta.dirname, '../docs');
+const read = (name) => readFileSync(path.join(docs, name), 'utf8');
+
+const api = new OpenApi(JSON.parse(read('openapi/partner.json')));
+const outputs = {
+  'errors.md': renderErrorsPage(api),
+  'reference/index.html': renderReference(api),
+  'postman.json': renderPostmanCollection(api),
+  ...verifierFiles(read('webhooks.md')),
+};
+
+function isCurrent(name, text) {
+  try {
+    return read(name) === text;
+  } catch {
+    return false;
+  }
+}
+
+const old = Object.entries(outputs).filter(([name, text]) => !isCurrent(name, text));
+if (process.argv.includes('--check')) {
+  for (const [name] of old) console.error(`docs/${name} is not what \`npm run docs\` writes`);
+  process.exitCode = old.length > 0 ? 1 : 0;
+} else {
+  for (const [name, text] of old) {
+    mkdirSync(path.dirname(path.join(docs, name)), { recursive: true });
+    writeFileSync(path.join(docs, name), text);
+    console.log(`wrote docs/${name}`);
+  }
+}

@@ -1,0 +1,23 @@
+import type { EntityManager, EntityTarget, QueryDeepPartialEntity } from 'typeorm';
+
+/**
+ * Changes the row of `id`, and answers the `version` that the table's trigger has given it (D48), in one statement.
+ * @throws Error when there is no such row
+ */
+export async function updateVersioned<Entity extends { readonly id: string; readonly version: number }>(
+  manager: EntityManager,
+  entity: EntityTarget<Entity>,
+  id: string,
+  changes: Partial<Entity>,
+): Promise<number> {
+  const result = await manager
+    .createQueryBuilder()
+    .update(entity)
+    .set(changes as QueryDeepPartialEntity<Entity>)
+    .where('id = :id', { id })
+    .returning('version')
+    .execute();
+  const [row] = result.raw as { version: number }[];
+  if (!row) throw new Error('the row to change is gone');
+  return row.version;
+}

@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ERROR_CODES } from '../../src/common/errors/index.js';
+
+interface Operation {
+  readonly operationId: string;
+}
+const document = JSON.parse(readFileSync('docs/openapi/partner.json', 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>;
+};
+const operations = Object.entries(document.paths).flatMap(([route, item]) =>
+  Object.entries(item).map(([method, { operationId }]) => ({ method: method.toUpperCase(), route, operationId })),
+);
+
+describe('the pages that are written by a script', () => {
+  it('are what the script writes now', () => {
+    expect(() =>
+      execFileSync(process.execPath, ['scripts/docs.mjs', '--check'], { stdio: 'pipe', timeout: 60_000 }),
+    ).not.toThrow();
+  });
+
+  it('give every error code a cause and a cure', () => {
+    const page = readFileSync('docs/errors.md', 'utf8');
+    for (const code of ERROR_CODES) {
+      expect(page).toMatch(new RegExp(`^## ${code}\n\n.*\n\n- \\*\\*Cause:\\*\\* .{10,}\n- \\*\\*Cure:\\*\\* .{10,}$`, 'm'));
+    }
+  });
+
+  it('have every operation in the reference, which needs nothing from outside', () => {
+    const html = readFileSync('docs/reference/index.html', 'utf8');
+    for (const { operationId } of operations) expect(html).toContain(`<article id="${operationId}">`);
+    expect(html).not.toMatch(/<script|<link|src=|url\(|@import/);
+    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    for (const [, target] of html.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target);
+    expect(statSync('docs/reference/index.html').size).toBeLessThan(1_000_000);
+  });
+
+  it('have every operation in the Postman collection, each POST with a new key', () => {
+    interface Request {
+      method: string;
+      header: { key: string; value: string }[];
+      url: { raw: string };
+    }
+    const collection = JSON.parse(readFileSync('docs/postman.json', 'utf8')) as {
+      item: { item: { request: Request }[] }[];
+    };
+    const requests = collection.item.flatMap(({ item }) => item.map(({ request }) => request));
+    const inPostman = operations.map(
+      ({ method, route }) => `${method} {{base_url}}${route.replaceAll(/\{(\w+)\}/g, ':$1')}`,
+    );
+    expect(requests.map(({ method, url }) => `${method} ${url.raw}`).toSorted()).toEqual(inPostman.toSorted());
+    for (const { method, header } of requests) {
+      expect(header.some(({ key, value }) => key === 'Idempotency-Key' && value === '{{$guid}}')).toBe(
+        method === 'POST',
+      );
+    }
+  });
+});
+
+describe('the links between pages', () => {
+  const pages = ['docs', 'docs/guides'].flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => path.join(folder, name)),
+  );
+
+  it.each(pages)('of %s lead to files that are there', (page) => {
+    const links = [...readFileSync(page, 'utf8').matchAll(/\]\(([^)#\s]+)[^)\s]*\)/g)].map(([, link = '']) => link);
+    for (const link of links.filter((candidate) => !candidate.includes('://'))) {
+      expect(existsSync(path.join(path.dirname(page), link)), `${page}: ${link}`).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createTestDatabase,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+
+const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
+const NEITHER_EDGE_NOR_QUEUE = /application_name\0partner-esim-api\0/;
+
+/** Stands between the API and PostgreSQL, and counts how often the API waited for an answer in its transactions. */
+class CountingProxy {
+  roundTrips = 0;
+  private readonly sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    readonly url: string,
+  ) {}
+
+  static async start(databaseUrl: string): Promise<CountingProxy> {
+    const target = new URL(databaseUrl);
+    const server = createServer((client) => proxy.forward(client, target));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = new URL(databaseUrl);
+    url.hostname = '127.0.0.1';
+    url.port = String((server.address() as { port: number }).port);
+    const proxy = new CountingProxy(server, url.href);
+    return proxy;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private forward(client: Socket, { hostname, port }: URL): void {
+    const upstream = connect(Number(port), hostname);
+    let isCounted = false;
+    let isAnswered = true;
+    for (const socket of [client, upstream]) {
+      this.sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => (client.destroy(), upstream.destroy()));
+    }
+    client.on('data', (bytes) => {
+      isCounted ||= NEITHER_EDGE_NOR_QUEUE.test(bytes.toString('latin1'));
+      if (isCounted && isAnswered) this.roundTrips++;
+      isAnswered = false;
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes) => {
+      isAnswered = true;
+      client.write(bytes);
+    });
+  }
+}
+
+describe.each(['on', 'off'])('acceptance with DATABASE_PREPARED=%s', (prepared) => {
+  let database: TestDatabase;
+  let admin: TestService;
+  let proxy: CountingProxy;
+  let api: TestService;
+  let key: string;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    admin = await startTestService({ role: 'admin', database });
+    ({ sandboxKey: key } = await admin.createPartner());
+    proxy = await CountingProxy.start(database.url);
+    const env = { DATABASE_PREPARED: prepared, DATABASE_POOL_MAX: '2' };
+    api = await startTestService({ role: 'api', database: { ...database, url: proxy.url }, env });
+    // The first calls open connections and prepare statements.
+    for (let i = 0; i < 4; i++) await place();
+  }, 120_000);
+
+  afterAll(async () => {
+    await api.stop();
+    await proxy.stop();
+    await admin.stop();
+    await database.drop();
+  });
+
+  const place = (body: object = ORDER, idempotencyKey: string = randomUUID()) =>
+    api.partnerApi(key).post('/v1/orders', body, { idempotencyKey });
+
+  async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
+    const before = proxy.roundTrips;
+    await work();
+    return proxy.roundTrips - before;
+  }
+
+  it('an order is accepted in three round trips: claim and package, the order, response and commit', async () => {
+    expect(await roundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
+  });
+
+  it('a refusal after a write takes three as well, and keeps nothing but the response', async () => {
+    const reference = randomUUID();
+    expect((await place({ ...ORDER, reference })).status).toBe(202);
+    const idempotencyKey = randomUUID();
+    const taken = async () => {
+      const response = await place({ ...ORDER, reference }, idempotencyKey);
+      expect([response.status, response.body.code]).toEqual([409, 'reference_taken']);
+    };
+    expect(await roundTripsOf(taken)).toBe(3);
+    await taken();
+    const { rows } = await database.pool.query<{ orders: string; status: number }>(
+      `SELECT (SELECT count(*) FROM orders WHERE reference = $1) AS orders, status
+       FROM idempotency_keys WHERE key = $2`,
+      [reference, idempotencyKey],
+    );
+    expect(rows).toEqual([{ orders: '1', status: 409 }]);
+  });
+
+  it('a repeated key takes three: claim, stored response, commit', async () => {
+    const idempotencyKey = randomUUID();
+    await place(ORDER, idempotencyKey);
+    const replay = async () =>
+      expect((await place(ORDER, idempotencyKey)).headers.get('idempotent-replayed')).toBe('true');
+    expect(await roundTripsOf(replay)).toBe(3);
+  });
+});

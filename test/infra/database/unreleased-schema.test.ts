@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrateDatabase } from '../../../src/apps/migration.js';
+import { describeStartError, startRole } from '../../../src/apps/role-process.js';
+import { loadConfig } from '../../../src/config/index.js';
+import { createTestDatabase, type TestDatabase, testEnvironment } from '../../harness/index.js';
+
+const REFUSAL =
+  'this database was made by an unreleased version, whose table `events` has no partitions, and cannot be upgraded: ' +
+  'use an empty database (for `npm start` without DATABASE_URL, another DATA_DIR)';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  // What migration 5 once made, with the last migration still to come.
+  await database.pool.query(`
+    DROP TABLE events;
+    CREATE TABLE events (id text PRIMARY KEY, partner_id text NOT NULL, mode text NOT NULL, body text NOT NULL);
+    DELETE FROM schema_migrations WHERE timestamp = (SELECT max(timestamp) FROM schema_migrations)`);
+});
+afterAll(() => database.drop());
+
+const migrationsRun = async (): Promise<number> =>
+  (await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM schema_migrations')).rows[0]!.n;
+
+describe('a database that an unreleased version made', () => {
+  it('is not migrated, and not touched', async () => {
+    const before = await migrationsRun();
+    await expect(migrateDatabase(database.url)).rejects.toThrow(new Error(REFUSAL));
+    expect(await migrationsRun()).toBe(before);
+  });
+
+  it('lets no role start, which says so in one sentence', async () => {
+    const started = startRole('api', loadConfig(testEnvironment(database.url)));
+    await expect(started.then((running) => running.stop(), describeStartError)).resolves.toBe(
+      `cannot start: ${REFUSAL}`,
+    );
+  });
+});
