@@ -11,5 +11,5 @@ export { EsimObserver } from './esim-observer.js';
 export { USAGE_THRESHOLDS } from './esim-transition.js';
 export { EsimsAdminModule, EsimsApiModule, EsimsModule, EsimsWorkerModule } from './esims.module.js';
 export { EsimsRepository } from './esims.repository.js';
-export { type IssuedEsim, IssueEsims } from './issue-esims.js';
+export { type EsimIssue, type IssuedEsim, IssueEsims } from './issue-esims.js';
 export type { UsageReport } from './usage-report.js';

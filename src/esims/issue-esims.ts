@@ -6,7 +6,7 @@ import { SecretBox } from '../infra/crypto/index.js';
 import type { Tx } from '../infra/database/index.js';
 import type { ProviderProfile } from '../providers/index.js';
 import type { InstallData } from './esim.js';
-import { EsimsRepository } from './esims.repository.js';
+import { EsimsRepository, type NewEsim } from './esims.repository.js';
 
 const DAY_MS = 86_400_000;
 /** D23: `install_by` = issue + 180 days. */
@@ -33,7 +33,13 @@ export interface IssuedEsim {
   readonly iccid: string;
 }
 
-/** Turns provisioned profiles into eSIMs, in the transaction that makes their order issued. */
+/** An order that becomes issued, with what was provisioned for it. */
+export interface EsimIssue {
+  readonly terms: IssueTerms;
+  readonly profiles: readonly ProviderProfile[];
+}
+
+/** Turns provisioned profiles into eSIMs, in the transaction that makes their orders issued. */
 @Injectable()
 export class IssueEsims {
   constructor(
@@ -41,20 +47,14 @@ export class IssueEsims {
     private readonly secrets: SecretBox,
   ) {}
 
-  async execute(
-    tx: Tx,
-    terms: IssueTerms,
-    profiles: readonly ProviderProfile[],
-  ): Promise<readonly IssuedEsim[]> {
-    const rows = profiles.map((profile) => this.toRow(terms, profile));
-    await this.esims.insert(tx, rows);
-    return rows.map((row) => ({ esim_id: row.id, iccid: row.iccid }));
+  /** Answers each order's eSIMs, in the order of `issues`. */
+  execute(tx: Tx, issues: readonly EsimIssue[]): readonly (readonly IssuedEsim[])[] {
+    const rows = issues.map(({ terms, profiles }) => profiles.map((profile) => this.toRow(terms, profile)));
+    if (rows.length > 0) this.esims.insert(tx, rows.flat());
+    return rows.map((some) => some.map(({ id, iccid }) => ({ esim_id: id, iccid })));
   }
 
-  private toRow(
-    terms: IssueTerms,
-    profile: ProviderProfile,
-  ): Parameters<EsimsRepository['insert']>[1][number] {
+  private toRow(terms: IssueTerms, profile: ProviderProfile): NewEsim {
     const id = newId('esim');
     const { issuedAt } = terms;
     const install: InstallData = {
@@ -69,28 +69,20 @@ export class IssueEsims {
       orderId: terms.orderId,
       packageId: terms.packageId,
       iccid: profile.iccid,
-      status: 'issued',
-      profileStatus: 'released',
       apn: profile.apn,
       installSecrets: this.secrets.seal(JSON.stringify(install), id),
-      unlimited: terms.dataBytes === null,
       totalBytes: terms.dataBytes,
-      usedBytes: 0,
       usageAsOf: issuedAt,
       usageSource: terms.mode === 'sandbox' ? 'simulated' : 'poll',
-      thresholdsCrossed: [],
       validityDays: terms.validityDays,
       activationPolicy: terms.activationPolicy,
       installBy: new Date(issuedAt.getTime() + INSTALL_WITHIN_DAYS * DAY_MS),
-      activatedAt: null,
       expiresAt:
         terms.activationPolicy === 'on_purchase'
           ? new Date(issuedAt.getTime() + terms.validityDays * DAY_MS)
           : null,
       provider: terms.provider,
       providerEsimId: profile.providerEsimId,
-      readAt: null,
-      toppedUpAt: null,
       nextPollAt: terms.mode === 'live' ? new Date(issuedAt.getTime() + FIRST_POLL_AFTER_MS) : null,
     };
   }

@@ -1,19 +1,42 @@
 import { Injectable } from '@nestjs/common';
 import { Alerts } from '../alerts/index.js';
-import { type IssuedEsim, IssueEsims } from '../esims/index.js';
-import { EventRecorder } from '../events/index.js';
-import { databaseNow, type Tx } from '../infra/database/index.js';
-import type { ProviderFailure, ProviderOrderState } from '../providers/index.js';
+import { type EsimIssue, type IssuedEsim, IssueEsims } from '../esims/index.js';
+import { EventRecorder, type NewEvent } from '../events/index.js';
+import type { Tx } from '../infra/database/index.js';
+import type { ProviderFailure, ProviderOrderState, ProviderProfile } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import { type OrderEntity, priceOf } from './order.js';
-import { type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
+import { type ChangedOrder, type OrderLease, OrderOutcomesRepository } from './order-jobs.repository.js';
 
-export type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
+type Provisioned = Extract<ProviderOrderState, { state: 'provisioned' }>;
+
+/** The word that ends the provisioning of an order. */
+export interface OrderEnd {
+  readonly lease: OrderLease;
+  readonly order: OrderEntity;
+  /** What it was sold; without a profile it fails, by its shortfall. */
+  readonly result: Provisioned | Extract<ProviderOrderState, { state: 'rejected' }>;
+}
+
+/** An order that this transaction has ended. */
+interface EndedOrder {
+  readonly order: OrderEntity;
+  readonly end: ChangedOrder;
+  /** Of the order's quantity at most; none: it failed. */
+  readonly profiles: readonly ProviderProfile[];
+  readonly failure: ProviderFailure | null;
+  readonly result: OrderEnd['result'];
+}
+
+const NOTHING_PROVISIONED: ProviderFailure = {
+  code: 'provider_rejected',
+  reason: 'The upstream ended the order without an eSIM.',
+};
 
 /**
- * Records the outcome of a processing order in one transaction: its status, the money, its eSIMs and its event (D22).
- * False when the lease is void; then nothing was written.
+ * Records the outcomes of processing orders in one transaction: their statuses, the money, their eSIMs and their events
+ * (D22), each kind in one statement however many orders there are.
  */
 @Injectable()
 export class CompleteOrder {
@@ -27,66 +50,57 @@ export class CompleteOrder {
     private readonly alerts: Alerts,
   ) {}
 
-  /** Issues what was provisioned, at least one profile: that much is charged, the rest of the hold released. */
-  async issue(tx: Tx, lease: OrderLease, order: OrderEntity, result: Provisioned): Promise<boolean> {
-    const profiles = result.profiles.slice(0, order.quantity);
-    const issued = profiles.length;
-    const failed = order.quantity - issued;
-    const status = failed === 0 ? 'issued' : 'partially_issued';
-    const outcome = { status, issued, failed, failure: result.shortfall } as const;
-    const version = await this.outcomes.markIssued(tx, lease, outcome);
-    if (version === null) return false;
-    await this.settle(tx, order, issued);
-    const issuedAt = await databaseNow(tx);
-    const esims = await this.issueProfiles(tx, order, profiles, issuedAt);
-    await this.events.record(tx, [
-      {
-        type: 'order.issued',
-        partnerId: order.partnerId,
-        mode: order.mode,
-        happenedAt: issuedAt,
-        data: {
-          order_id: order.id,
-          reference: order.reference,
-          package_id: order.packageId,
-          quantity_issued: issued,
-          quantity_failed: failed,
-          esims,
-          version,
-        },
-      },
-    ]);
-    await this.learnFrom(tx, order, result.shortfall);
+  /** Of one order: see `executeAll`. */
+  async execute(tx: Tx, end: OrderEnd): Promise<boolean> {
+    const [ended] = await this.executeAll(tx, [end]);
+    return ended!;
+  }
+
+  /**
+   * What was issued is charged, the rest of the hold released; an order without an eSIM fails and costs nothing. False
+   * for those whose lease is void: nothing was written for them, whatever the others did. Locks orders, then holds, then
+   * wallets (D40, B9).
+   */
+  async executeAll(tx: Tx, ends: readonly OrderEnd[]): Promise<readonly boolean[]> {
+    const outcomes = ends.map((end) => ({ ...end, ...outcomeOf(end) }));
+    const changed = await this.outcomes.end(
+      tx,
+      outcomes.map(({ lease, profiles, failure }) => ({ lease, issued: profiles.length, failure })),
+    );
+    const ended = outcomes.flatMap((outcome) => {
+      const end = changed.get(outcome.order.id);
+      return end ? [{ ...outcome, end }] : [];
+    });
+    const issued = ended.filter(({ profiles }) => profiles.length > 0);
+    const esims = this.issueEsims.execute(tx, issued.map(toIssue));
+    const esimsOf = new Map(issued.map(({ order }, index) => [order.id, esims[index]!]));
+    await this.events.record(
+      tx,
+      ended.map((one) => toEvent(one, esimsOf.get(one.order.id) ?? [])),
+    );
+    for (const one of ended) await this.report(tx, one);
+    // Last: acceptance waits for the wallets' rows.
+    await this.settle(tx, ended);
+    return ends.map(({ order }) => changed.has(order.id));
+  }
+
+  private async settle(tx: Tx, ended: readonly EndedOrder[]): Promise<void> {
+    const settlements = ended.map(({ order, profiles }) => ({
+      mode: order.mode,
+      subject: { orderId: order.id },
+      capturedAmount: priceOf(order, profiles.length).amount,
+    }));
+    await this.wallet.settle(tx, settlements);
+  }
+
+  /** What the portal team hears of, and what the catalogue learns. Seldom anything. */
+  private async report(tx: Tx, { order, failure, result }: EndedOrder): Promise<void> {
+    // The next order must not be sold at a price that the provider has just refused.
+    if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
+    if (result.state === 'rejected') return;
     if (result.actualCost)
       await this.reportCostOverrun.execute(tx, 'order.needs_review', order, result.actualCost);
     await this.reportOverDelivery(tx, order, result.profiles.length);
-    return true;
-  }
-
-  /** Fails the order and releases the whole hold. */
-  async fail(tx: Tx, lease: OrderLease, order: OrderEntity, failure: ProviderFailure): Promise<boolean> {
-    const version = await this.outcomes.markFailed(tx, lease, failure);
-    if (version === null) return false;
-    await this.settle(tx, order, 0);
-    await this.events.record(tx, [
-      {
-        type: 'order.failed',
-        partnerId: order.partnerId,
-        mode: order.mode,
-        happenedAt: await databaseNow(tx),
-        data: {
-          order_id: order.id,
-          reference: order.reference,
-          package_id: order.packageId,
-          code: failure.code,
-          reason: failure.reason,
-          refunded: priceOf(order, order.quantity),
-          version,
-        },
-      },
-    ]);
-    await this.learnFrom(tx, order, failure);
-    return true;
   }
 
   /** More than was ordered is nobody's: we are charged for it, the partner is not. */
@@ -97,34 +111,44 @@ export class CompleteOrder {
     const onceKey = 'surplus';
     await this.alerts.raise(tx, { type: 'order.needs_review', partnerId, subjectId, details, onceKey });
   }
+}
 
-  /** The next order must not be sold at a price that the provider has just refused. */
-  private async learnFrom(tx: Tx, order: OrderEntity, failure: ProviderFailure | null): Promise<void> {
-    if (failure?.code === 'price_changed') await this.refreshCatalog.execute(tx, order.createdAt);
-  }
+function outcomeOf({ order, result }: OrderEnd): Pick<EndedOrder, 'profiles' | 'failure'> {
+  if (result.state === 'rejected') return { profiles: [], failure: result.failure };
+  const profiles = result.profiles.slice(0, order.quantity);
+  return { profiles, failure: result.shortfall ?? (profiles.length === 0 ? NOTHING_PROVISIONED : null) };
+}
 
-  private async settle(tx: Tx, order: OrderEntity, issued: number): Promise<void> {
-    const capturedAmount = priceOf(order, issued).amount;
-    await this.wallet.settle(tx, { mode: order.mode, subject: { orderId: order.id }, capturedAmount });
-  }
+function toIssue({ order, profiles, end }: EndedOrder): EsimIssue {
+  const terms = {
+    orderId: order.id,
+    partnerId: order.partnerId,
+    mode: order.mode,
+    provider: order.provider,
+    packageId: order.packageId,
+    dataBytes: order.dataBytes,
+    validityDays: order.validityDays,
+    activationPolicy: order.activationPolicy,
+    issuedAt: end.at,
+  };
+  return { terms, profiles };
+}
 
-  private issueProfiles(
-    tx: Tx,
-    order: OrderEntity,
-    profiles: Provisioned['profiles'],
-    issuedAt: Date,
-  ): Promise<readonly IssuedEsim[]> {
-    const terms = {
-      orderId: order.id,
-      partnerId: order.partnerId,
-      mode: order.mode,
-      provider: order.provider,
-      packageId: order.packageId,
-      dataBytes: order.dataBytes,
-      validityDays: order.validityDays,
-      activationPolicy: order.activationPolicy,
-      issuedAt,
-    };
-    return this.issueEsims.execute(tx, terms, profiles);
+function toEvent({ order, profiles, failure, end }: EndedOrder, esims: readonly IssuedEsim[]): NewEvent {
+  const { partnerId, mode } = order;
+  const { version } = end;
+  const identity = { order_id: order.id, reference: order.reference, package_id: order.packageId };
+  const about = { partnerId, mode, happenedAt: end.at };
+  if (profiles.length === 0) {
+    const { code, reason } = failure!;
+    const refunded = priceOf(order, order.quantity);
+    return { type: 'order.failed', ...about, data: { ...identity, code, reason, refunded, version } };
   }
+  const quantity_issued = profiles.length;
+  const quantity_failed = order.quantity - quantity_issued;
+  return {
+    type: 'order.issued',
+    ...about,
+    data: { ...identity, quantity_issued, quantity_failed, esims, version },
+  };
 }

@@ -2,7 +2,7 @@
  * Orders: a partner buys eSIMs of one package, and may cancel them while they are unused (spec section 5, D19, D22).
  * Owns the table `orders`; reads `topups` to refuse a cancellation.
  * Callers: partners (`/v1/orders`), the worker, `support/` (inspects and resolves), `esim-sync/` (makes orders due).
- * Flow: PlaceOrder (row and hold) -> OrderWorker (claim; no answer: postpone and ask again) -> FulfilOrder -> FindOrPlaceOrder (provider) -> CompleteOrder
+ * Flow: PlaceOrder (row and hold) -> OrderWorker (claim; no answer: postpone and ask again) -> FulfilOrder -> FindOrPlaceOrder (provider) -> OrderEnds (many in one transaction) -> CompleteOrder
  * (eSIMs, money, event). CancelOrder -> OrderWorker -> SettleCancellation -> CompleteCancellation (refund).
  */
 export { OrdersQueryDto, toOrderFilters } from './api/order-requests.dto.js';

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
+import { prepared, rowToEntity, sql, type SqlParameter, type Tx } from '../infra/database/index.js';
 import {
   type Claim,
   InjectNotifier,
@@ -26,6 +26,8 @@ export interface OrderLease {
 
 /** An order that a worker has just claimed. */
 export interface ClaimedOrder extends OrderLease {
+  /** As the claim left it. */
+  readonly order: OrderEntity;
   /** No placement of it was ever sent; the claim itself has recorded that one may be sent now. */
   readonly neverPlaced: boolean;
   /** A time of `performance.now()` before the claim's record was written. */
@@ -46,6 +48,28 @@ export interface OrderVersion {
   readonly readLagMs: number;
 }
 
+/** All that the entity has. Named, because a prepared statement must not read more after a migration. */
+const COLUMNS = `o.id, o.partner_id, o.mode, o.status, o.version, o.package_id, o.quantity, o.quantity_issued, o.quantity_failed, o.data_bytes,
+  o.validity_days, o.activation_policy, o.unit_price_amount, o.refunded_amount, o.currency, o.reference, o.metadata,
+  o.provider, o.provider_reference, o.upstream_package_id, o.unit_cost_micros, o.unit_cost_currency,
+  o.upstream_placed_at, o.failure_code, o.failure_reason, o.cancel_failure_code, o.cancel_failure_reason,
+  o.status_before_cancel, o.cancel_requested_at, o.upstream_attempts, o.last_error, o.next_attempt_at, o.lease_until,
+  o.fence, o.accepted_request_id, o.created_at, o.updated_at, o.issued_at, o.failed_at`;
+
+const CLAIM = `UPDATE orders o
+  SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
+      lease_until = now() + $4 * interval '1 millisecond',
+      fence = o.fence + 1,
+      upstream_attempts = o.upstream_attempts + 1,
+      -- before the call leaves: whoever finds the order later knows that one may have
+      upstream_placed_at = coalesce(o.upstream_placed_at, now()),
+      updated_at = now()
+  FROM (SELECT id, upstream_placed_at FROM orders
+        WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+  WHERE o.id = due.id
+  RETURNING ${COLUMNS}, due.upstream_placed_at IS NULL AS never_placed`;
+
 /** Until when a call may have taken effect at the provider; null when none ever left. A worker at a cancellation updates the row. */
 const LAST_CALL = `(CASE status WHEN 'canceling' THEN updated_at ELSE upstream_placed_at END)`;
 
@@ -57,41 +81,20 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    super(manager, { table: 'orders', leaseMs, notifier, idOf: (lease) => lease.orderId });
+    super(manager, { table: 'orders', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.orderId });
   }
 
-  /** Leases up to `limit` due orders of a partner and mode, oldest due first; pending ones become processing. */
+  /** Leases and reads up to `limit` due orders of a partner and mode, oldest due first; pending ones become processing. */
   async claim(group: string, limit: number): Promise<Claim<ClaimedOrder>> {
     const sendWindowStart = performance.now();
-    const { items, ...rest } = await this.claimRows<{ id: string; fence: string; never_placed: boolean }>(
-      `UPDATE orders o
-       SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
-           lease_until = now() + $4 * interval '1 millisecond',
-           fence = o.fence + 1,
-           upstream_attempts = o.upstream_attempts + 1,
-           -- before the call leaves: whoever finds the order later knows that one may have
-           upstream_placed_at = coalesce(o.upstream_placed_at, now()),
-           updated_at = now()
-       FROM (SELECT id, upstream_placed_at FROM orders
-             WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
-       WHERE o.id = due.id
-       RETURNING o.id, o.fence, due.upstream_placed_at IS NULL AS never_placed`,
-      group,
-      limit,
-      [this.leaseMs],
-    );
-    const claimed = items.map((row) => ({
-      orderId: row.id,
-      fence: Number(row.fence),
-      neverPlaced: row.never_placed,
-      sendWindowStart,
-    }));
+    const { items, ...rest } = await this.claimRows<{ id: string; never_placed: boolean }>(group, limit, [
+      this.leaseMs,
+    ]);
+    const claimed = items.map((row) => {
+      const order = rowToEntity(this.manager, OrderEntity, row);
+      return { orderId: order.id, fence: order.fence, order, neverPlaced: row.never_placed, sendWindowStart };
+    });
     return { ...rest, items: claimed };
-  }
-
-  async getById(id: string): Promise<OrderEntity> {
-    return this.manager.findOneByOrFail(OrderEntity, { id });
   }
 
   /**
@@ -132,45 +135,57 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
   }
 }
 
+/** What provisioning of an order came to. */
+export interface ProvisioningEnd {
+  readonly lease: OrderLease;
+  /** How many of the order's eSIMs; 0: it failed. */
+  readonly issued: number;
+  /** Set when fewer than ordered were issued. */
+  readonly failure: ProviderFailure | null;
+}
+
+/** An order after its end was written. */
+export interface ChangedOrder {
+  readonly version: number;
+  readonly at: Date;
+}
+
+/** Locked in the order of ids first: an UPDATE with a join has an order of its own. */
+const END_PROVISIONING = prepared(`
+  WITH held AS (
+    SELECT o.id, e.issued, e.code, e.reason, o.quantity - e.issued AS failed
+    FROM unnest($1::text[], $2::bigint[], $3::int[], $4::text[], $5::text[]) AS e (id, fence, issued, code, reason)
+    JOIN orders o ON o.id = e.id AND o.fence = e.fence AND o.status = 'processing'
+    ORDER BY o.id FOR NO KEY UPDATE OF o
+  )
+  UPDATE orders o
+  SET status = CASE WHEN h.issued = 0 THEN 'failed' WHEN h.failed = 0 THEN 'issued' ELSE 'partially_issued' END,
+      quantity_issued = h.issued, quantity_failed = h.failed, refunded_amount = o.unit_price_amount * h.failed,
+      issued_at = CASE WHEN h.issued > 0 THEN now() END, failed_at = CASE WHEN h.issued = 0 THEN now() END,
+      failure_code = h.code, failure_reason = h.reason, next_attempt_at = NULL, lease_until = NULL,
+      cancel_requested_at = NULL, last_error = NULL, updated_at = now()
+  FROM held h WHERE o.id = h.id
+  RETURNING o.id, o.version, clock_timestamp() AS at`);
+
 /**
  * SQL that records the outcome of what a worker, or support, works on in `orders`. Every write is guarded by the lease's fence and the
  * status, and answers the order's version (D48); null means that the lease is void, and then nothing may be written.
  */
 @Injectable()
 export class OrderOutcomesRepository {
-  /** Ends provisioning as issued or partially issued; what was not issued came back. */
-  async markIssued(
-    tx: Tx,
-    lease: OrderLease,
-    outcome: {
-      status: 'issued' | 'partially_issued';
-      issued: number;
-      failed: number;
-      failure: ProviderFailure | null;
-    },
-  ): Promise<number | null> {
-    return this.finish(
-      tx,
-      lease,
-      outcome.status,
-      `quantity_issued = $4::int, quantity_failed = $5::int, refunded_amount = unit_price_amount * $5::int, issued_at = now(),
-       failure_code = $6, failure_reason = $7`,
-      [outcome.issued, outcome.failed, outcome.failure?.code ?? null, outcome.failure?.reason ?? null],
-      'processing',
-    );
-  }
-
-  /** Ends provisioning as failed, everything refunded. */
-  async markFailed(tx: Tx, lease: OrderLease, failure: ProviderFailure): Promise<number | null> {
-    return this.finish(
-      tx,
-      lease,
-      'failed',
-      `quantity_failed = quantity, refunded_amount = unit_price_amount * quantity, failed_at = now(),
-       failure_code = $4, failure_reason = $5`,
-      [failure.code, failure.reason],
-      'processing',
-    );
+  /**
+   * Ends the provisioning of many orders, in the order of their ids (D40): what was not issued comes back. Answers, by
+   * their ids, those that ended; those whose lease is void are missing.
+   */
+  async end(tx: Tx, ends: readonly ProvisioningEnd[]): Promise<ReadonlyMap<string, ChangedOrder>> {
+    const { rows } = await sql<{ id: string; version: number; at: Date }>(tx.manager, END_PROVISIONING, [
+      ends.map(({ lease }) => lease.orderId),
+      ends.map(({ lease }) => lease.fence),
+      ends.map(({ issued }) => issued),
+      ends.map(({ failure }) => failure?.code ?? null),
+      ends.map(({ failure }) => failure?.reason ?? null),
+    ]);
+    return new Map(rows.map(({ id, ...change }) => [id, change]));
   }
 
   /** Locks the order for `tx`. Orders are locked before their eSIMs (D40). */
@@ -186,7 +201,7 @@ export class OrderOutcomesRepository {
   async markCanceled(tx: Tx, lease: OrderLease, canceled: number): Promise<number | null> {
     const refund =
       'refunded_amount = refunded_amount + unit_price_amount * $4::int, status_before_cancel = NULL';
-    return this.finish(tx, lease, 'canceled', refund, [canceled], 'canceling');
+    return this.endCancellation(tx, lease, 'canceled', refund, [canceled]);
   }
 
   /** Ends a cancellation that took only some eSIMs back, or none: the order is back where it was (D22). */
@@ -196,31 +211,29 @@ export class OrderOutcomesRepository {
     before: OrderStatus,
     outcome: { readonly canceled: number; readonly failure: ProviderFailure },
   ): Promise<number | null> {
-    return this.finish(
+    return this.endCancellation(
       tx,
       lease,
       before,
       `refunded_amount = refunded_amount + unit_price_amount * $4::int,
        cancel_failure_code = $5, cancel_failure_reason = $6, status_before_cancel = NULL`,
       [outcome.canceled, outcome.failure.code, outcome.failure.reason],
-      'canceling',
     );
   }
 
-  private async finish(
+  private async endCancellation(
     tx: Tx,
     lease: OrderLease,
     to: OrderStatus,
     assignments: string,
     parameters: readonly SqlParameter[],
-    from: OrderStatus,
   ): Promise<number | null> {
-    if (!statusesBefore(to).includes(from)) throw new Error(`an order cannot go from ${from} to ${to}`);
+    if (!statusesBefore(to).includes('canceling')) throw new Error(`a cancellation cannot end in ${to}`);
     const { rows } = await sql<{ version: number }>(
       tx.manager,
       `UPDATE orders SET status = $3, next_attempt_at = NULL, lease_until = NULL, cancel_requested_at = NULL,
          last_error = NULL, updated_at = now(), ${assignments}
-       WHERE id = $1 AND fence = $2 AND status = '${from}' RETURNING version`,
+       WHERE id = $1 AND fence = $2 AND status = 'canceling' RETURNING version`,
       [lease.orderId, lease.fence, to, ...parameters],
     );
     return rows[0]?.version ?? null;

@@ -17,6 +17,7 @@ import {
 import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { FindOrPlaceOrder, FulfilOrder } from './worker/fulfil-order.js';
+import { OrderEnds } from './worker/order-ends.js';
 import { OrderMetrics } from './worker/order-metrics.js';
 import { OrderWorker } from './worker/order-worker.js';
 import { SettleCancellation } from './worker/settle-cancellation.js';
@@ -54,6 +55,6 @@ export class OrdersApiModule {}
 /** Provisioning and cancellations, in the worker. */
 @Module({
   imports: [OrdersModule, EsimsModule, ProvidersModule],
-  providers: [FindOrPlaceOrder, FulfilOrder, SettleCancellation, OrderWorker, OrderMetrics],
+  providers: [FindOrPlaceOrder, FulfilOrder, OrderEnds, SettleCancellation, OrderWorker, OrderMetrics],
 })
 export class OrdersWorkerModule {}

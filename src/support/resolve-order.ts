@@ -116,11 +116,11 @@ export class ResolveOrder {
     const isComplete = profiles.length >= order.quantity;
     if (action === 'mark_failed' || !isComplete) refuseTooEarly(lease.lagLeftMs);
     const shortfall = isComplete ? null : (failure ?? PARTLY_UNCONFIRMED);
-    const completed =
+    const result =
       action === 'mark_failed'
-        ? await this.complete.fail(tx, lease, order, failure ?? UNCONFIRMED)
-        : await this.complete.issue(tx, lease, order, { state: 'provisioned', profiles, shortfall });
-    if (!completed) throw orderNotWaiting();
+        ? ({ state: 'rejected', failure: failure ?? UNCONFIRMED } as const)
+        : ({ state: 'provisioned', profiles, shortfall } as const);
+    if (!(await this.complete.execute(tx, { lease, order, result }))) throw orderNotWaiting();
   }
 
   /**

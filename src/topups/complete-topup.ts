@@ -85,7 +85,7 @@ export class CompleteTopup {
 
   /** Captures `capturedAmount` of what was held and releases the rest (D27). */
   private async settle(tx: Tx, topup: TopupEntity, capturedAmount: number): Promise<void> {
-    await this.wallet.settle(tx, { mode: topup.mode, subject: { topupId: topup.id }, capturedAmount });
+    await this.wallet.settle(tx, [{ mode: topup.mode, subject: { topupId: topup.id }, capturedAmount }]);
   }
 }
 

@@ -32,6 +32,18 @@ export interface PlacementVersion {
   readonly withinReadLag: boolean;
 }
 
+const CLAIM = `UPDATE topups t
+  SET status = 'processing',
+      lease_until = now() + $4 * interval '1 millisecond',
+      fence = t.fence + 1,
+      attempts = t.attempts + 1,
+      updated_at = now()
+  FROM (SELECT id FROM topups
+        WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+        ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+  WHERE t.id = due.id AND t.status IN ('pending', 'processing')
+  RETURNING t.id, t.fence`;
+
 /** SQL of claims, leases and placements in `topups`. Due times and leases are the database's (D40). */
 @Injectable()
 export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
@@ -40,27 +52,14 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
   ) {
-    super(manager, { table: 'topups', leaseMs, notifier, idOf: (lease) => lease.topupId });
+    super(manager, { table: 'topups', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.topupId });
   }
 
   /** Leases up to `limit` due top-ups of a partner and mode, oldest due first; pending ones become processing. */
   async claim(group: string, limit: number): Promise<Claim<TopupLease>> {
-    const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(
-      `UPDATE topups t
-       SET status = 'processing',
-           lease_until = now() + $4 * interval '1 millisecond',
-           fence = t.fence + 1,
-           attempts = t.attempts + 1,
-           updated_at = now()
-       FROM (SELECT id FROM topups
-             WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-             ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
-       WHERE t.id = due.id AND t.status IN ('pending', 'processing')
-       RETURNING t.id, t.fence`,
-      group,
-      limit,
-      [this.leaseMs],
-    );
+    const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(group, limit, [
+      this.leaseMs,
+    ]);
     return { ...rest, items: items.map((row) => ({ topupId: row.id, fence: Number(row.fence) })) };
   }
 

@@ -9,11 +9,9 @@ import {
   lowSince,
   postedBy,
   SIGNAL_IF_LOW,
+  type SubjectColumn,
   subjectOf,
 } from './wallet-sql.js';
-
-/** What became of a hold that was to be resolved. */
-export type Settlement = 'settled' | 'already_settled' | 'no_hold';
 
 const HOLD = prepared(`
   WITH wallet AS (
@@ -26,32 +24,58 @@ const HOLD = prepared(`
   ), ${SIGNAL_IF_LOW}
   SELECT 1 FROM wallet`);
 
+/**
+ * Holds, then wallets, each in the order of their ids (D40). A wallet changes once however many of its holds end; its
+ * transactions are as if they had come one after the other: each has the balance that the one before left, and a later
+ * time. Answers what is to be captured and was never held.
+ */
 const settleStatement = (column: string): string => `
-  WITH hold AS (
-    UPDATE wallet_holds
-    SET status = CASE WHEN $2::bigint > 0 THEN 'captured' ELSE 'released' END, captured = $2::bigint, resolved_at = now()
-    WHERE ${column} = $1 AND status = 'active'
-    RETURNING wallet_id, order_id, topup_id, reference, amount
+  WITH wanted AS (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[]) AS s (subject_id, captured, transaction_id)
+  ), active AS (
+    SELECT h.id, w.captured, w.transaction_id FROM wanted w
+    JOIN wallet_holds h ON h.${column} = w.subject_id AND h.status = 'active'
+    ORDER BY h.id FOR NO KEY UPDATE OF h
+  ), hold AS (
+    UPDATE wallet_holds h
+    SET status = CASE WHEN a.captured > 0 THEN 'captured' ELSE 'released' END, captured = a.captured, resolved_at = now()
+    FROM active a WHERE h.id = a.id
+    RETURNING h.wallet_id, h.order_id, h.topup_id, h.reference, h.amount, a.captured, a.transaction_id
+  ), total AS (
+    SELECT wallet_id, sum(amount)::bigint AS amount, sum(captured)::bigint AS captured,
+           count(*) FILTER (WHERE captured > 0) AS charges
+    FROM hold GROUP BY wallet_id
+  ), locked AS (
+    SELECT w.id, t.amount, t.captured, t.charges FROM total t JOIN wallets w ON w.id = t.wallet_id
+    ORDER BY w.id FOR NO KEY UPDATE OF w
   ), wallet AS (
     UPDATE wallets
-    SET held = held - hold.amount,
-        posted = posted - $2::bigint,
-        last_posted_at = CASE WHEN $2::bigint = 0 THEN last_posted_at
-          ELSE greatest(clock_timestamp(), last_posted_at + interval '1 microsecond') END,
-        ${lowSince('posted - held - $2::bigint + hold.amount')}
-    FROM hold WHERE wallets.id = hold.wallet_id
-    RETURNING ${CHANGED_WALLET}
-  ), ${ledgerRows({
-    type: 'charge',
-    id: '$3',
-    amount: '-$2::bigint',
-    orderId: 'hold.order_id',
-    topupId: 'hold.topup_id',
-    reference: 'hold.reference',
-    joined: 'CROSS JOIN hold',
-  })}
-  SELECT EXISTS (SELECT 1 FROM wallet) AS settled,
-         EXISTS (SELECT 1 FROM wallet_holds WHERE ${column} = $1) AS known`;
+    SET held = held - t.amount,
+        posted = posted - t.captured,
+        last_posted_at = CASE WHEN t.charges = 0 THEN last_posted_at
+          ELSE greatest(clock_timestamp(), last_posted_at + t.charges * interval '1 microsecond') END,
+        ${lowSince('posted - held - t.captured + t.amount')}
+    FROM locked t WHERE wallets.id = t.id
+    RETURNING wallets.id, wallets.partner_id, wallets.currency, wallets.posted, wallets.last_posted_at
+  ), charge AS (
+    SELECT hold.*, coalesce(sum(captured) OVER later, 0) AS captured_later, count(*) OVER later AS charged_later
+    FROM hold WHERE captured > 0
+    WINDOW later AS (PARTITION BY wallet_id ORDER BY transaction_id ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+  ), txn AS (
+    INSERT INTO ledger_transactions (id, wallet_id, partner_id, currency, type, amount, balance_after, order_id,
+                                     topup_id, reference, created_at)
+    SELECT c.transaction_id, w.id, w.partner_id, w.currency, 'charge', -c.captured, w.posted + c.captured_later,
+           c.order_id, c.topup_id, c.reference, w.last_posted_at - c.charged_later * interval '1 microsecond'
+    FROM charge c JOIN wallet w ON w.id = c.wallet_id
+  ), entries AS (
+    INSERT INTO ledger_entries (transaction_id, seq, account, amount, currency)
+    SELECT c.transaction_id, side.seq, side.account, side.amount, w.currency
+    FROM charge c JOIN wallet w ON w.id = c.wallet_id, LATERAL (VALUES
+      (1, 'partner_wallet:' || w.id, -c.captured),
+      (2, 'revenue:' || w.currency, c.captured)) AS side (seq, account, amount)
+  )
+  SELECT w.subject_id FROM wanted w
+  WHERE w.captured > 0 AND NOT EXISTS (SELECT 1 FROM wallet_holds h WHERE h.${column} = w.subject_id)`;
 
 const refundStatement = (column: string): string => `
   WITH hold AS (
@@ -106,17 +130,21 @@ export class WalletHoldsRepository {
     return rows.length === 1;
   }
 
-  /** Captures `captured` of the active hold as a `charge` and releases the rest. */
-  async settle(tx: Tx, subject: ChargeSubject, captured: number): Promise<Settlement> {
-    const { column, id } = subjectOf(subject);
-    const { rows } = await sql<{ settled: boolean; known: boolean }>(tx.manager, SETTLE[column], [
-      id,
-      captured,
-      newId('txn'),
+  /**
+   * Captures the amounts of the active holds as a `charge` each and releases the rest. A hold that is resolved already
+   * stays as it is. Answers what is to be captured and was never held.
+   */
+  async settle(
+    tx: Tx,
+    column: SubjectColumn,
+    settlements: readonly { readonly subjectId: string; readonly captured: number }[],
+  ): Promise<readonly string[]> {
+    const { rows } = await sql<{ subject_id: string }>(tx.manager, SETTLE[column], [
+      settlements.map(({ subjectId }) => subjectId),
+      settlements.map(({ captured }) => captured),
+      settlements.map(() => newId('txn')),
     ]);
-    const { settled, known } = rows[0]!;
-    if (settled) return 'settled';
-    return known ? 'already_settled' : 'no_hold';
+    return rows.map((row) => row.subject_id);
   }
 
   /** Gives `amount` of what was captured back; false, and nothing written, when that was never captured. */

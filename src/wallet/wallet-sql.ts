@@ -70,8 +70,10 @@ export function ledgerRows(row: LedgerRow): string {
   )`;
 }
 
+export type SubjectColumn = 'order_id' | 'topup_id';
+
 /** The column that names the subject, and its id. */
-export function subjectOf(subject: ChargeSubject): { column: 'order_id' | 'topup_id'; id: string } {
+export function subjectOf(subject: ChargeSubject): { column: SubjectColumn; id: string } {
   return 'orderId' in subject
     ? { column: 'order_id', id: subject.orderId }
     : { column: 'topup_id', id: subject.topupId };

@@ -3,7 +3,7 @@ import { AppError } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Money } from '../common/money.js';
 import type { Tx } from '../infra/database/index.js';
-import type { ChargeSubject } from './wallet-sql.js';
+import { type ChargeSubject, subjectOf } from './wallet-sql.js';
 import { WalletHoldsRepository } from './wallet-holds.repository.js';
 
 export interface HoldRequest {
@@ -14,6 +14,13 @@ export interface HoldRequest {
   readonly subject: ChargeSubject;
   /** The partner's own id of the order or top-up, shown on its statement. */
   readonly reference?: string | null;
+}
+
+/** The end of a hold. */
+export interface Settlement {
+  readonly mode: Mode;
+  readonly subject: ChargeSubject;
+  readonly capturedAmount: number;
 }
 
 /**
@@ -34,19 +41,23 @@ export class Wallet {
   }
 
   /**
-   * Captures `capturedAmount` of the hold as a charge and releases the rest; 0 releases everything. Repeating does
-   * nothing: a hold is resolved once.
+   * Captures `capturedAmount` of each hold as a charge and releases the rest; 0 releases everything. Repeating does
+   * nothing: a hold is resolved once. At most one statement for all orders, and one for all top-ups.
    * @throws Error when something is to be captured that was never held
    */
-  async settle(
-    tx: Tx,
-    { mode, subject, capturedAmount }: { mode: Mode; subject: ChargeSubject; capturedAmount: number },
-  ): Promise<void> {
-    assertAmount(capturedAmount);
-    if (mode === 'sandbox') return;
-    const settlement = await this.holds.settle(tx, subject, capturedAmount);
-    // A price of 0 has no hold, and nothing to capture.
-    if (settlement === 'no_hold' && capturedAmount > 0) throw new Error('nothing was held for this subject');
+  async settle(tx: Tx, settlements: readonly Settlement[]): Promise<void> {
+    for (const { capturedAmount } of settlements) assertAmount(capturedAmount);
+    const live = settlements.filter(({ mode }) => mode === 'live');
+    const byColumn = Map.groupBy(live, ({ subject }) => subjectOf(subject).column);
+    for (const [column, some] of byColumn) {
+      const holds = some.map(({ subject, capturedAmount }) => ({
+        subjectId: subjectOf(subject).id,
+        captured: capturedAmount,
+      }));
+      const unheld = await this.holds.settle(tx, column, holds);
+      // A price of 0 has no hold, and nothing to capture.
+      if (unheld.length > 0) throw new Error(`nothing was held for ${unheld.join(', ')}`);
+    }
   }
 
   /**

@@ -25,9 +25,23 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'order-end-without-fence',
     file: ORDER_OUTCOMES,
-    find: "WHERE id = $1 AND fence = $2 AND status = '${from}' RETURNING version`",
-    replace: "WHERE id = $1 AND $2::bigint > 0 AND status = '${from}' RETURNING version`",
+    find: "JOIN orders o ON o.id = e.id AND o.fence = e.fence AND o.status = 'processing'",
+    replace: "JOIN orders o ON o.id = e.id AND o.status = 'processing'",
     tests: ['test/orders-live/late-words.test.ts'],
+  },
+  {
+    name: 'batch-fails-its-neighbours',
+    file: 'src/infra/group-commit.ts',
+    find: 'if (batch.length === 1) return batch[0]!.reject(failure.error);',
+    replace: 'return batch.forEach((waiting) => waiting.reject(failure.error));',
+    tests: ['test/infra/batching/group-commit.test.ts', 'test/orders-live/order-batches.test.ts'],
+  },
+  {
+    name: 'charges-of-a-batch-with-one-balance',
+    file: 'src/wallet/wallet-holds.repository.ts',
+    find: 'w.posted + c.captured_later',
+    replace: 'w.posted',
+    tests: ['test/orders-live/order-batches.test.ts'],
   },
   {
     name: 'cancellation-end-without-fence',
@@ -37,9 +51,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     also: [
       {
         file: ORDER_OUTCOMES,
-        find: "WHERE id = $1 AND fence = $2 AND status = '${from}' RETURNING version`",
-        replace:
-          "WHERE id = $1 AND ($2::bigint > 0 AND status = 'canceling' OR fence = $2) AND status = '${from}' RETURNING version`",
+        find: "WHERE id = $1 AND fence = $2 AND status = 'canceling' RETURNING version`",
+        replace: "WHERE id = $1 AND $2::bigint > 0 AND status = 'canceling' RETURNING version`",
       },
     ],
     tests: ['test/orders-live/late-words.test.ts'],

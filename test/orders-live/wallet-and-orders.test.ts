@@ -179,7 +179,7 @@ describe('the wallet', () => {
     const [mode, money] = ['live', { amount: 700, currency: 'USD' }] as const;
     await inTx((wallet, tx) => wallet.hold(tx, { partnerId: buyer.id, mode, money, subject }));
     const settle = (capturedAmount: number): Promise<void> =>
-      inTx((wallet, tx) => wallet.settle(tx, { mode, subject, capturedAmount }));
+      inTx((wallet, tx) => wallet.settle(tx, [{ mode, subject, capturedAmount }]));
     await Promise.all([settle(600), settle(600), settle(600), settle(600)]);
     await settle(700);
     expect(await balance(buyer)).toEqual({ posted: 400, held: 0, available: 400 });
@@ -201,7 +201,7 @@ describe('the wallet', () => {
     const [mode, money] = ['live', { amount: 100, currency: 'USD' }] as const;
     const unheld = { orderId: 'ord_unheld' };
     await expect(
-      inTx((wallet, tx) => wallet.settle(tx, { mode, subject: unheld, capturedAmount: 1 })),
+      inTx((wallet, tx) => wallet.settle(tx, [{ mode, subject: unheld, capturedAmount: 1 }])),
     ).rejects.toThrow('nothing was held');
     const hold = { partnerId: buyer.id, mode, money, subject: { topupId: 'top_twice' } };
     await inTx((wallet, tx) => wallet.hold(tx, hold));

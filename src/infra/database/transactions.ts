@@ -3,9 +3,11 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
 import { OpenTransaction, send } from './open-transaction.js';
-import type { Tx } from './sql.js';
+import { prepared, type Tx } from './sql.js';
 
 const MAX_ATTEMPTS = 4;
+
+const LIMIT_LOCK_WAIT = prepared(`SELECT set_config('lock_timeout', $1, true)`);
 
 /** Owns transaction boundaries. Deadlocks and serialization failures are run again up to three times (D40). */
 @Injectable()
@@ -38,6 +40,11 @@ export class Transactions {
     for (const action of actions) action();
     return result;
   }
+}
+
+/** Statements of `tx` wait for a lock this many ms from now on, and no longer: what fails then can be tried apart. */
+export function limitLockWait(tx: Tx, ms: number): void {
+  send(tx, LIMIT_LOCK_WAIT, [String(ms)]);
 }
 
 /**

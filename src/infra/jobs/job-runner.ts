@@ -72,6 +72,7 @@ export class JobRunner<Job> {
   private readonly heartbeat: Sweeper;
   private readonly claims: GatheredClaims<Job>;
   private claimsUnderWay = 0;
+  private claimsThisTurn = false;
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
 
@@ -201,6 +202,16 @@ export class JobRunner<Job> {
     }
   }
 
+  /** Jobs that one transaction ends are one claim's room, not each a claim's of its own. */
+  private claimThisTurn(): void {
+    if (this.claimsThisTurn) return;
+    this.claimsThisTurn = true;
+    setImmediate(() => {
+      this.claimsThisTurn = false;
+      this.claimNext();
+    });
+  }
+
   /** Never rejects. */
   private async claimFor(group: Group): Promise<void> {
     const limit = this.shares.roomFor(group);
@@ -247,9 +258,10 @@ export class JobRunner<Job> {
         else if (wasTimed && group.overdue === 0) this.setPace(group, 'fast');
         this.shares.giveBack(group, 1);
         // A claim that is under way may have read the table before this end.
-        if (refetch || group.more || group.claiming) this.notify(group.name);
+        if (group.claiming) group.again = true;
+        else if (refetch || group.more) this.waiting.add(group);
         else this.forgetIfIdle(group);
-        this.claimNext();
+        this.claimThisTurn();
       }),
     );
   }

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
-import { sql, type SqlParameter, type Tx } from '../database/index.js';
+import { prepared, type PreparedStatement, sql, type SqlParameter, type Tx } from '../database/index.js';
 import type { Claim, JobSource } from './job-source.js';
 import { partnerGroup, scopeOfGroup } from './partner-group.js';
 import type { GroupOwner } from './slot-shares.js';
@@ -9,6 +9,8 @@ import type { WorkerNotifier } from './worker-notifier.js';
 export interface LeasedJobsOptions<Lease> {
   /** A constant of the code, never input: it stands in the SQL as it is. */
   readonly table: string;
+  /** An UPDATE whose `$1` is the partner, `$2` the mode and `$3` the limit; a constant, too. */
+  readonly claim: string;
   readonly leaseMs: number;
   readonly notifier: WorkerNotifier;
   idOf(lease: Lease): string;
@@ -39,23 +41,20 @@ export abstract class LeasedJobsRepository<
   Claimed extends Lease = Lease,
 > implements JobSource<Claimed> {
   protected readonly leaseMs: number;
+  private readonly claimStatement: PreparedStatement;
 
   protected constructor(
     protected readonly manager: EntityManager,
     private readonly jobs: LeasedJobsOptions<Lease>,
   ) {
     this.leaseMs = jobs.leaseMs;
+    this.claimStatement = claimStatement(jobs.table, jobs.claim);
   }
 
   abstract claim(group: string, limit: number): Promise<Claim<Claimed>>;
 
-  /**
-   * Sends `claim`, an UPDATE whose `$1` is the partner, `$2` the mode and `$3` the limit, and reads in the same statement
-   * when the group's next row is due. Rows that are leased do not count: the worker that holds the lease claims again at its
-   * end, and the sweep finds the lease of a dead worker.
-   */
+  /** Claims as `LeasedJobsOptions.claim` says, for `more` its parameters from `$4` on. */
   protected async claimRows<Row extends { readonly id: string }>(
-    claim: string,
     group: string,
     limit: number,
     more: readonly SqlParameter[],
@@ -63,13 +62,7 @@ export abstract class LeasedJobsRepository<
     const { partnerId, mode } = scopeOfGroup(group);
     const { rows } = await sql<{ next_due_in_ms: number | null } & (Row | { readonly id: null })>(
       this.manager,
-      `WITH claimed AS (${claim}), next AS (
-         SELECT (extract(epoch FROM min(next_attempt_at) - now()) * 1000)::float8 AS next_due_in_ms
-         FROM ${this.jobs.table}
-         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())
-           AND id NOT IN (SELECT id FROM claimed)
-       )
-       SELECT claimed.*, next.next_due_in_ms FROM next LEFT JOIN claimed ON true`,
+      this.claimStatement,
       [partnerId, mode, limit, ...more],
     );
     const items = rows.filter((row): row is typeof row & Row => row.id !== null);
@@ -190,4 +183,20 @@ export abstract class LeasedJobsRepository<
       partnerGroup({ partnerId: row.partner_id, mode: row.mode });
     tx.afterCommit(() => rows.forEach((row) => notifier.notifyAt(groupOf(row), row.next_attempt_at)));
   }
+}
+
+/**
+ * The claim, and in the same statement when the group's next row is due. Rows that are leased do not count: the worker that
+ * holds the lease claims again at its end, and the sweep finds the lease of a dead worker.
+ */
+function claimStatement(table: string, claim: string): PreparedStatement {
+  return prepared(
+    `WITH claimed AS (${claim}), next AS (
+       SELECT (extract(epoch FROM min(next_attempt_at) - now()) * 1000)::float8 AS next_due_in_ms
+       FROM ${table}
+       WHERE partner_id = $1 AND mode = $2 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())
+         AND id NOT IN (SELECT id FROM claimed)
+     )
+     SELECT claimed.*, next.next_due_in_ms FROM next LEFT JOIN claimed ON true`,
+  );
 }

@@ -1,18 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { Transactions } from '../../infra/database/index.js';
 import {
   callProvider,
   type EsimProvider,
   type Placement,
-  type ProviderFailure,
   type ProviderOrderState,
   ProviderRegistry,
   ProviderUnavailable,
   retryDelayMs,
 } from '../../providers/index.js';
-import { CompleteOrder, type Provisioned } from '../complete-order.js';
 import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
-import { type OrderEntity, toProviderOrderRequest } from '../order.js';
+import { toProviderOrderRequest } from '../order.js';
+import { OrderEnds } from './order-ends.js';
 
 /**
  * Gets the provider's answer to an order without ever buying it twice. The claim records that the first placement may
@@ -30,15 +28,16 @@ export class FindOrPlaceOrder {
    * Null when the lease is void: then nothing was sent.
    * @throws ProviderOutcomeUnknown, ProviderUnavailable
    */
-  async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<ProviderOrderState | null> {
+  async execute(claimed: ClaimedOrder): Promise<ProviderOrderState | null> {
+    const { order } = claimed;
     const provider = this.providers.getByName(order.provider);
-    if (claimed.neverPlaced) return this.place(provider, claimed, order, 'first', claimed.sendWindowStart);
+    if (claimed.neverPlaced) return this.place(provider, claimed, 'first', claimed.sendWindowStart);
     const request = toProviderOrderRequest(order);
     const found = await callProvider(provider, (signal) => provider.findOrder(request, signal));
     if (found) return found;
     const slot = await this.jobs.markPlaced(claimed, provider.readLagMs);
     if (slot === null) return null;
-    if (slot.waitMs === 0) return this.place(provider, claimed, order, 'again', slot.sendWindowStart);
+    if (slot.waitMs === 0) return this.place(provider, claimed, 'again', slot.sendWindowStart);
     // It may turn up before the whole lag is over.
     const checkAfterMs = Math.min(slot.waitMs, retryDelayMs(order.upstreamAttempts));
     return { state: 'in_progress', checkAfterMs };
@@ -47,12 +46,11 @@ export class FindOrPlaceOrder {
   private async place(
     provider: EsimProvider,
     claimed: ClaimedOrder,
-    order: OrderEntity,
     placement: Placement,
     sendWindowStart: number,
   ): Promise<ProviderOrderState> {
     try {
-      const request = toProviderOrderRequest(order);
+      const request = toProviderOrderRequest(claimed.order);
       return await callProvider(
         provider,
         (signal) => provider.placeOrder(request, placement, signal),
@@ -67,46 +65,31 @@ export class FindOrPlaceOrder {
   }
 }
 
-const NOTHING_PROVISIONED: ProviderFailure = {
-  code: 'provider_rejected',
-  reason: 'The upstream ended the order without an eSIM.',
-};
-
 /**
  * Takes a processing order to its outcome: provider calls outside any transaction, then one transaction with the
- * order's status, its money, its eSIMs and its event. Killed anywhere, it is done again with the same reference (D19,
- * D22).
+ * order's status, its money, its eSIMs and its event, and those of other orders that end now. Killed anywhere, it is
+ * done again with the same reference (D19, D22).
  */
 @Injectable()
 export class FulfilOrder {
   constructor(
     private readonly findOrPlace: FindOrPlaceOrder,
     private readonly jobs: OrderJobsRepository,
-    private readonly complete: CompleteOrder,
-    private readonly transactions: Transactions,
+    private readonly ends: OrderEnds,
   ) {}
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays processing. */
-  async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<void> {
-    const result = await this.findOrPlace.execute(claimed, order);
+  async execute(claimed: ClaimedOrder): Promise<void> {
+    const { order } = claimed;
+    const result = await this.findOrPlace.execute(claimed);
     switch (result?.state) {
       case undefined:
         return;
       case 'in_progress':
         return this.jobs.postpone(claimed, result.checkAfterMs);
       case 'rejected':
-        return this.fail(claimed, order, result.failure);
       case 'provisioned':
-        if (result.profiles.length > 0) return this.issue(claimed, order, result);
-        return this.fail(claimed, order, result.shortfall ?? NOTHING_PROVISIONED);
+        return this.ends.add({ lease: claimed, order, result });
     }
-  }
-
-  private async issue(claimed: ClaimedOrder, order: OrderEntity, result: Provisioned): Promise<void> {
-    await this.transactions.run((tx) => this.complete.issue(tx, claimed, order, result));
-  }
-
-  private async fail(claimed: ClaimedOrder, order: OrderEntity, failure: ProviderFailure): Promise<void> {
-    await this.transactions.run((tx) => this.complete.fail(tx, claimed, order, failure));
   }
 }

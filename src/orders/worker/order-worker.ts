@@ -42,10 +42,10 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
   }
 
   protected override async run(claimed: ClaimedOrder): Promise<JobEnd> {
-    const order = await this.jobs.getById(claimed.orderId);
+    const { order } = claimed;
     try {
-      if (order.status === 'canceling') await this.cancellation.execute(claimed, order);
-      else await this.fulfil.execute(claimed, order);
+      if (order.status === 'canceling') await this.cancellation.execute(claimed);
+      else await this.fulfil.execute(claimed);
     } catch (error) {
       // Whatever went wrong, only the provider's answer ends an order (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;

@@ -27,7 +27,8 @@ export class SettleCancellation {
   ) {}
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable: the order stays canceling. */
-  async execute(claimed: ClaimedOrder, order: OrderEntity): Promise<void> {
+  async execute(claimed: ClaimedOrder): Promise<void> {
+    const { order } = claimed;
     const esims = uncanceled(await this.esims.listByOrders(this.manager, [order.id]));
     // A call of an earlier attempt may have taken some back: only the provider knows.
     const mayHaveLeft = order.upstreamAttempts > 1;

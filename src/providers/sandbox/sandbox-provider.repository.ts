@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { SecretBox } from '../../infra/crypto/index.js';
-import { sql, type Tx } from '../../infra/database/index.js';
+import { prepared, sql, type Tx } from '../../infra/database/index.js';
 import type { FailureCode, ProviderProfile } from '../esim-provider.js';
 
 /** An order as the simulated provider remembers it. */
@@ -44,6 +44,15 @@ interface SandboxOrderRow {
   canceled: boolean;
 }
 
+const INSERT_ORDERS = prepared(`
+  INSERT INTO sandbox_upstream_orders (reference, package_id, quantity, outcome, rejection_code, profiles, ready_at)
+  SELECT reference, package_id, quantity, outcome, rejection_code, profiles, now() + delay_ms * interval '1 millisecond'
+  FROM unnest($1::text[], $2::text[], $3::int[], $4::text[], $5::text[], $6::text[], $7::int[])
+    AS o (reference, package_id, quantity, outcome, rejection_code, profiles, delay_ms)
+  ORDER BY reference
+  ON CONFLICT (reference) DO NOTHING
+  RETURNING reference`);
+
 /** The simulated provider's own database: commits apart from ours, as a real one would. */
 @Injectable()
 export class SandboxProviderRepository {
@@ -52,24 +61,22 @@ export class SandboxProviderRepository {
     private readonly secrets: SecretBox,
   ) {}
 
-  /** Keeps the order unless the reference is known; answers whether it is new. */
-  async insert(order: NewSandboxOrder): Promise<boolean> {
-    const { affected } = await sql(
-      this.manager,
-      `INSERT INTO sandbox_upstream_orders (reference, package_id, quantity, outcome, rejection_code, profiles, ready_at)
-       VALUES ($1, $2, $3, $4, $5, $6, now() + $7 * interval '1 millisecond')
-       ON CONFLICT (reference) DO NOTHING`,
-      [
-        order.reference,
-        order.packageId,
-        order.quantity,
-        order.rejection === null ? 'provisioned' : 'rejected',
-        order.rejection,
-        this.secrets.seal(JSON.stringify(order.profiles), order.reference),
-        order.delayMs,
-      ],
-    );
-    return affected === 1;
+  /**
+   * Keeps the orders whose references are not known, in the order of references: workers that insert the same must not
+   * wait for each other in a circle. Answers whether each is new.
+   */
+  async insert(orders: readonly NewSandboxOrder[]): Promise<readonly boolean[]> {
+    const { rows } = await sql<{ reference: string }>(this.manager, INSERT_ORDERS, [
+      orders.map(({ reference }) => reference),
+      orders.map(({ packageId }) => packageId),
+      orders.map(({ quantity }) => quantity),
+      orders.map(({ rejection }) => (rejection === null ? 'provisioned' : 'rejected')),
+      orders.map(({ rejection }) => rejection),
+      orders.map(({ profiles, reference }) => this.secrets.seal(JSON.stringify(profiles), reference)),
+      orders.map(({ delayMs }) => delayMs),
+    ]);
+    const inserted = new Set(rows.map(({ reference }) => reference));
+    return orders.map(({ reference }) => inserted.has(reference));
   }
 
   async find(reference: string): Promise<SandboxOrder | null> {

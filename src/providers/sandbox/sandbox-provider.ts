@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { MAGIC_PACKAGES } from '../../catalog/index.js';
+import { GroupCommit } from '../../infra/group-commit.js';
 import {
   type EsimProvider,
   type FailureCode,
@@ -18,13 +19,21 @@ import {
   type ProviderTopupState,
   type RepeatPolicy,
 } from '../esim-provider.js';
-import { type SandboxOrder, SandboxProviderRepository } from './sandbox-provider.repository.js';
+import {
+  type NewSandboxOrder,
+  type SandboxOrder,
+  SandboxProviderRepository,
+} from './sandbox-provider.repository.js';
 
 /** `pkg_test_slow` is ready after this (D26). */
 const SLOW_MS = 20_000;
 /** `pkg_test_timeout` must be issued within 10 s: one lost answer and one look must fit. */
 const TIMEOUT_MS = 2_500;
 const PARTIAL_SHARE = 0.6;
+
+const MAX_BATCH = 128;
+const GATHER_MS = 2;
+const MAX_UNDER_WAY = 2;
 
 const REJECTIONS: Readonly<Record<string, FailureCode>> = {
   [MAGIC_PACKAGES.outOfStock]: 'package_unavailable',
@@ -47,17 +56,29 @@ export class SandboxProvider implements EsimProvider {
   readonly readLagMs = 0;
   readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
-  constructor(private readonly repository: SandboxProviderRepository) {}
+  /** What is placed at about the same time is minted and kept as one: each call still has an answer of its own. */
+  private readonly placements: GroupCommit<NewSandboxOrder, boolean>;
+
+  constructor(private readonly repository: SandboxProviderRepository) {
+    this.placements = new GroupCommit({
+      commit: (orders) => repository.insert(orders),
+      maxItems: MAX_BATCH,
+      gatherMs: GATHER_MS,
+      maxUnderWay: MAX_UNDER_WAY,
+    });
+  }
 
   async placeOrder(
     request: ProviderOrderRequest,
     _placement: Placement,
     signal: AbortSignal,
   ): Promise<ProviderOrderState> {
-    const isNew = await this.repository.insert(this.decide(request));
+    const order = decide(request);
+    const isNew = await this.placements.add(order);
+    if (!isNew) return (await this.findOrder(request))!;
     // Provisioned and committed, and then no answer: the case that a fixed reference exists for (D19).
-    if (isNew && request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
-    return (await this.findOrder(request))!;
+    if (request.packageId === MAGIC_PACKAGES.timeout) await silence(signal);
+    return toState({ ...order, readyInMs: order.delayMs });
   }
 
   async findOrder({
@@ -113,23 +134,22 @@ export class SandboxProvider implements EsimProvider {
     // It only remembers what was bought; what the eSIM has now is counted by us.
     return { state: 'completed', totalBytes: null, expiresAt: null };
   }
-
-  private decide(request: ProviderOrderRequest): Parameters<SandboxProviderRepository['insert']>[0] {
-    const { reference, packageId, quantity } = request;
-    const rejection = REJECTIONS[packageId] ?? null;
-    const provisioned = packageId === MAGIC_PACKAGES.partial ? Math.ceil(PARTIAL_SHARE * quantity) : quantity;
-    return {
-      reference,
-      packageId,
-      quantity,
-      rejection,
-      profiles: rejection === null ? Array.from({ length: provisioned }, mintProfile) : [],
-      delayMs: packageId === MAGIC_PACKAGES.slow ? SLOW_MS : 0,
-    };
-  }
 }
 
-function toState(order: SandboxOrder): ProviderOrderState {
+function decide({ reference, packageId, quantity }: ProviderOrderRequest): NewSandboxOrder {
+  const rejection = REJECTIONS[packageId] ?? null;
+  const provisioned = packageId === MAGIC_PACKAGES.partial ? Math.ceil(PARTIAL_SHARE * quantity) : quantity;
+  return {
+    reference,
+    packageId,
+    quantity,
+    rejection,
+    profiles: rejection === null ? Array.from({ length: provisioned }, mintProfile) : [],
+    delayMs: packageId === MAGIC_PACKAGES.slow ? SLOW_MS : 0,
+  };
+}
+
+function toState(order: Omit<SandboxOrder, 'canceled'>): ProviderOrderState {
   if (order.rejection !== null) return { state: 'rejected', failure: failure(order.rejection) };
   if (order.readyInMs > 0) return { state: 'in_progress', checkAfterMs: order.readyInMs };
   const shortfall = order.profiles.length < order.quantity ? failure('package_unavailable') : null;

@@ -1,0 +1,22 @@
+import type { EntityManager, ObjectLiteral } from 'typeorm';
+
+/**
+ * The entity of a row that hand-written SQL has read, with each column's transformer.
+ * @throws Error when the row lacks a column: the entity has one more than the statement reads
+ */
+export function rowToEntity<Entity extends ObjectLiteral>(
+  manager: EntityManager,
+  target: new () => Entity,
+  row: Readonly<Record<string, unknown>>,
+): Entity {
+  const entity = new target();
+  for (const column of manager.dataSource.getMetadata(target).columns) {
+    const { databaseName, propertyName, transformer, isSelect } = column;
+    if (!isSelect) continue;
+    if (row[databaseName] === undefined) throw new Error(`the statement reads no column ${databaseName}`);
+    if (Array.isArray(transformer)) throw new Error(`${propertyName} has several transformers`);
+    const value = row[databaseName];
+    Object.assign(entity, { [propertyName]: transformer ? (transformer.from(value) as unknown) : value });
+  }
+  return entity;
+}

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { GroupCommit } from '../../../src/infra/group-commit.js';
+
+const GATHER_MS = 5;
+
+/** Commits that end when the test says so; an item is doubled, and one of `poison` is refused wherever it is. */
+function start(options: { maxItems?: number; maxUnderWay?: number } = {}) {
+  const transactions: number[][] = [];
+  const poison = new Set<number>();
+  const failedBatches: number[][] = [];
+  const ends: (() => void)[] = [];
+  let isHeld = false;
+  const commits = new GroupCommit<number, number>({
+    maxItems: options.maxItems ?? 4,
+    gatherMs: GATHER_MS,
+    maxUnderWay: options.maxUnderWay ?? 2,
+    batchFailed: (items) => failedBatches.push([...items]),
+    commit: async (items) => {
+      transactions.push([...items]);
+      if (isHeld) await new Promise<void>((resolve) => ends.push(resolve));
+      if (items.some((item) => poison.has(item))) throw new Error(`refused: ${items.join(', ')}`);
+      return items.map((item) => 2 * item);
+    },
+  });
+  return { commits, transactions, poison, failedBatches, ends, hold: () => (isHeld = true) };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const pass = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+describe('a group commit', () => {
+  it('lets an item leave in its own turn when nothing is under way, with what the turn brings besides', async () => {
+    const { commits, transactions } = start();
+    const results = Promise.all([commits.add(1), commits.add(2)]);
+    expect(transactions).toEqual([]);
+    await pass(0);
+    expect(transactions).toEqual([[1, 2]]);
+    expect(await results).toEqual([2, 4]);
+  });
+
+  it('gathers for a few milliseconds while a transaction is under way, and no longer than it takes', async () => {
+    const { commits, transactions, ends, hold } = start();
+    hold();
+    void commits.add(1);
+    await pass();
+    void commits.add(2);
+    await pass(GATHER_MS - 1);
+    void commits.add(3);
+    expect(transactions).toEqual([[1]]);
+    await pass(1);
+    expect(transactions).toEqual([[1], [2, 3]]);
+    ends.shift()!();
+    ends.shift()!();
+    await pass();
+    void commits.add(4);
+    await pass();
+    void commits.add(5);
+    await pass(1);
+    ends.shift()!();
+    await pass();
+    expect(transactions).toEqual([[1], [2, 3], [4], [5]]);
+  });
+
+  it('has no more items in a transaction, and no more of them at once, than it was told', async () => {
+    const { commits, transactions, ends, hold } = start({ maxItems: 2, maxUnderWay: 2 });
+    hold();
+    for (const item of [1, 2, 3, 4, 5, 6]) void commits.add(item);
+    await pass(10 * GATHER_MS);
+    expect(transactions).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    ends.shift()!();
+    await pass(GATHER_MS);
+    expect(transactions.at(-1)).toEqual([5, 6]);
+  });
+
+  it('repeats a failed batch one by one: who is refused alone fails, its neighbours do not (D43)', async () => {
+    const { commits, transactions, poison, failedBatches } = start();
+    poison.add(2);
+    const results = Promise.allSettled([commits.add(1), commits.add(2), commits.add(3)]);
+    await pass();
+    expect(transactions).toEqual([[1, 2, 3], [1], [2], [3]]);
+    expect(failedBatches).toEqual([[1, 2, 3]]);
+    expect(await results).toEqual([
+      { status: 'fulfilled', value: 2 },
+      { status: 'rejected', reason: new Error('refused: 2') },
+      { status: 'fulfilled', value: 6 },
+    ]);
+  });
+
+  it('begins other batches while items of a failed one wait alone', async () => {
+    const { commits, transactions, poison, ends, hold } = start({ maxUnderWay: 1 });
+    hold();
+    poison.add(1);
+    void commits.add(1).catch(() => undefined);
+    void commits.add(2);
+    await pass();
+    ends.shift()!();
+    await pass();
+    expect(transactions).toEqual([[1, 2], [1], [2]]);
+    void commits.add(3);
+    await pass();
+    expect(transactions.at(-1)).toEqual([3]);
+  });
+});

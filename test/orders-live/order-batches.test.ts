@@ -1,0 +1,214 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { ProviderOrderRequest, ProviderOrderState } from '../../src/providers/index.js';
+import { eventually } from '../harness/index.js';
+import { issueEsims } from '../harness/order-steps.js';
+import { expectBooksToAddUp } from '../wallet/books.js';
+import { balance, type LiveBuyer, LiveShop, place, PRICE } from './live-shop.js';
+import { OUT_OF_STOCK } from './stub-wholesaler.js';
+
+let shop: LiveShop;
+
+beforeAll(async () => {
+  shop = await LiveShop.open({ PROVISION_CONCURRENCY_PER_PARTNER: '64', LEASE_MS: '60000' });
+  // The words come when the test says so, however busy the machine is.
+  Object.assign(shop.liveProvider, { timeoutMs: 60_000 });
+});
+
+afterAll(() => shop.close());
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await shop.stopWorker();
+});
+
+type Answer = (request: ProviderOrderRequest) => ProviderOrderState;
+
+/** Has a worker place all of these orders, and the provider answer them in one turn of the event loop. */
+async function answeredAtOnce(
+  ids: readonly string[],
+  answerOf: (id: string, nth: number) => Answer,
+  before: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const { rows } = await shop.database.pool.query<{ id: string; reference: string }>(
+    'SELECT id, provider_reference AS reference FROM orders WHERE id = ANY ($1)',
+    [ids],
+  );
+  const idOf = new Map(rows.map(({ id, reference }) => [reference, id]));
+  const held: (() => void)[] = [];
+  vi.spyOn(shop.liveProvider, 'placeOrder').mockImplementation(
+    (request) =>
+      new Promise((resolve) => {
+        const id = idOf.get(request.reference)!;
+        held.push(() => resolve(answerOf(id, ids.indexOf(id))(request)));
+      }),
+  );
+  await shop.startWorker();
+  await eventually('every call is under way', () => held.length === ids.length);
+  await before();
+  for (const answer of held) answer();
+}
+
+const provisioned: Answer = (request) => shop.liveProvider.provision(request);
+/** PostgreSQL takes no eSIM with such an ICCID: whatever transaction has it fails. */
+const poisoned: Answer = (request) => {
+  const state = shop.liveProvider.provision(request);
+  if (state.state !== 'provisioned') throw new Error('not provisioned');
+  return { ...state, profiles: state.profiles.map((profile) => ({ ...profile, iccid: 'no number' })) };
+};
+
+async function placeMany(buyers: readonly LiveBuyer[], count: number, quantity = 1): Promise<string[]> {
+  const orders = Array.from({ length: count }, (_, nth) => place(buyers[nth % buyers.length]!, quantity));
+  return (await Promise.all(orders)).map((order) => order['id'] as string);
+}
+
+interface Ended {
+  readonly id: string;
+  readonly status: string;
+  readonly transaction: string;
+  readonly esims: number;
+  readonly events: number;
+}
+
+/** What has become of the orders, with the transaction that wrote each row last. */
+async function read(ids: readonly string[]): Promise<Map<string, Ended>> {
+  const { rows } = await shop.database.pool.query<Ended>(
+    `SELECT id, status, xmin::text AS transaction,
+            (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,
+            (SELECT count(*)::int FROM events v WHERE v.body::jsonb -> 'data' ->> 'order_id' = o.id) AS events
+     FROM orders o WHERE id = ANY ($1)`,
+    [ids],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+const OPEN = ['pending', 'processing'];
+
+async function allEnded(ids: readonly string[]): Promise<Map<string, Ended>> {
+  return eventually('every order ended', async () => {
+    const orders = await read(ids);
+    return [...orders.values()].some(({ status }) => OPEN.includes(status)) ? null : orders;
+  });
+}
+
+describe('orders whose provider answers at the same time', () => {
+  it('end in one transaction, each with its own status, eSIMs, event and money', async () => {
+    const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
+    const ids = await placeMany(buyers, 12, 3);
+    const answers: Answer[] = [
+      provisioned,
+      (request) => shop.liveProvider.provision(request, 1),
+      () => ({ state: 'rejected', failure: OUT_OF_STOCK }),
+    ];
+    await answeredAtOnce(ids, (_id, nth) => answers[Math.floor(nth / 2) % 3]!);
+    const ended = [...(await allEnded(ids)).values()];
+    expect(new Set(ended.map(({ transaction }) => transaction)).size).toBe(1);
+    const tally = Map.groupBy(ended, ({ status, esims, events }) => `${status} ${esims} ${events}`);
+    expect([...tally].map(([what, some]) => [what, some.length]).sort()).toEqual([
+      ['failed 0 1', 4],
+      ['issued 3 1', 4],
+      ['partially_issued 1 1', 4],
+    ]);
+    // Of each buyer's six: two with three, two with one, two with none.
+    for (const buyer of buyers)
+      expect(await balance(buyer)).toEqual({ posted: 12 * PRICE, held: 0, available: 12 * PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('end although one of them is refused by the database: that one alone is tried again later', async () => {
+    const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
+    const ids = await placeMany(buyers, 9);
+    const [sick, ...healthy] = ids as [string, ...string[]];
+    await answeredAtOnce(ids, (id) => (id === sick ? poisoned : provisioned));
+    const ended = await allEnded(healthy);
+    expect([...ended.values()].map(({ status, esims, events }) => [status, esims, events])).toEqual(
+      Array(8).fill(['issued', 1, 1]),
+    );
+    const row = await eventually('the refused one is given back', async () => {
+      const one = await shop.row(sick);
+      return one['last_error'] === null ? null : one;
+    });
+    expect(row).toMatchObject({ status: 'processing', last_error: 'QueryFailedError', quantity_issued: 0 });
+    expect((await read([sick])).get(sick)).toMatchObject({ esims: 0, events: 0 });
+    expect(await balance(buyers[0])).toMatchObject({ held: PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('end but for the one whose fence is another: nothing is written for that, and its money stays held', async () => {
+    const buyers = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
+    const ids = await placeMany(buyers, 8);
+    const [lost, refused] = ids as [string, string];
+    const takeOver = async (): Promise<void> => {
+      const { rowCount } = await shop.database.pool.query(
+        `UPDATE orders SET fence = fence + 1, lease_until = now() + interval '1 hour' WHERE id = ANY ($1)`,
+        [[lost, refused]],
+      );
+      expect(rowCount).toBe(2);
+    };
+    // A late word that it was sold, and a late refusal, of orders that a second worker is buying.
+    const answerOf = (id: string): Answer =>
+      id === refused ? () => ({ state: 'rejected', failure: OUT_OF_STOCK }) : provisioned;
+    await answeredAtOnce(ids, answerOf, takeOver);
+    const others = ids.slice(2);
+    const ended = [...(await allEnded(others)).values()];
+    expect(ended.map(({ status, esims, events }) => [status, esims, events])).toEqual(
+      Array(6).fill(['issued', 1, 1]),
+    );
+    expect(new Set(ended.map(({ transaction }) => transaction)).size).toBe(1);
+    await shop.stopWorker();
+    for (const id of [lost, refused]) {
+      expect(await shop.row(id)).toMatchObject({ status: 'processing', failure_code: null });
+      expect((await read([id])).get(id)).toMatchObject({ esims: 0, events: 0 });
+    }
+    for (const buyer of buyers) expect(await balance(buyer)).toMatchObject({ held: PRICE });
+    await expectBooksToAddUp(shop.database);
+  });
+
+  it('end although somebody else has locked the wallet of one: only that partner waits', async () => {
+    const [stuck, free] = await Promise.all([shop.buyer(20 * PRICE), shop.buyer(20 * PRICE)]);
+    const ids = await placeMany([stuck, free], 6);
+    const holder = await shop.database.pool.connect();
+    try {
+      await answeredAtOnce(
+        ids,
+        () => provisioned,
+        async () => {
+          await holder.query('BEGIN');
+          await holder.query('SELECT 1 FROM wallets WHERE partner_id = $1 FOR UPDATE', [stuck.id]);
+        },
+      );
+      const ofFree = ids.filter((_, nth) => nth % 2 === 1);
+      await allEnded(ofFree);
+      const ofStuck = await read(ids.filter((_, nth) => nth % 2 === 0));
+      expect([...ofStuck.values()].map(({ status }) => status)).toEqual(Array(3).fill('processing'));
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+    }
+    await allEnded(ids);
+    await expectBooksToAddUp(shop.database);
+  });
+});
+
+it('keeps the ledger exact after a burst of 120 orders of five partners, Sandbox beside them', async () => {
+  const buyers = await Promise.all(Array.from({ length: 5 }, () => shop.buyer(100 * PRICE)));
+  const partner = await shop.office.createPartner();
+  const sandbox = shop.api.partnerApi(partner.sandboxKey);
+  const ids = await placeMany(buyers, 120, 3);
+  let nth = 0;
+  vi.spyOn(shop.liveProvider, 'placeOrder').mockImplementation((request) => {
+    const turn = nth++;
+    if (turn % 10 === 0) return Promise.resolve({ state: 'rejected', failure: OUT_OF_STOCK });
+    return Promise.resolve(shop.liveProvider.provision(request, 1 + (turn % 3)));
+  });
+  await shop.startWorker();
+  const tests = Promise.all(Array.from({ length: 20 }, () => issueEsims(sandbox, 'pkg_fr_1gb_7d', 2)));
+  const ended = [...(await allEnded(ids)).values()];
+  expect((await tests).flat()).toHaveLength(40);
+  expect(ended.filter(({ events }) => events !== 1)).toEqual([]);
+  expect(ended.filter(({ status, esims }) => (status === 'failed') !== (esims === 0))).toEqual([]);
+  const issued = ended.reduce((sum, { esims }) => sum + esims, 0);
+  const balances = await Promise.all(buyers.map((buyer) => balance(buyer)));
+  expect(balances.reduce((sum, { posted }) => sum + posted, 0)).toBe(5 * 100 * PRICE - issued * PRICE);
+  expect(balances.map(({ held }) => held)).toEqual([0, 0, 0, 0, 0]);
+  await expectBooksToAddUp(shop.database);
+});
