@@ -8,11 +8,13 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runDev } from './dev.mjs';
 import { loadEnvFile } from './env-file.mjs';
+import { buildPortalIfStale } from './portal-build.mjs';
 
 const ENTRIES = {
   '': 'dist/src/main.js',
   api: 'dist/src/main.api.js',
   admin: 'dist/src/main.admin.js',
+  portal: 'dist/src/main.portal.js',
   worker: 'dist/src/main.worker.js',
   migrate: 'dist/src/migrate.js',
   openapi: 'dist/src/openapi.js',
@@ -21,6 +23,9 @@ const ENTRIES = {
   reseal: 'dist/src/reseal.js',
   bench: 'dist/bench/main.js',
 };
+
+/** Roles whose process serves the pages of the portal. */
+const SERVES_PAGES = ['', 'portal'];
 
 /** As `engines` in package.json. */
 const LEAST_NODE = [22, 19];
@@ -88,6 +93,7 @@ const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role === 'build') {
   buildIfStale();
+  buildPortalIfStale(root);
   process.exit(0);
 }
 if (role !== 'dev' && entry === undefined)
@@ -97,6 +103,7 @@ if (role === 'dev') {
   runDev(root);
 } else {
   buildIfStale();
+  if (SERVES_PAGES.includes(role)) buildPortalIfStale(root);
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
   enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));
