@@ -21,6 +21,8 @@ import { IndexListFilters1763700000022 } from './1763700000022-index-list-filter
 import { IndexWhatIsPurged1763700000023 } from './1763700000023-index-what-is-purged.js';
 import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold.js';
 import { ContinueReconciliation1763700000025 } from './1763700000025-continue-reconciliation.js';
+import { CreatePortalSessions1763700000029 } from './1763700000029-create-portal-sessions.js';
+import { RollUpWebhookAttempts1763700000030 } from './1763700000030-roll-up-webhook-attempts.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -47,4 +49,6 @@ export const MIGRATIONS = [
   IndexWhatIsPurged1763700000023,
   KeepWhatWasSold1763700000024,
   ContinueReconciliation1763700000025,
+  CreatePortalSessions1763700000029,
+  RollUpWebhookAttempts1763700000030,
 ];

@@ -18,6 +18,7 @@ import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.j
 import { createLogger } from '../infra/logging.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
+import { PORTAL_SESSION_ENTITIES } from '../portal-sessions/index.js';
 import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
@@ -30,6 +31,7 @@ export const ENTITIES = [
   ...AUDIT_ENTITIES,
   ...CALL_LOG_ENTITIES,
   ...PARTNER_ENTITIES,
+  ...PORTAL_SESSION_ENTITIES,
   ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
   ...CATALOG_SYNC_ENTITIES,
@@ -40,7 +42,7 @@ export const ENTITIES = [
   TopupEntity,
 ];
 
-export type Role = 'api' | 'admin' | 'worker' | 'all';
+export type Role = 'api' | 'admin' | 'portal' | 'worker' | 'all';
 /** A role, or a command that ends by itself. */
 type ProcessName = Role | 'reconcile';
 
@@ -67,9 +69,10 @@ export type AppRole = Exclude<ProcessName, 'all'>;
 const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>> = {
   api: ['api'],
   admin: ['admin'],
+  portal: ['portal'],
   worker: ['worker'],
   reconcile: ['reconcile'],
-  all: ['api', 'admin', 'worker'],
+  all: ['api', 'admin', 'portal', 'worker'],
 };
 
 const EDGE_POOL_MAX = 4;
@@ -132,7 +135,7 @@ type DataSources = ReadonlyMap<AppRole, DataSource>;
 /** One for each role, with the time-out of its statements (D43). */
 async function openDataSources(config: AppConfig, role: ProcessName): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
-  const timeoutMs = { api: apiMs, admin: adminMs, worker: workerMs, reconcile: reconcileMs };
+  const timeoutMs = { api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs, reconcile: reconcileMs };
   const opened = new Map<AppRole, DataSource>();
   try {
     for (const app of APP_ROLES[role]) {

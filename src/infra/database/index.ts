@@ -35,4 +35,5 @@ export {
   type WindowRows,
 } from './day-windows.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
+export { modeIn } from './mode-in.js';
 export { Transactions, withSavepoint, type Tx } from './transactions.js';

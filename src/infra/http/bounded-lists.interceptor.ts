@@ -44,9 +44,10 @@ export class BoundedListsInterceptor implements NestInterceptor {
     if (!this.reflector.get<boolean | undefined>(READS_A_LIST, context.getHandler())) return next.handle();
     const { authResult } = context.switchToHttp().getRequest<FastifyRequest>();
     // Sandbox lists must not refuse Live ones (D41).
-    const slot = authResult?.partnerId
-      ? this.ofPartners.take(`${authResult.partnerId} ${authResult.mode}`)
-      : this.ofTokens.take(authResult?.keyId ?? '');
+    const owner = authResult?.partnerId
+      ? `${authResult.partnerId} ${authResult.mode}`
+      : authResult?.listOwner;
+    const slot = owner ? this.ofPartners.take(owner) : this.ofTokens.take(authResult?.keyId ?? '');
     return from(slot).pipe(mergeMap((release) => next.handle().pipe(finalize(release))));
   }
 }

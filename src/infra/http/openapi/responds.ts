@@ -20,6 +20,8 @@ export interface ResponseTraits {
   readonly location?: true;
   /** An `ETag`; a matching `If-None-Match` gets 304 and no body (D5). */
   readonly cached?: true;
+  /** The call needs no credential: its body is one. */
+  readonly anonymous?: true;
 }
 
 export interface RespondsOptions extends ResponseTraits {
@@ -58,10 +60,20 @@ export function ApiRefusals(...codes: readonly ErrorCode[]): MethodDecorator {
 
 function responds(
   model: Type<unknown>,
-  { summary, description, location, cached }: ResponseTraits & { summary: string; description?: string },
+  {
+    summary,
+    description,
+    location,
+    cached,
+    anonymous,
+  }: ResponseTraits & { summary: string; description?: string },
   { status, schema }: { status: number; schema: ReturnType<typeof envelopeOf> },
 ): MethodDecorator {
-  const traits: ResponseTraits = { ...(location ? { location } : {}), ...(cached ? { cached } : {}) };
+  const traits: ResponseTraits = {
+    ...(location ? { location } : {}),
+    ...(cached ? { cached } : {}),
+    ...(anonymous ? { anonymous } : {}),
+  };
   return applyDecorators(
     ApiExtraModels(model),
     ApiOperation({ summary, ...(description === undefined ? {} : { description }) }),
