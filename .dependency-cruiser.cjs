@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|retention|events|webhooks';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|retention|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -8,13 +8,14 @@ const MAY_USE = {
   audit: ['auth'],
   alerts: ['auth'],
   partners: ['auth', 'audit'],
+  'portal-sessions': ['auth', 'audit', 'partners'],
   'api-keys': ['auth', 'audit', 'alerts', 'partners'],
   'call-log': ['auth', 'partners', 'api-keys'],
   catalog: ['auth', 'audit', 'partners'],
   providers: ['catalog'],
   'catalog-sync': ['auth', 'audit', 'alerts', 'catalog', 'providers'],
   events: ['auth', 'partners'],
-  esims: ['auth', 'catalog', 'partners', 'events', 'providers'],
+  esims: ['auth', 'audit', 'catalog', 'partners', 'events', 'providers'],
   wallet: ['auth', 'audit', 'alerts', 'partners'],
   orders: ['auth', 'alerts', 'catalog', 'esims', 'events', 'providers', 'wallet', 'catalog-sync'],
   topups: ['auth', 'catalog', 'esims', 'events', 'providers', 'wallet', 'catalog-sync'],
@@ -109,15 +110,15 @@ module.exports = {
       name: 'edges-do-not-reach-tables',
       comment: 'Controllers and processors translate; repositories and entities belong to use cases.',
       severity: 'error',
-      from: { path: '^src/[^/]+/(api|admin|worker)/.*\\.(controller|processor)\\.ts$' },
+      from: { path: '^src/[^/]+/(api|admin|portal|worker)/.*\\.(controller|processor)\\.ts$' },
       to: { path: '(\\.entity|/orders/order|/topups/topup)\\.ts$', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'one-role-does-not-import-another',
       severity: 'error',
-      from: { path: '^src/([^/]+)/(api|admin|worker)/' },
+      from: { path: '^src/([^/]+)/(api|admin|portal|worker)/' },
       to: {
-        path: '^src/$1/(api|admin|worker)/',
+        path: '^src/$1/(api|admin|portal|worker)/',
         pathNot: ['^src/$1/$2/', '\\.(dto|response)\\.ts$', '\\.controller\\.ts$'],
       },
     },

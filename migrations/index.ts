@@ -24,6 +24,8 @@ import { ContinueReconciliation1763700000025 } from './1763700000025-continue-re
 import { RecordEvents1763700000028 } from './1763700000028-record-events.js';
 import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
 import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
+import { CreatePortalSessions1763700000029 } from './1763700000029-create-portal-sessions.js';
+import { RollUpWebhookAttempts1763700000030 } from './1763700000030-roll-up-webhook-attempts.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -53,4 +55,6 @@ export const MIGRATIONS = [
   RecordEvents1763700000028,
   NumberChanges1763700000033,
   IndexEventsOfOrders1763700000034,
+  CreatePortalSessions1763700000029,
+  RollUpWebhookAttempts1763700000030,
 ];

@@ -1,15 +1,13 @@
 // Writes portal/src/api/types.gen.ts, the types of the portal's API, from its OpenAPI document. `--check`: only compares, and
 // ends with exit code 1 when the committed file is another.
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createClient } from '@hey-api/openapi-ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 const target = path.join(root, 'portal/src/api/types.gen.ts');
-const own = path.join(root, 'docs/openapi/portal.json');
-// The portal mirrors the admin API: until it has a document of its own, that one has the shapes.
-const input = existsSync(own) ? own : path.join(root, 'docs/openapi/admin.json');
+const input = path.join(root, 'docs/openapi/portal.json');
 
 const folder = mkdtempSync(path.join(tmpdir(), 'portal-types-'));
 try {

@@ -14,6 +14,7 @@ const ENTRIES = {
   '': 'dist/src/main.js',
   api: 'dist/src/main.api.js',
   admin: 'dist/src/main.admin.js',
+  portal: 'dist/src/main.portal.js',
   worker: 'dist/src/main.worker.js',
   migrate: 'dist/src/migrate.js',
   openapi: 'dist/src/openapi.js',
@@ -23,8 +24,8 @@ const ENTRIES = {
   bench: 'dist/bench/main.js',
 };
 
-/** Those that serve the pages of the portal. */
-const SERVES_PORTAL = new Set(['', 'portal']);
+/** Roles whose process serves the pages of the portal. */
+const SERVES_PAGES = ['', 'portal'];
 
 /** As `engines` in package.json. */
 const LEAST_NODE = [22, 19];
@@ -92,18 +93,18 @@ const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role === 'build') {
   buildIfStale();
-  await buildPortalIfStale(root);
+  buildPortalIfStale(root);
   process.exit(0);
 }
 if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();
 if (role === 'dev') {
-  await buildPortalIfStale(root);
+  buildPortalIfStale(root);
   runDev(root);
 } else {
   buildIfStale();
-  if (SERVES_PORTAL.has(role)) await buildPortalIfStale(root);
+  if (SERVES_PAGES.includes(role)) buildPortalIfStale(root);
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
   enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));

@@ -42,6 +42,10 @@ export class ApiKeyEntity {
   @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
   lastUsedAt!: Date | null;
 
+  /** A portal user, or the name of an admin token; null for keys from before it was kept. */
+  @Column({ name: 'created_by', type: 'text', nullable: true })
+  createdBy!: string | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 

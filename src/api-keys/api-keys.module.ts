@@ -5,6 +5,7 @@ import { PartnersModule } from '../partners/index.js';
 import { ApiKeysController } from './admin/api-keys.controller.js';
 import { ApiKeysRepository, LastUsedRepository } from './api-keys.repository.js';
 import { ApiKeysService } from './api-keys.service.js';
+import { PortalApiKeysController } from './portal/portal-api-keys.controller.js';
 import { ExpiringKeys } from './worker/expiring-keys.js';
 
 @Module({
@@ -16,6 +17,14 @@ export class ApiKeysModule {}
 /** Warnings, in the worker. */
 @Module({ imports: [ApiKeysModule, AlertsModule], providers: [ExpiringKeys] })
 export class ApiKeysWorkerModule {}
+
+/** A partner's keys, on the portal's port. */
+@Module({
+  imports: [ApiKeysModule, PartnersModule, AuditModule],
+  providers: [ApiKeysService],
+  controllers: [PortalApiKeysController],
+})
+export class ApiKeysPortalModule {}
 
 /** Administration of keys, on the admin port. */
 @Module({

@@ -21,6 +21,9 @@ export interface KeyTerms {
 /** Neither revoked nor expired, by the database's clock of this statement (D40). */
 const VALID = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
 
+/** A count of uses that is this is "at least". */
+export const MOST_USES = 10_000;
+
 /** SQL of `api_keys`, but for the key check of every call (auth) and `last_used_at` (LastUsedThrottle). */
 @Injectable()
 export class ApiKeysRepository {
@@ -29,7 +32,12 @@ export class ApiKeysRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  async insert(tx: Tx, terms: KeyTerms, { hash, last4 }: KeyMaterial): Promise<ApiKeyEntity> {
+  async insert(
+    tx: Tx,
+    terms: KeyTerms,
+    { hash, last4 }: KeyMaterial,
+    createdBy: string,
+  ): Promise<ApiKeyEntity> {
     const id = newId('key');
     // By name: the terms may be a whole entity, whose other fields are another key's.
     const { partnerId, mode, name, expiresAt } = terms;
@@ -43,6 +51,7 @@ export class ApiKeysRepository {
       allowedCidrs,
       hash,
       last4,
+      createdBy,
     });
     return tx.manager.findOneByOrFail(ApiKeyEntity, { id });
   }
@@ -95,6 +104,22 @@ export class ApiKeysRepository {
       [id, successorId, graceSeconds],
     );
     return affected === 1;
+  }
+
+  /** Calls of the last 24 hours with each key, MOST_USES at most, in one statement; by the keys' ids. */
+  async usesOf(partnerId: string, keyIds: readonly string[], tx?: Tx): Promise<Map<string, number>> {
+    const { rows } = await sql<{ id: string; uses: number }>(
+      tx?.manager ?? this.manager,
+      `SELECT k.id, u.uses FROM unnest($2::text[]) AS k (id)
+       CROSS JOIN LATERAL (
+         SELECT count(*)::int AS uses FROM (
+           SELECT 1 FROM api_calls c
+           WHERE c.partner_id = $1 AND c.key_id = k.id AND c.created_at >= now() - interval '24 hours'
+           LIMIT ${MOST_USES}) AS found
+       ) AS u`,
+      [partnerId, keyIds],
+    );
+    return new Map(rows.map(({ id, uses }) => [id, uses]));
   }
 
   async list(partnerId: string, mode: Mode | undefined, options: ListOptions): Promise<Page<ApiKeyEntity>> {

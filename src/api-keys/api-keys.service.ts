@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
-import { databaseNow, type Tx } from '../infra/database/index.js';
+import type { Mode } from '../common/mode.js';
+import { mapPage, type Page } from '../common/page.js';
+import { databaseNow, type ListOptions, type Tx } from '../infra/database/index.js';
 import { PartnersService } from '../partners/index.js';
 import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeysRepository, type KeyTerms } from './api-keys.repository.js';
@@ -14,6 +16,12 @@ export const MAX_ACTIVE_KEYS = 10;
 export interface IssuedKey {
   readonly entity: ApiKeyEntity;
   readonly key: string;
+}
+
+/** A key with the calls that it made in the last 24 hours, MOST_USES at most. */
+export interface UsedKey {
+  readonly entity: ApiKeyEntity;
+  readonly uses24h: number;
 }
 
 export interface Rotation {
@@ -32,10 +40,27 @@ export class ApiKeysService {
     private readonly audit: AuditLog,
   ) {}
 
+  /** @throws NotFound */
+  async getById(tx: Tx, partnerId: string, id: string): Promise<ApiKeyEntity> {
+    const key = await this.keys.findById(tx, partnerId, id);
+    if (!key) throw new NotFound();
+    return key;
+  }
+
+  /** A page of keys and what used them lately: two statements, however many there are. */
+  async list(partnerId: string, mode: Mode | undefined, options: ListOptions): Promise<Page<UsedKey>> {
+    const page = await this.keys.list(partnerId, mode, options);
+    const uses = await this.keys.usesOf(
+      partnerId,
+      page.items.map(({ id }) => id),
+    );
+    return mapPage(page, (entity) => ({ entity, uses24h: uses.get(entity.id) ?? 0 }));
+  }
+
   /** @throws ValidationFailed for an expiry that is past; NotFound; AppError `limit_reached` */
   async create(tx: Tx, by: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
     await refusePastExpiry(tx, terms.expiresAt);
-    const issued = await this.insertWithinLimit(tx, terms);
+    const issued = await this.insertWithinLimit(tx, by, terms);
     const { id, mode, name, last4, expiresAt, allowedCidrs } = issued.entity;
     await this.audit.record(tx, {
       ...by,
@@ -54,13 +79,12 @@ export class ApiKeysService {
   }
 
   /** Revokes a key, for good. Revoking again changes nothing. @throws NotFound */
-  async revoke(tx: Tx, by: ChangeAuthor, partnerId: string, id: string): Promise<ApiKeyEntity> {
+  async revoke(tx: Tx, by: ChangeAuthor, partnerId: string, id: string): Promise<UsedKey> {
     if (await this.keys.revoke(tx, partnerId, id)) {
       await this.audit.record(tx, { ...by, action: 'api_key.revoked', partnerId, subjectId: id });
     }
-    const key = await this.keys.findById(tx, partnerId, id);
-    if (!key) throw new NotFound();
-    return key;
+    const entity = await this.getById(tx, partnerId, id);
+    return { entity, uses24h: (await this.keys.usesOf(partnerId, [id], tx)).get(id) ?? 0 };
   }
 
   /**
@@ -71,7 +95,7 @@ export class ApiKeysService {
   async rotate(tx: Tx, by: ChangeAuthor, { partnerId, keyId, graceSeconds }: Rotation): Promise<IssuedKey> {
     const old = await this.keys.findById(tx, partnerId, keyId);
     if (!old) throw new NotFound();
-    const issued = await this.insert(tx, old);
+    const issued = await this.insert(tx, by, old);
     // The guard of the statement decides, not what was read before it: of two rotations at once one wins.
     if (!(await this.keys.replace(tx, keyId, issued.entity.id, graceSeconds))) throw conflict(old);
     await this.auditRotation(tx, by, old, issued.entity, graceSeconds);
@@ -79,7 +103,7 @@ export class ApiKeysService {
   }
 
   /** The partner's row is locked for the count, so that the limit holds however many creations run at once. */
-  private async insertWithinLimit(tx: Tx, terms: KeyTerms): Promise<IssuedKey> {
+  private async insertWithinLimit(tx: Tx, by: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
     await this.partners.getByIdForUpdate(tx, terms.partnerId);
     const active = await this.keys.countActive(tx, terms.partnerId, terms.mode);
     if (active >= MAX_ACTIVE_KEYS) {
@@ -87,12 +111,13 @@ export class ApiKeysService {
         detail: `A partner has at most ${MAX_ACTIVE_KEYS} active keys in each mode. Revoke one first.`,
       });
     }
-    return this.insert(tx, terms);
+    return this.insert(tx, by, terms);
   }
 
-  private async insert(tx: Tx, terms: KeyTerms): Promise<IssuedKey> {
+  private async insert(tx: Tx, { actor }: ChangeAuthor, terms: KeyTerms): Promise<IssuedKey> {
     const material = mintKey(terms.mode);
-    return { entity: await this.keys.insert(tx, terms, material), key: material.key };
+    const createdBy = actor === 'system' ? actor : (actor.portalUser ?? actor.tokenName);
+    return { entity: await this.keys.insert(tx, terms, material, createdBy), key: material.key };
   }
 
   private async auditRotation(

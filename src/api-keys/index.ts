@@ -5,7 +5,12 @@ import { ApiKeyEntity } from './api-key.entity.js';
  * The portal team creates, rotates and revokes them on the admin port; a key is shown once and kept as a hash. The key
  * check of every call is in auth; the access log writes `last_used_at`; the worker warns a week before a key expires.
  */
-export { ApiKeysAdminModule, ApiKeysModule, ApiKeysWorkerModule } from './api-keys.module.js';
+export {
+  ApiKeysAdminModule,
+  ApiKeysModule,
+  ApiKeysPortalModule,
+  ApiKeysWorkerModule,
+} from './api-keys.module.js';
 export { ApiKeysRepository, type KeyTerms, LastUsedRepository } from './api-keys.repository.js';
 export { ApiKeysService, type IssuedKey, MAX_ACTIVE_KEYS } from './api-keys.service.js';
 export { keyPrefix } from './key-material.js';

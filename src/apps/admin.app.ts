@@ -11,6 +11,7 @@ import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
 import { PartnersAdminModule } from '../partners/index.js';
+import { PortalSessionsAdminModule } from '../portal-sessions/index.js';
 import { SupportAdminModule } from '../support/index.js';
 import { WalletAdminModule } from '../wallet/index.js';
 import { WebhooksAdminModule, WebhooksCoreModule } from '../webhooks/index.js';
@@ -27,6 +28,7 @@ import type { ProcessResources } from './process-resources.js';
     HttpPipelineModule,
     AdminAuthModule,
     PartnersAdminModule,
+    PortalSessionsAdminModule,
     ApiKeysAdminModule,
     AuditAdminModule,
     AlertsAdminModule,
@@ -63,10 +65,10 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
   });
 }
 
-const DOCUMENTS = ['partner', 'admin'] as const;
+const DOCUMENTS = ['partner', 'admin', 'portal'] as const;
 const FOLDER = path.resolve(import.meta.dirname, '../../../docs/openapi');
 
-/** Where the admin port serves the OpenAPI documents of both APIs (D3). */
+/** Where the admin port serves the OpenAPI documents of the APIs (D3). */
 export const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
 
 /** Serves the committed documents, which the check keeps equal to the code. */

@@ -30,13 +30,17 @@ export interface RunningHttpApp extends RunningApp {
 }
 
 export interface HttpAppOptions {
-  /** For metrics: `partner`, `admin`. */
+  /** For metrics: `partner`, `admin`, `portal`. */
   readonly port: string;
   readonly module: DynamicModule;
   readonly authenticator: Type<Authenticator>;
   readonly listen: ListenAddress;
   readonly idempotencyKeyRequired: boolean;
   readonly anonymousPaths?: readonly string[];
+  /** Other GET paths that need no caller: those of the portal's pages. */
+  readonly isPublicPath?: (path: string) => boolean;
+  /** A check of the port's own, before the app initialises. @throws Error */
+  check?(app: NestFastifyApplication): void;
   /** Adds routes beside Nest's, before the app initialises. */
   prepare?(fastify: FastifyInstance): void;
 }
@@ -82,6 +86,7 @@ async function createHttpApp(
     closeWithinMs,
     idempotencyKeyRequired: options.idempotencyKeyRequired,
     onUnexpectedError,
+    ...(options.isPublicPath ? { isPublicPath: options.isPublicPath } : {}),
     ...(options.anonymousPaths ? { anonymousPaths: options.anonymousPaths } : {}),
   });
   const app = await NestFactory.create<NestFastifyApplication>(options.module, adapter, {
@@ -98,6 +103,7 @@ async function createHttpApp(
   const discovery = app.get(DiscoveryService, { strict: false });
   assertEveryRouteIsGuarded(discovery);
   assertEveryPostIsIdempotent(discovery);
+  options.check?.(app);
   options.prepare?.(adapter.getInstance());
   return app;
 }

@@ -3,10 +3,11 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
-import { completeDocument, SECURITY_SCHEME } from '../infra/http/openapi/document/complete-document.js';
+import { completeDocument, securitySchemeOf } from '../infra/http/openapi/document/complete-document.js';
 import { METHODS, type Port } from '../infra/http/openapi/document/operation.js';
 import { AdminModule } from './admin.app.js';
 import { ApiModule } from './api.app.js';
+import { PortalModule } from './portal.app.js';
 import { eventSchemas, eventWebhooks } from './openapi-events.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -15,6 +16,8 @@ export type Documents = Readonly<Record<Port, OpenAPIObject>>;
 interface Presentation {
   readonly title: string;
   readonly description: string;
+  /** Where the credential is sent: in `Authorization`, or as a cookie. */
+  readonly scheme: 'bearer' | 'cookie';
   readonly credential: string;
   readonly address: string;
 }
@@ -39,26 +42,48 @@ const ADMIN_INTRODUCTION = `The internal API of the portal team; never routed pu
 - **Answers, errors, lists** are those of the partner API. \`Idempotency-Key\` is honoured on a POST when it is sent.
 - **Shown once.** A key or signing secret is in the answer that made it, and null when that answer is replayed.`;
 
+/** The text at the top of the document of the portal. */
+const PORTAL_INTRODUCTION = `What the pages of the partner portal call; one partner's data, in the modes of the session.
+
+- **Who calls.** A session: \`POST /internal/v1/partners/{pid}/portal-sessions\` of the admin API makes a link, the page
+  exchanges its code for a cookie. The session says for which partner; no call can name another.
+- **Scopes.** Each operation needs one that the session holds, else 403 \`forbidden\`.
+- **Modes.** A list names its \`mode\`; one that the session does not allow is 403.
+- **Step-up.** Revoking a live key, rotating a signing secret and replaying more than 1,000 events need a session younger
+  than 15 minutes, else 403 \`step_up_required\`.
+- **Changes** are taken from the portal's own pages only, as \`application/json\`; every one is in the audit log.
+- **Answers, errors, lists** are those of the partner API.`;
+
 const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
   partner: {
     title: 'Partner eSIM Provisioning API',
     description: PARTNER_INTRODUCTION,
+    scheme: 'bearer',
     credential: 'An API key: `svc_sk_test_...` (Sandbox) or `svc_sk_live_...` (Live).',
     address: 'http://localhost:3000',
   },
   admin: {
     title: 'Internal admin API of the Partner eSIM Provisioning Service',
     description: ADMIN_INTRODUCTION,
+    scheme: 'bearer',
     credential: 'A token of `ADMIN_TOKENS`.',
     address: 'http://localhost:3001',
   },
+  portal: {
+    title: 'API of the partner portal',
+    description: PORTAL_INTRODUCTION,
+    scheme: 'cookie',
+    credential: 'The cookie of a session; `__Host-portal` where TLS is in front.',
+    address: 'http://localhost:3004',
+  },
 };
 
-/** The OpenAPI 3.1 documents of both APIs, read from the code; needs neither a database nor a port (D3). */
+/** The OpenAPI 3.1 documents of the APIs, read from the code; needs neither a database nor a port (D3). */
 export async function createDocuments(): Promise<Documents> {
   const partner = await createDocument('partner', ApiModule.of(previewProcess()));
   const admin = await createDocument('admin', AdminModule.of(previewProcess()));
-  return { partner, admin };
+  const portal = await createDocument('portal', PortalModule.of(previewProcess()));
+  return { partner, admin, portal };
 }
 
 async function createDocument(port: Port, module: DynamicModule): Promise<OpenAPIObject> {
@@ -68,7 +93,7 @@ async function createDocument(port: Port, module: DynamicModule): Promise<OpenAP
     logger: ['error'],
   });
   try {
-    const document = SwaggerModule.createDocument(app, describe(PRESENTATIONS[port]), {
+    const document = SwaggerModule.createDocument(app, describe(port), {
       operationIdFactory: (_controller, handler) => handler,
     });
     return finish(document, port);
@@ -77,7 +102,8 @@ async function createDocument(port: Port, module: DynamicModule): Promise<OpenAP
   }
 }
 
-function describe({ title, description, credential, address }: Presentation): Omit<OpenAPIObject, 'paths'> {
+function describe(port: Port): Omit<OpenAPIObject, 'paths'> {
+  const { title, description, scheme, credential, address } = PRESENTATIONS[port];
   return new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
@@ -86,7 +112,12 @@ function describe({ title, description, credential, address }: Presentation): Om
     .addServer('{base_url}', 'Where the service is reached; the paths begin with the version.', {
       base_url: { default: address },
     })
-    .addSecurity(SECURITY_SCHEME, { type: 'http', scheme: 'bearer', description: credential })
+    .addSecurity(
+      securitySchemeOf(port),
+      scheme === 'bearer'
+        ? { type: 'http', scheme, description: credential }
+        : { type: 'apiKey', in: 'cookie', name: 'portal', description: credential },
+    )
     .build();
 }
 

@@ -26,6 +26,7 @@ import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.j
 import { createLogger } from '../infra/logging.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
+import { PORTAL_SESSION_ENTITIES } from '../portal-sessions/index.js';
 import { TopupEntity } from '../topups/index.js';
 import { WALLET_ENTITIES } from '../wallet/index.js';
 import { WEBHOOK_ENTITIES } from '../webhooks/index.js';
@@ -39,6 +40,7 @@ export const ENTITIES = [
   ...AUDIT_ENTITIES,
   ...CALL_LOG_ENTITIES,
   ...PARTNER_ENTITIES,
+  ...PORTAL_SESSION_ENTITIES,
   ...WALLET_ENTITIES,
   ...WEBHOOK_ENTITIES,
   ...CATALOG_SYNC_ENTITIES,
@@ -49,7 +51,7 @@ export const ENTITIES = [
   TopupEntity,
 ];
 
-export type Role = 'api' | 'admin' | 'worker' | 'all';
+export type Role = 'api' | 'admin' | 'portal' | 'worker' | 'all';
 /** A role, or a command that ends by itself. */
 type ProcessName = Role | 'reconcile';
 
@@ -76,9 +78,10 @@ export type AppRole = Exclude<ProcessName, 'all'>;
 const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>> = {
   api: ['api'],
   admin: ['admin'],
+  portal: ['portal'],
   worker: ['worker'],
   reconcile: ['reconcile'],
-  all: ['api', 'admin', 'worker'],
+  all: ['api', 'admin', 'portal', 'worker'],
 };
 
 const EDGE_POOL_MAX = 4;
@@ -149,7 +152,7 @@ async function openDataSources(
   metrics: Registry,
 ): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
-  const timeoutMs = { api: apiMs, admin: adminMs, worker: workerMs, reconcile: reconcileMs };
+  const timeoutMs = { api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs, reconcile: reconcileMs };
   const opened = new Map<AppRole, DataSource>();
   const logger = new StatementFailures(metrics);
   try {

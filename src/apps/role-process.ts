@@ -5,6 +5,7 @@ import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
 import type { RunningApp, RunningHttpApp } from './http-app.js';
 import { OpsProbe, startOpsServer } from './ops.js';
+import { startPortal } from './portal.app.js';
 import { openProcess, type ProcessResources, type Role } from './process-resources.js';
 import { startWorker } from './worker.app.js';
 
@@ -17,11 +18,12 @@ export interface RunningProcess {
   readonly resources: ProcessResources;
   readonly api: RunningHttpApp | null;
   readonly admin: RunningHttpApp | null;
+  readonly portal: RunningHttpApp | null;
   /** Where provider callbacks are taken; null where they are not. */
   readonly callbacksUrl: string | null;
   /** From here on `/readyz` answers 200; only needed after `startRole(..., 'when told')`. */
   becomeReady(): void;
-  /** Closes API and worker at once, then admin and ops, then the connections. Safe to call twice. */
+  /** Closes API, portal and worker at once, then admin and ops, then the connections. Safe to call twice. */
   stop(): Promise<void>;
 }
 
@@ -76,8 +78,9 @@ export async function startRole(
     await begin(!all, watching, () => startOpsServer(resources, probe));
     const worker = await begin(all || role === 'worker', working, () => startWorker(resources.of('worker')));
     const api = await begin(all || role === 'api', working, () => startApi(resources.of('api')));
+    const portal = await begin(all || role === 'portal', working, () => startPortal(resources.of('portal')));
     if (ready === 'at once') becomeReady();
-    return { resources, api, admin, callbacksUrl: worker?.callbacksUrl ?? null, becomeReady, stop };
+    return { resources, api, admin, portal, callbacksUrl: worker?.callbacksUrl ?? null, becomeReady, stop };
   } catch (error) {
     await stop();
     throw error;

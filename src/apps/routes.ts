@@ -5,6 +5,8 @@ import { type RouteHandler, routeHandlers } from '../infra/http/index.js';
 import { isIdempotent } from '../infra/idempotency/index.js';
 import { AdminModule, API_DOCUMENT_PATHS } from './admin.app.js';
 import { ApiModule } from './api.app.js';
+import { scopeOf } from '../auth/index.js';
+import { PortalModule } from './portal.app.js';
 import { previewProcess } from './openapi.js';
 import { OPS_PATHS } from './ops.js';
 
@@ -14,7 +16,7 @@ Every route of the service, read from the code by \`npm run routes\`; \`npm run 
 each takes and answers.
 
 - **Guard**: who must be calling. **Scope**: which rows the call reaches.
-- **Idempotent**: takes effect once per \`Idempotency-Key\`; required on the partner API, honoured on the admin API.
+- **Idempotent**: takes effect once per \`Idempotency-Key\`; required on the partner API, honoured on the admin API and the portal.
 `;
 
 const COLUMNS = ['Method', 'Path', 'Guard', 'Scope', 'Idempotent', 'Handler'];
@@ -23,12 +25,15 @@ const COLUMNS = ['Method', 'Path', 'Guard', 'Scope', 'Idempotent', 'Handler'];
 export async function renderRoutes(): Promise<string> {
   const partner = await handlersOf(ApiModule.of(previewProcess()));
   const admin = await handlersOf(AdminModule.of(previewProcess()));
+  const portal = await handlersOf(PortalModule.of(previewProcess()));
   const sections = [
     TITLE,
     '## Partner API (`HOST:PORT`)\n',
     toTable(partner.map((route) => toRow(route, partnerScope(route)))),
     '## Internal admin API (`ADMIN_HOST:ADMIN_PORT`)\n',
     toTable([...admin.map((route) => toRow(route, adminScope(route))), ...documentRows()]),
+    '## Portal (`PORTAL_HOST:PORTAL_PORT`); every other GET is a page or a file of it\n',
+    toTable(portal.map((route) => toRow(route, portalScope(route)))),
     '## Callbacks of providers (`CALLBACK_HOST:CALLBACK_PORT`, in the worker)\n',
     toTable([
       [
@@ -76,6 +81,12 @@ function toRow(route: RouteHandler, scope: string): string[] {
 /** A partner's key reaches the rows of that partner and of its mode (D14). */
 function partnerScope({ guards }: RouteHandler): string {
   return guards.some(({ name }) => name === 'SandboxOnlyGuard') ? 'partner, sandbox' : 'partner and mode';
+}
+
+/** A session reaches its partner's rows in its modes, and only with the scope of the route (D50). */
+function portalScope({ handler }: RouteHandler): string {
+  const scope = scopeOf(handler);
+  return scope === null ? 'none' : scope === 'any' ? 'session' : `session, ${scope}`;
 }
 
 function adminScope({ path }: RouteHandler): string {

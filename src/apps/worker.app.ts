@@ -9,6 +9,7 @@ import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging.js';
 import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
+import { PortalSessionsWorkerModule } from '../portal-sessions/index.js';
 import { ReconciliationWorkerModule } from '../reconciliation/index.js';
 import { RetentionWorkerModule } from '../retention/index.js';
 import { SupportWorkerModule } from '../support/index.js';
@@ -36,6 +37,7 @@ import type { ProcessResources } from './process-resources.js';
     WebhooksWorkerModule,
     CallLogWorkerModule,
     ApiKeysWorkerModule,
+    PortalSessionsWorkerModule,
     CatalogSyncWorkerModule,
     ReconciliationWorkerModule,
     RetentionWorkerModule,

@@ -1,14 +1,14 @@
 import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { AdminPrincipal } from '../auth/index.js';
+import { type AdminPrincipal, PortalPrincipal } from '../auth/index.js';
 import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
 import { AuditRepository } from './audit.repository.js';
 
 /** One administrative change. `details` never holds a key or a secret. */
 export interface AuditEntry {
-  /** Who: the admin caller, or `system` when the service itself acted (a disable after five blocks, D31). */
-  readonly actor: AdminPrincipal | 'system';
+  /** Who: the caller of the admin API or of the portal, or `system` when the service itself acted (a disable after five blocks, D31). */
+  readonly actor: AdminPrincipal | PortalPrincipal | 'system';
   /** What, as `noun.verb`: `api_key.revoked`. */
   readonly action: string;
   readonly partnerId: string | null;
@@ -20,10 +20,10 @@ export interface AuditEntry {
 /** Who makes an administrative change, and in which call: the part of an audit entry that the caller knows. */
 export type ChangeAuthor = Pick<AuditEntry, 'actor' | 'requestId'>;
 
-/** Gives a handler behind the `AdminTokenGuard` the author that it passes to its use case. */
+/** Gives a handler of the admin API or of the portal the author that it passes to its use case. */
 export const Author = createParamDecorator((_: unknown, context: ExecutionContext): ChangeAuthor => {
   const request = context.switchToHttp().getRequest<FastifyRequest>();
-  return { actor: request.principal as AdminPrincipal, requestId: request.id };
+  return { actor: request.principal as AdminPrincipal | PortalPrincipal, requestId: request.id };
 });
 
 /** Writes who changed what, in the transaction of the change. */
@@ -37,6 +37,7 @@ export class AuditLog {
       id: newId('aud'),
       actor: actor === 'system' ? actor : actor.tokenName,
       portalUser: actor === 'system' ? null : actor.portalUser,
+      sessionId: actor instanceof PortalPrincipal ? actor.sessionId : null,
       action: entry.action,
       partnerId: entry.partnerId,
       subjectId: entry.subjectId,

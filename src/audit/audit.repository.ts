@@ -15,6 +15,10 @@ export class AuditEntryEntity {
   @Column({ name: 'portal_user', type: 'text', nullable: true })
   portalUser!: string | null;
 
+  /** The session of the portal in which it was done. */
+  @Column({ name: 'session_id', type: 'text', nullable: true })
+  sessionId!: string | null;
+
   @Column({ type: 'text' })
   action!: string;
 

@@ -8,6 +8,8 @@ import { ApiKeyAuthenticator } from './api-key-authenticator.js';
 import { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
 import { AdminRateLimitGuard, PartnerRateLimitGuard } from './rate-limit.guard.js';
+import { PortalAuthenticator } from './portal-authenticator.js';
+import { PortalSessionAuthRepository } from './portal-session-auth.repository.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({
@@ -48,3 +50,11 @@ export class PartnerAuthModule {}
   exports: [AdminAuthenticator],
 })
 export class AdminAuthModule {}
+
+/** The check of the session's cookie and the rate limit of the portal. */
+@Module({
+  imports: [RateLimitStorageModule],
+  providers: [PortalSessionAuthRepository, PortalAuthenticator],
+  exports: [PortalAuthenticator],
+})
+export class PortalAuthModule {}

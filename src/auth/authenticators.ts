@@ -1,7 +1,7 @@
 import { hash as digest, timingSafeEqual } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
-import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { type AdminToken, APP_CONFIG, type AppConfig } from '../config/index.js';
 import type { Authenticator, AuthResult, EdgeCall } from '../infra/http/edge/index.js';
 import { parseAddress } from '../infra/network/ip-address.js';
 import { ApiKeyAuthenticator, type AuthenticatedKey } from './api-key-authenticator.js';
@@ -56,10 +56,12 @@ export class AdminAuthenticator implements Authenticator {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'adminTokens'>) {}
 
   async authenticate(call: EdgeCall): Promise<AuthResult> {
-    const name = this.tokenName(bearerToken(call.rawHeaders));
+    const token = this.findToken(bearerToken(call.rawHeaders));
+    const name = token?.name ?? null;
     const actor = call.headers['x-actor'];
+    const portalUser = typeof actor === 'string' ? actor : null;
     return Promise.resolve({
-      principal: name === null ? null : new AdminPrincipal(name, typeof actor === 'string' ? actor : null),
+      principal: token && new AdminPrincipal(token.name, portalUser, token.scopes),
       headers: {},
       refusal: adminRefusal(name, actor),
       // For the call log: a known caller, whose rows are not capped with those of strangers (D38).
@@ -69,12 +71,12 @@ export class AdminAuthenticator implements Authenticator {
     });
   }
 
-  private tokenName(token: string | null): string | null {
+  private findToken(token: string | null): AdminToken | null {
     if (token === null) return null;
     const hash = digest('sha256', token, 'buffer');
-    let found: string | null = null;
+    let found: AdminToken | null = null;
     // Every token is compared, so that the time taken does not tell which one came close.
-    for (const known of this.config.adminTokens) if (timingSafeEqual(known.sha256, hash)) found = known.name;
+    for (const known of this.config.adminTokens) if (timingSafeEqual(known.sha256, hash)) found = known;
     return found;
   }
 }

@@ -3,11 +3,26 @@
  * `api_keys` and `partners` in the statement of the key check, so that a revocation or suspension counts at once.
  * Flow: edge -> PartnerAuthenticator (401, 403, 429) -> ApiKeyAuthenticator (key check and charge in one statement, or
  * Redis) -> rate-limit.ts (headers). Admin port: AdminAuthenticator, then AdminRateLimitGuard.
- * The edge calls `PartnerAuthenticator` or `AdminAuthenticator` before a body is read; controllers name a guard, which
+ * Portal: PortalAuthenticator reads the session of the cookie (D50), with `portal_sessions` and `partners` in one statement.
+ * The edge calls one of the authenticators before a body is read; controllers name a guard, which
  * asserts that this has happened, and take the principal by `@Caller()`.
  */
-export { AdminAuthModule, PartnerAuthModule, RateLimitStorageModule } from './auth.module.js';
+export {
+  AdminAuthModule,
+  PartnerAuthModule,
+  PortalAuthModule,
+  RateLimitStorageModule,
+} from './auth.module.js';
 export { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 export { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
 export { AdminTokenGuard, BearerKeyGuard, Caller, SandboxOnlyGuard } from './guards.js';
-export { AdminPrincipal, PartnerPrincipal } from './principal.js';
+export { PortalAuthenticator } from './portal-authenticator.js';
+export { cookieName, writeCookie } from './portal-cookie.js';
+export {
+  assertEveryRouteNeedsAScope,
+  NeedsScope,
+  PortalCodeGuard,
+  PortalSessionGuard,
+  scopeOf,
+} from './portal-guards.js';
+export { AdminPrincipal, PartnerPrincipal, PortalPrincipal, type PortalSession } from './principal.js';

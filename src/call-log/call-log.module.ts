@@ -4,6 +4,7 @@ import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
 import { AccessLog } from './access-log.js';
 import { CallLogRepository, CallRowsRepository } from './call-log.repository.js';
+import { PortalRequestsController } from './portal/portal-requests.controller.js';
 import { IdempotencyPurge } from './worker/idempotency-purge.js';
 
 /** Writing, on both HTTP ports. */
@@ -17,6 +18,10 @@ export class CallLogModule {}
 /** Reading, on the admin port. */
 @Module({ imports: [PartnersModule], providers: [CallLogRepository], controllers: [RequestsController] })
 export class CallLogAdminModule {}
+
+/** A partner's calls, on the portal's port. */
+@Module({ providers: [CallLogRepository], controllers: [PortalRequestsController] })
+export class CallLogPortalModule {}
 
 /** Retention, in the worker. */
 @Module({ providers: [IdempotencyPurge], exports: [IdempotencyPurge] })

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { Pool } from 'pg';
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import type { ErrorCode } from '../common/errors/index.js';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import { EDGE_POOL, KeysetPages, type ListOptions } from '../infra/database/index.js';
@@ -16,6 +17,7 @@ export interface CallFilters {
   readonly method: string | undefined;
   readonly route: string | undefined;
   readonly status: number | undefined;
+  readonly errorCode: ErrorCode | undefined;
   readonly mode: Mode | undefined;
   readonly replayOf: string | undefined;
   readonly createdAfter: Date | undefined;
@@ -28,6 +30,8 @@ const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
   method: 't.method = :method',
   route: 't.route = :route',
   status: 't.status = :status',
+  // every such call has a status of 400 or more: named, it lets the index of failed calls be read
+  errorCode: 't.errorCode = :errorCode AND t.status >= 400',
   mode: 't.mode = :mode',
   replayOf: 't.replayOf = :replayOf',
   createdAfter: 't.createdAt >= :createdAfter',

@@ -7,7 +7,12 @@ import { ApiCallEntity } from './api-call.entity.js';
  */
 export { AccessLog } from './access-log.js';
 export { CALL_LOG_TABLE } from './call-log.repository.js';
-export { CallLogAdminModule, CallLogModule, CallLogWorkerModule } from './call-log.module.js';
+export {
+  CallLogAdminModule,
+  CallLogModule,
+  CallLogPortalModule,
+  CallLogWorkerModule,
+} from './call-log.module.js';
 export { IdempotencyPurge } from './worker/idempotency-purge.js';
 
 export const CALL_LOG_ENTITIES = [ApiCallEntity];

@@ -17,7 +17,8 @@ export type IdPrefix =
   | 'aud'
   | 'alr'
   | 'syn'
-  | 'prv';
+  | 'prv'
+  | 'ps';
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}';

@@ -11,3 +11,9 @@ export interface PartnerScope {
   readonly partnerId: string;
   readonly mode?: Mode | undefined;
 }
+
+/** Whose rows a read by id may show: in the mode of a key, or in every mode that a portal session allows (D50). */
+export interface ReadScope {
+  readonly partnerId: string;
+  readonly mode: Mode | readonly Mode[];
+}

@@ -1,5 +1,16 @@
 import type { EnvReader } from './env-reader.js';
 
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A token bucket of `burst` that refills at `perMinute`. */
+export interface RateLimitConfig {
+  readonly perMinute: number;
+  readonly burst: number;
+}
+
 /** After how many milliseconds PostgreSQL cancels a statement, by who sent it (D43). */
 export interface StatementTimeouts {
   /** Longer than a duplicate waits for the first call (D18). */

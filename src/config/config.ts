@@ -1,5 +1,7 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import {
+  type ListenAddress,
+  type RateLimitConfig,
   readSocketConfig,
   readStatementTimeouts,
   type SocketConfig,
@@ -8,12 +10,8 @@ import {
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
+import { type PortalConfig, readPortalConfig } from './portal.js';
 import { readRetention, type RetentionConfig } from './retention.js';
-
-export interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
 
 /** Every setting of the service, parsed once at boot; `.env.example` documents each variable. */
 export interface AppConfig {
@@ -31,6 +29,7 @@ export interface AppConfig {
   readonly redisUrl: string | null;
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
+  readonly portal: PortalConfig;
   readonly ops: ListenAddress;
   /** The listener for provider callbacks (D3). */
   readonly callbacks: CallbackConfig;
@@ -54,12 +53,6 @@ export interface AppConfig {
   /** Orders or top-ups that a provider is asked about between two places where another worker may go on (D27). */
   readonly reconcilePageSize: number;
   readonly shutdownTimeoutMs: number;
-}
-
-/** A token bucket of `burst` that refills at `perMinute`. */
-export interface RateLimitConfig {
-  readonly perMinute: number;
-  readonly burst: number;
 }
 
 /** D36: the document's values are the defaults. */
@@ -148,6 +141,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
+    portal: readPortalConfig(read, production),
     ops: { host: read.text('OPS_HOST') ?? '127.0.0.1', port: read.integer('OPS_PORT', 3002, PORTS) },
     callbacks: readCallbackConfig(read),
     adminTokens: parseAdminTokens(read),

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
+import { PORTAL_SCOPES, type PortalScope } from '../common/portal-scopes.js';
 import type { EnvReader } from './env-reader.js';
 
 /** One admin token of `ADMIN_TOKENS`; only its digest is kept (D3). */
 export interface AdminToken {
   readonly name: string;
   readonly sha256: Buffer;
+  /** What a portal session that it makes may have at most (D50). */
+  readonly scopes: readonly PortalScope[];
 }
 
 /** One key of the ring `SECRETS_KEYS`; the first encrypts, all decrypt (D37). */
@@ -17,12 +20,34 @@ const MIN_TOKEN_LENGTH = 32;
 const AES_256_KEY_BYTES = 32;
 
 export function parseAdminTokens(read: EnvReader): readonly AdminToken[] {
-  return parseNamed(read, 'ADMIN_TOKENS', (name, token) => {
+  const narrowed = parseTokenScopes(read);
+  const tokens = parseNamed(read, 'ADMIN_TOKENS', (name, token) => {
     if (token.length < MIN_TOKEN_LENGTH)
       return `the token "${name}" must have at least ${MIN_TOKEN_LENGTH} characters`;
     if (!/^[\x21-\x7e]+$/.test(token)) return `the token "${name}" must be printable ASCII without spaces`;
-    return { name, sha256: createHash('sha256').update(token).digest() };
+    const scopes = narrowed.get(name) ?? PORTAL_SCOPES;
+    return { name, sha256: createHash('sha256').update(token).digest(), scopes };
   });
+  const unknown = [...narrowed.keys()].filter((name) => !tokens.some((token) => token.name === name));
+  if (unknown.length > 0)
+    read.problems.push(`ADMIN_TOKEN_SCOPES names tokens that ADMIN_TOKENS has not: ${unknown.join(', ')}`);
+  return tokens;
+}
+
+/** `ADMIN_TOKEN_SCOPES=support=orders:read+requests:read,audit=`: a token that is not named holds every scope. */
+function parseTokenScopes(read: EnvReader): Map<string, readonly PortalScope[]> {
+  const scopes = new Map<string, readonly PortalScope[]>();
+  for (const part of (read.text('ADMIN_TOKEN_SCOPES') ?? '')
+    .split(',')
+    .filter((text) => text.trim() !== '')) {
+    const [name = '', list, ...more] = part.split('=').map((text) => text.trim());
+    const wanted = (list ?? '').split('+').filter((text) => text !== '');
+    const known = PORTAL_SCOPES.filter((scope) => wanted.includes(scope));
+    if (name === '' || list === undefined || more.length > 0 || known.length !== wanted.length)
+      read.problems.push(`ADMIN_TOKEN_SCOPES must be name=scope[+scope], of ${PORTAL_SCOPES.join(', ')}`);
+    else scopes.set(name, known);
+  }
+  return scopes;
 }
 
 export function parseSecretKeys(read: EnvReader): readonly SecretKey[] {

@@ -2,14 +2,13 @@
  * The settings of the process, parsed from the environment once at boot (D2, D37); `.env.example` explains each.
  * `loadConfig` reports every wrong variable at once; `@Inject(APP_CONFIG)` gives the settings to whoever needs some.
  */
+export type { ListenAddress, RateLimitConfig } from './bounds.js';
 export {
   APP_CONFIG,
   type AppConfig,
   ConfigModule,
   DEFAULT_POOL_WAIT_MS,
-  type ListenAddress,
   loadConfig,
-  type RateLimitConfig,
   readDatabaseSettings,
   readResealSettings,
   type WebhookConfig,
@@ -17,4 +16,5 @@ export {
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';
+export type { PortalBrand, PortalConfig } from './portal.js';
 export { DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';

@@ -15,6 +15,10 @@ export interface RetentionConfig {
   readonly catalogSyncDays: number;
   /** Endpoints after their deletion. */
   readonly deletedEndpointDays: number;
+  /** Quarters of an hour of an endpoint's statistics. */
+  readonly endpointStatsDays: number;
+  /** Portal sessions after their end. */
+  readonly portalSessionDays: number;
 }
 
 /** The document keeps what is held for 30 days at least (D32). */
@@ -36,6 +40,8 @@ export function readRetention(read: EnvReader): RetentionConfig {
     replayDays: read.integer('WEBHOOK_REPLAY_RETENTION_DAYS', 30, DAYS),
     catalogSyncDays: read.integer('CATALOG_SYNC_RETENTION_DAYS', 30, DAYS),
     deletedEndpointDays: read.integer('WEBHOOK_ENDPOINT_RETENTION_DAYS', 30, { min: 30, max: 3_650 }),
+    endpointStatsDays: read.integer('WEBHOOK_STATS_RETENTION_DAYS', 30, { min: 7, max: 3_650 }),
+    portalSessionDays: read.integer('PORTAL_SESSION_RETENTION_DAYS', 30, DAYS),
   };
 }
 

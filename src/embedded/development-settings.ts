@@ -50,6 +50,7 @@ export function withDevelopmentDefaults(
   return {
     // A machine of a newcomer serves itself, not its network.
     HOST: '127.0.0.1',
+    PORTAL_HOST: '127.0.0.1',
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
     ...wholesaler,
     ...readOrMakeSecrets(directory.secretsFile),

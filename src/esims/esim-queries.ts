@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { CatalogService, type PackageEntity, PackageSources } from '../catalog/index.js';
 import { NotFound } from '../common/errors/index.js';
 import type { Page } from '../common/page.js';
-import type { TenantScope } from '../common/tenant-scope.js';
+import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { CursorCodec, SecretBox } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
 import { type InstallData, takesTopups } from './esim.js';
@@ -24,7 +24,7 @@ export class EsimQueries {
   ) {}
 
   /** @throws NotFound */
-  async getById(scope: TenantScope, id: string): Promise<EsimEntity> {
+  async getById(scope: ReadScope, id: string): Promise<EsimEntity> {
     const esim = await this.esims.find(scope, id);
     if (!esim) throw new NotFound();
     return esim;
@@ -32,7 +32,7 @@ export class EsimQueries {
 
   /** The eSIM with what it is installed with: for the two reads that may show it (D25). @throws NotFound */
   async getWithInstallData(
-    scope: TenantScope,
+    scope: ReadScope,
     id: string,
   ): Promise<{ esim: EsimEntity; install: InstallData }> {
     const esim = await this.getById(scope, id);

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EventsModule } from '../events/index.js';
 import { ProvidersModule } from '../providers/index.js';
@@ -9,9 +10,10 @@ import { IssueEsims } from './issue-esims.js';
 import { EsimQueries } from './esim-queries.js';
 import { SimulateEsim } from './simulate-esim.js';
 import { EsimsController } from './api/esims.controller.js';
-import { QrCodes } from './api/qr-codes.js';
+import { QrCodes } from './qr-codes.js';
 import { SandboxEsimsController } from './api/sandbox-esims.controller.js';
 import { PartnerEsimsController } from './admin/partner-esims.controller.js';
+import { PortalEsimsController } from './portal/portal-esims.controller.js';
 import { EsimExpiry } from './worker/esim-expiry.js';
 
 @Module({
@@ -28,6 +30,14 @@ export class EsimsModule {}
   controllers: [EsimsController, SandboxEsimsController],
 })
 export class EsimsApiModule {}
+
+/** A partner's eSIMs, on the portal's port. */
+@Module({
+  imports: [EsimsModule, AuditModule],
+  providers: [QrCodes],
+  controllers: [PortalEsimsController],
+})
+export class EsimsPortalModule {}
 
 /** Support's view of a partner's eSIMs. */
 @Module({ imports: [PartnersModule, EsimsModule], controllers: [PartnerEsimsController] })

@@ -3,10 +3,11 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, In, type SelectQueryBuilder } from 'typeorm';
 import { MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
-import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
+import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import {
   KeysetPages,
   type ListOptions,
+  modeIn,
   prepared,
   send,
   sql,
@@ -106,11 +107,11 @@ export class EsimsRepository {
   }
 
   async find(
-    scope: TenantScope,
+    { partnerId, mode }: ReadScope,
     id: string,
     manager: EntityManager = this.manager,
   ): Promise<EsimEntity | null> {
-    return manager.findOneBy(EsimEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
+    return manager.findOneBy(EsimEntity, { partnerId, mode: modeIn(mode), id });
   }
 
   /** The sealed install data of an eSIM, read only where it is shown (D25). */

@@ -9,7 +9,13 @@ export { ESIM_STATUSES, type EsimStatus, isUntouched, takesTopups } from './esim
 export { EsimEntity } from './esim.entity.js';
 export { EsimObserver } from './esim-observer.js';
 export { USAGE_THRESHOLDS } from './esim-transition.js';
-export { EsimsAdminModule, EsimsApiModule, EsimsModule, EsimsWorkerModule } from './esims.module.js';
+export {
+  EsimsAdminModule,
+  EsimsApiModule,
+  EsimsModule,
+  EsimsPortalModule,
+  EsimsWorkerModule,
+} from './esims.module.js';
 export { EsimsRepository } from './esims.repository.js';
 export { type EsimIssue, type IssuedEsim, IssueEsims } from './issue-esims.js';
 export type { UsageReport } from './usage-report.js';

@@ -3,6 +3,7 @@ import { PartnersModule } from '../partners/index.js';
 import { PartnerEventsController } from './admin/partner-events.controller.js';
 import { EventsController } from './api/events.controller.js';
 import { EventFeed, EventPositions } from './event-feed.js';
+import { PortalEventsController } from './portal/portal-events.controller.js';
 import { EventRecorder } from './event-recorder.js';
 import { EventSubjectsRepository } from './event-subjects.repository.js';
 import { EventsRepository } from './events.repository.js';
@@ -21,6 +22,10 @@ export class EventsApiModule {}
 /** Support's view of a partner's events. */
 @Module({ imports: [PartnersModule, EventsModule], controllers: [PartnerEventsController] })
 export class EventsAdminModule {}
+
+/** A partner's events, on the portal's port. */
+@Module({ imports: [EventsModule], controllers: [PortalEventsController] })
+export class EventsPortalModule {}
 
 /** Positions for new events, in the worker. */
 @Module({ imports: [EventsModule], providers: [EventPositions] })

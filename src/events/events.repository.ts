@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Page } from '../common/page.js';
-import type { TenantScope } from '../common/tenant-scope.js';
+import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { idFloor } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
-import { KeysetPages, type ListOptions, sql, toSafeInteger } from '../infra/database/index.js';
+import { KeysetPages, type ListOptions, modeIn, sql, toSafeInteger } from '../infra/database/index.js';
 import { dayOf, dayOfPartition, oldestDay } from '../infra/partition-days.js';
 import type { EventType } from './event.js';
 import type { EventSubject } from './event-subjects.repository.js';
@@ -74,13 +74,13 @@ export class EventsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  async findById(scope: TenantScope, id: string): Promise<EventEntity | null> {
-    return this.manager.findOneBy(EventEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
+  async findById({ partnerId, mode }: ReadScope, id: string): Promise<EventEntity | null> {
+    return this.manager.findOneBy(EventEntity, { partnerId, mode: modeIn(mode), id });
   }
 
-  /** Events of both modes, the last recorded first: support's view. */
+  /** Events of one mode or of both, the last recorded first: the view of support and of the portal. */
   async listOfPartner(
-    partnerId: string,
+    { partnerId, mode }: PartnerScope,
     type: EventType | undefined,
     options: ListOptions,
   ): Promise<Page<EventEntity>> {
@@ -88,7 +88,9 @@ export class EventsRepository {
       .createQueryBuilder(EventEntity, 't')
       .where('t.partner_id = :partnerId', { partnerId });
     if (type !== undefined) query.andWhere('t.type = :type', { type });
-    const oldest = await oldestDay(this.manager, Object.values(EVENT_TABLES));
+    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
+    const tables = mode === undefined ? Object.values(EVENT_TABLES) : [EVENT_TABLES[mode]];
+    const oldest = await oldestDay(this.manager, tables);
     return this.pages.listByDay([query], options, { oldest, newest: null, ids: 'evt' });
   }
 

@@ -10,5 +10,11 @@ export { eventDays, readBodyInItsDay } from './event-days.js';
 export { EventEntity } from './event.entity.js';
 export { EventFeed } from './event-feed.js';
 export { type EventFanOut, EventRecorder } from './event-recorder.js';
-export { EventsAdminModule, EventsApiModule, EventsModule, EventsWorkerModule } from './events.module.js';
+export {
+  EventsAdminModule,
+  EventsApiModule,
+  EventsModule,
+  EventsPortalModule,
+  EventsWorkerModule,
+} from './events.module.js';
 export { EventsRepository } from './events.repository.js';

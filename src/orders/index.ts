@@ -19,5 +19,5 @@ export {
   uncanceled,
 } from './order.js';
 export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
-export { OrdersApiModule, OrdersModule, OrdersWorkerModule } from './orders.module.js';
+export { OrdersApiModule, OrdersModule, OrdersPortalModule, OrdersWorkerModule } from './orders.module.js';
 export { OrdersRepository, ReadOrders } from './orders.repository.js';

@@ -16,6 +16,7 @@ import {
 } from './order-jobs.repository.js';
 import { OrdersRepository, ReadOrders } from './orders.repository.js';
 import { PlaceOrder } from './place-order.js';
+import { PortalOrdersController } from './portal/portal-orders.controller.js';
 import { FindOrPlaceOrder, FulfilOrder } from './worker/fulfil-order.js';
 import { OrderEnds } from './worker/order-ends.js';
 import { OrderMetrics } from './worker/order-metrics.js';
@@ -51,6 +52,10 @@ export class OrdersModule {}
 
 @Module({ imports: [OrdersModule], controllers: [OrdersController] })
 export class OrdersApiModule {}
+
+/** A partner's orders, on the portal's port. */
+@Module({ imports: [OrdersModule], controllers: [PortalOrdersController] })
+export class OrdersPortalModule {}
 
 /** Provisioning and cancellations, in the worker. */
 @Module({

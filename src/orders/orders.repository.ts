@@ -4,12 +4,13 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { MODES } from '../common/mode.js';
 import { mapPage, type Page } from '../common/page.js';
-import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
+import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { EsimsRepository } from '../esims/index.js';
 import {
   KeysetPages,
   type ListOptions,
   prepared,
+  modeIn,
   sql,
   type Tx,
   updateVersioned,
@@ -150,11 +151,11 @@ export class OrdersRepository {
   }
 
   async find(
-    scope: TenantScope,
+    { partnerId, mode }: ReadScope,
     id: string,
     manager: EntityManager = this.manager,
   ): Promise<OrderEntity | null> {
-    return manager.findOneBy(OrderEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
+    return manager.findOneBy(OrderEntity, { partnerId, mode: modeIn(mode), id });
   }
 
   async findForUpdate(tx: Tx, scope: TenantScope, id: string): Promise<OrderEntity | null> {
@@ -235,7 +236,7 @@ export class ReadOrders {
   ) {}
 
   /** @throws NotFound */
-  async getById(scope: TenantScope, id: string): Promise<OrderWithEsims> {
+  async getById(scope: ReadScope, id: string): Promise<OrderWithEsims> {
     return this.manager.transaction('REPEATABLE READ', async (manager) => {
       const order = await this.orders.find(scope, id, manager);
       if (!order) throw new NotFound();

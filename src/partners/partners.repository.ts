@@ -30,6 +30,10 @@ export class PartnerEntity {
   @Column({ type: 'text' })
   status!: PartnerStatus;
 
+  /** The last suspension: portal sessions from before it are dead for good (D50). */
+  @Column({ name: 'suspended_at', type: 'timestamptz', nullable: true, select: false })
+  suspendedAt!: Date | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 
@@ -78,7 +82,9 @@ export class PartnersRepository {
 
   /** False when there is no such partner or it has that status already. */
   async changeStatus(tx: Tx, id: string, from: PartnerStatus, to: PartnerStatus): Promise<boolean> {
-    const { affected } = await tx.manager.update(PartnerEntity, { id, status: from }, { status: to });
+    const change =
+      to === 'suspended' ? { status: to, suspendedAt: () => 'clock_timestamp()' } : { status: to };
+    const { affected } = await tx.manager.update(PartnerEntity, { id, status: from }, change);
     return affected === 1;
   }
 

@@ -10,5 +10,5 @@ export { TopupResponse, toTopupResponse } from './api/topup.response.js';
 export { type AppliedTopup, CompleteTopup } from './complete-topup.js';
 export { TOPUP_STATUSES, TopupEntity, type TopupStatus, toProviderTopupRequest } from './topup.js';
 export { type PlacementVersion, TOPUP_JOBS, TopupJobsRepository } from './topup-jobs.repository.js';
-export { TopupsApiModule, TopupsModule, TopupsWorkerModule } from './topups.module.js';
+export { TopupsApiModule, TopupsModule, TopupsPortalModule, TopupsWorkerModule } from './topups.module.js';
 export { ReadTopups, TopupsRepository } from './topups.repository.js';

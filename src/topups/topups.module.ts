@@ -14,6 +14,7 @@ import {
   TopupNotifierModule,
   TopupOutcomesRepository,
 } from './topup-jobs.repository.js';
+import { PortalTopupsController } from './portal/portal-topups.controller.js';
 import { FindOrPlaceTopup, FulfilTopup } from './worker/fulfil-topup.js';
 import { TopupMetrics } from './worker/topup-metrics.js';
 import { TopupWorker } from './worker/topup-worker.js';
@@ -44,6 +45,10 @@ export class TopupsModule {}
 
 @Module({ imports: [TopupsModule], controllers: [TopupsController] })
 export class TopupsApiModule {}
+
+/** A partner's top-ups, on the portal's port. */
+@Module({ imports: [TopupsModule], controllers: [PortalTopupsController] })
+export class TopupsPortalModule {}
 
 /** Buys and applies top-ups, in the worker. */
 @Module({

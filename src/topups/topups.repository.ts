@@ -4,11 +4,12 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
-import type { PartnerScope, TenantScope } from '../common/tenant-scope.js';
+import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import {
   KeysetPages,
   type ListOptions,
   prepared,
+  modeIn,
   sql,
   type Tx,
   violatedUniqueConstraint,
@@ -124,8 +125,8 @@ export class TopupsRepository {
     }
   }
 
-  async find(scope: TenantScope, id: string): Promise<TopupEntity | null> {
-    return this.manager.findOneBy(TopupEntity, { partnerId: scope.partnerId, mode: scope.mode, id });
+  async find({ partnerId, mode }: ReadScope, id: string): Promise<TopupEntity | null> {
+    return this.manager.findOneBy(TopupEntity, { partnerId, mode: modeIn(mode), id });
   }
 
   /** Any partner's top-up in any mode, for support. */
@@ -170,7 +171,7 @@ export class ReadTopups {
   constructor(private readonly topups: TopupsRepository) {}
 
   /** @throws NotFound */
-  async getById(scope: TenantScope, id: string): Promise<TopupEntity> {
+  async getById(scope: ReadScope, id: string): Promise<TopupEntity> {
     const topup = await this.topups.find(scope, id);
     if (!topup) throw new NotFound();
     return topup;

@@ -7,6 +7,12 @@
  * a signal in the same statement, which the worker turns into an alert.
  */
 export { WALLET_ENTITIES } from './wallet.entity.js';
-export { WalletAdminModule, WalletApiModule, WalletModule, WalletWorkerModule } from './wallet.module.js';
+export {
+  WalletAdminModule,
+  WalletApiModule,
+  WalletModule,
+  WalletPortalModule,
+  WalletWorkerModule,
+} from './wallet.module.js';
 export type { ChargeSubject } from './wallet-sql.js';
 export { type HoldRequest, Wallet } from './wallet.js';

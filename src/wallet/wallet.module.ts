@@ -2,12 +2,14 @@ import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { AlertsModule } from '../alerts/index.js';
+import { ExportStatement } from './export-statement.js';
 import { ManageWallet } from './manage-wallet.js';
 import { Wallet } from './wallet.js';
 import { WalletHoldsRepository } from './wallet-holds.repository.js';
 import { WalletsRepository } from './wallets.repository.js';
 import { WalletController } from './api/wallet.controller.js';
 import { PartnerWalletController } from './admin/partner-wallet.controller.js';
+import { PortalWalletController } from './portal/portal-wallet.controller.js';
 import { LowBalanceAlerts } from './worker/low-balance-alerts.js';
 
 @Module({
@@ -24,6 +26,10 @@ export class WalletApiModule {}
 /** Deposits, adjustments and limits, for the portal team. */
 @Module({ imports: [PartnersModule, WalletModule], controllers: [PartnerWalletController] })
 export class WalletAdminModule {}
+
+/** Balance and statement, on the portal's port. */
+@Module({ imports: [WalletModule], providers: [ExportStatement], controllers: [PortalWalletController] })
+export class WalletPortalModule {}
 
 /** Alerts for low wallets, in the worker. */
 @Module({ imports: [WalletModule, AlertsModule], providers: [LowBalanceAlerts] })

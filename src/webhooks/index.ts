@@ -1,6 +1,7 @@
 /**
  * Webhooks: every recorded event is sent, signed, to the partner's endpoints of its mode (spec section 6).
- * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_replays, webhook_replay_items.
+ * Tables: webhook_endpoints, webhook_deliveries, webhook_attempts, webhook_replays, webhook_replay_items,
+ * webhook_endpoint_stats, webhook_backlog_requests.
  * Callers: `EventRecorder` through `DeliveryFanOut`, in the event's transaction; the portal team on the admin port.
  * Flow: DeliveryFanOut -> DeliveryWorker (claim) -> AttemptPerformer -> WebhookSender -> AttemptRecorder (outcome).
  * Retry, block, disable, slow start: `delivery-rules.ts` has the table of the spec and every transition.
@@ -27,7 +28,12 @@ export {
   type VerificationInput,
   verifyWebhookSignature,
 } from './signature.js';
-export { WebhooksAdminModule, WebhooksCoreModule, WebhooksWorkerModule } from './webhooks.module.js';
+export {
+  WebhooksAdminModule,
+  WebhooksCoreModule,
+  WebhooksPortalModule,
+  WebhooksWorkerModule,
+} from './webhooks.module.js';
 
 /** For the DataSource: entities are listed by hand. */
 export const WEBHOOK_ENTITIES = [WebhookEndpointEntity, WebhookDeliveryEntity, WebhookReplayEntity];

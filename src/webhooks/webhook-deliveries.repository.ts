@@ -22,6 +22,9 @@ export interface DeliveryFilters {
   readonly status: DeliveryStatus | undefined;
   readonly eventType: DeliveryEventType | undefined;
   readonly eventId: string | undefined;
+  /** Of the last attempt. */
+  readonly statusCode: number | undefined;
+  readonly outcome: AttemptOutcome | undefined;
   /** RFC 3339 texts: a Date would cut microseconds. Inclusive and exclusive (D11). */
   readonly createdAfter: string | undefined;
   readonly createdBefore: string | undefined;
@@ -148,7 +151,7 @@ export class WebhookDeliveriesRepository {
   private matching(
     { id: endpointId, mode }: ListedEndpoint,
     condition: string,
-    { eventType, eventId, createdAfter, createdBefore }: DeliveryFilters,
+    { eventType, eventId, statusCode, outcome, createdAfter, createdBefore }: DeliveryFilters,
   ): SelectQueryBuilder<WebhookDeliveryEntity> {
     const query = this.manager
       .createQueryBuilder(WebhookDeliveryEntity, 't')
@@ -159,6 +162,8 @@ export class WebhookDeliveriesRepository {
       const eventDay = earliestDelivery(eventId);
       query.andWhere('t.event_id = :eventId AND t.created_at >= :eventDay', { eventId, eventDay });
     }
+    for (const condition of lastAttemptConditions(statusCode, outcome))
+      query.andWhere(condition, { statusCode, outcome });
     if (createdAfter !== undefined)
       query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
     if (createdBefore !== undefined)
@@ -221,6 +226,25 @@ export class WebhookDeliveriesRepository {
       responseBody: row.response_body,
     }));
   }
+}
+
+const USUAL_CODE = 200;
+
+/** Each names the predicate of its index; a delivery is delivered by its last attempt. */
+function lastAttemptConditions(
+  statusCode: number | undefined,
+  outcome: AttemptOutcome | undefined,
+): readonly string[] {
+  const conditions: string[] = [];
+  if (statusCode !== undefined) {
+    const index =
+      statusCode === USUAL_CODE ? `t.status = 'delivered'` : `t.last_status_code <> ${USUAL_CODE}`;
+    conditions.push('t.last_status_code = :statusCode', index);
+  }
+  if (outcome === 'delivered') conditions.push(`t.status = 'delivered'`);
+  else if (outcome !== undefined)
+    conditions.push(`t.last_outcome = :outcome`, `t.last_outcome <> 'delivered'`);
+  return conditions;
 }
 
 const HOUR_MS = 3_600_000;

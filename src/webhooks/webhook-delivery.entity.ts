@@ -1,7 +1,13 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, VirtualColumn } from 'typeorm';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
-import type { DeliveryEventType, DeliveryKind, DeliveryStatus, StoredDeliveryStatus } from './delivery.js';
+import type {
+  AttemptOutcome,
+  DeliveryEventType,
+  DeliveryKind,
+  DeliveryStatus,
+  StoredDeliveryStatus,
+} from './delivery.js';
 
 /** One body owed to one endpoint, with one id for all its attempts (D30). */
 @Entity({ name: 'webhook_deliveries' })
@@ -52,6 +58,22 @@ export class WebhookDeliveryEntity {
 
   @Column({ name: 'next_attempt_at', type: 'timestamptz', nullable: true })
   nextAttemptAt!: Date | null;
+
+  /** Of the last attempt, like the four below; null before the first. */
+  @Column({ name: 'last_outcome', type: 'text', nullable: true })
+  lastOutcome!: AttemptOutcome | null;
+
+  @Column({ name: 'last_status_code', type: 'smallint', nullable: true })
+  lastStatusCode!: number | null;
+
+  @Column({ name: 'last_latency_ms', type: 'int', nullable: true })
+  lastLatencyMs!: number | null;
+
+  @Column({ name: 'last_error', type: 'text', nullable: true })
+  lastError!: string | null;
+
+  @Column({ name: 'last_started_at', type: 'timestamptz', nullable: true })
+  lastStartedAt!: Date | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
@@ -108,4 +130,5 @@ export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
 
 /** Columns that a delivery keeps when it is given up: it is deleted from what is open and inserted as ended. */
 export const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
-  attempt_count, counted_attempts, interruptions, fence, created_at`;
+  attempt_count, counted_attempts, interruptions, fence, created_at, last_outcome, last_status_code, last_latency_ms,
+  last_error, last_started_at`;

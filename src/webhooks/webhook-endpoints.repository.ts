@@ -3,6 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, IsNull, type QueryDeepPartialEntity, type SelectQueryBuilder } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { Page } from '../common/page.js';
+import type { PartnerScope } from '../common/tenant-scope.js';
 import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 import { type EndpointStatus, WebhookEndpointEntity } from './webhook-endpoint.entity.js';
 
@@ -69,8 +70,14 @@ export class WebhookEndpointsRepository {
     });
   }
 
-  async listOfPartner(partnerId: string, options: ListOptions): Promise<Page<WebhookEndpointEntity>> {
-    return this.pages.list(this.notDeleted().andWhere('t.partner_id = :partnerId', { partnerId }), options);
+  async listOfPartner(
+    { partnerId, mode }: PartnerScope,
+    options: ListOptions,
+  ): Promise<Page<WebhookEndpointEntity>> {
+    const query = this.notDeleted().andWhere('t.partner_id = :partnerId', { partnerId });
+    // A partner has at most 20 of a mode: no index of its own.
+    if (mode !== undefined) query.andWhere('t.mode = :mode', { mode });
+    return this.pages.list(query, options);
   }
 
   async listAll(

@@ -9,8 +9,14 @@ import { WebhookDeliveriesController } from './admin/webhook-deliveries.controll
 import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
 import { WebhookReplaysController } from './admin/webhook-replays.controller.js';
 import { BacklogRequestsRepository } from './backlog-requests.repository.js';
+import { EndpointStatsRepository } from './endpoint-stats.repository.js';
 import { DeliveryFanOut, DeliveryNotifierModule } from './delivery-fan-out.js';
+import { PortalDeliveriesController } from './portal/portal-deliveries.controller.js';
+import { PortalEndpointActionsController } from './portal/portal-endpoint-actions.controller.js';
+import { PortalEndpointsController } from './portal/portal-endpoints.controller.js';
+import { OwnedWebhooks } from './portal/owned-webhooks.js';
 import { ReplayEvents } from './replay-events.js';
+import { ShowEndpoints } from './show-endpoints.js';
 import { SendOnRequest } from './send-on-request.js';
 import { SettleBacklog } from './settle-backlog.js';
 import { TargetPolicy } from './target-policy.js';
@@ -38,6 +44,7 @@ import { WebhookSender } from './worker/webhook-sender.js';
   providers: [
     DeliveryFanOut,
     BacklogRequestsRepository,
+    EndpointStatsRepository,
     SettleBacklog,
     TargetPolicy,
     WebhookDeliveriesRepository,
@@ -48,6 +55,7 @@ import { WebhookSender } from './worker/webhook-sender.js';
   exports: [
     DeliveryNotifierModule,
     BacklogRequestsRepository,
+    EndpointStatsRepository,
     SettleBacklog,
     TargetPolicy,
     WebhookDeliveriesRepository,
@@ -58,10 +66,20 @@ import { WebhookSender } from './worker/webhook-sender.js';
 })
 export class WebhooksCoreModule {}
 
+const USE_CASES = [WebhookEndpointsService, SendOnRequest, ReplayEvents, ShowEndpoints];
+
+/** Endpoints and the delivery log, on the portal's port. */
+@Module({
+  imports: [WebhooksCoreModule, PartnersModule, AuditModule],
+  providers: [...USE_CASES, OwnedWebhooks],
+  controllers: [PortalEndpointsController, PortalEndpointActionsController, PortalDeliveriesController],
+})
+export class WebhooksPortalModule {}
+
 /** Administration of endpoints and the delivery log, on the admin port. */
 @Module({
   imports: [WebhooksCoreModule, PartnersModule, AuditModule],
-  providers: [WebhookEndpointsService, SendOnRequest, ReplayEvents],
+  providers: USE_CASES,
   controllers: [WebhookEndpointsController, WebhookDeliveriesController, WebhookReplaysController],
 })
 export class WebhooksAdminModule {}

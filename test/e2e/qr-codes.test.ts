@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
-import { drawQrCode } from '../../src/esims/api/draw-qr-code.thread.js';
+import { drawQrCode } from '../../src/esims/draw-qr-code.thread.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import type { Json } from '../harness/order-steps.js';
 
@@ -72,7 +72,7 @@ it('a QR code is drawn once for those who ask again', async () => {
 it('the built output draws as well', () => {
   const program = `
     await import('reflect-metadata');
-    const { QrCodes } = await import('./dist/src/esims/api/qr-codes.js');
+    const { QrCodes } = await import('./dist/src/esims/qr-codes.js');
     const codes = new QrCodes();
     const { svg, pngBase64 } = await codes.draw('ptn_a', 'LPA:1$smdp.example.com$MATCHING');
     await codes.onApplicationShutdown();

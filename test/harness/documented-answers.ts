@@ -9,7 +9,7 @@ interface Documented {
   readonly operations: readonly (ReadOperation & { readonly pattern: RegExp })[];
 }
 
-const DOCUMENTS = { '/v1/': 'partner', '/internal/': 'admin' } as const;
+const DOCUMENTS = { '/v1/': 'partner', '/internal/': 'admin', '/portal/v1/': 'portal' } as const;
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = new Map<string, Documented>();
 
@@ -39,7 +39,7 @@ export function undocumented(
   return fault === null ? null : `${operation.name}: the body is not as documented: ${fault}`;
 }
 
-function documented(port: 'partner' | 'admin'): Documented {
+function documented(port: 'partner' | 'admin' | 'portal'): Documented {
   let known = read.get(port);
   if (!known) {
     const text = readFileSync(path.join(ROOT, `docs/openapi/${port}.json`), 'utf8');

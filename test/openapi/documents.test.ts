@@ -23,7 +23,9 @@ let operations: readonly ReadOperation[];
 
 beforeAll(async () => {
   documents = await createDocuments();
-  operations = [...readOperations(documents.partner, 'partner'), ...readOperations(documents.admin, 'admin')];
+  operations = (['partner', 'admin', 'portal'] as const).flatMap((port) =>
+    readOperations(documents[port], port),
+  );
 });
 
 /** The names of the operations for which `isWrong`; a test expects none. */
@@ -34,7 +36,7 @@ function wrong(isWrong: (operation: ReadOperation) => boolean): string[] {
 const hasHeader = (operation: ReadOperation, name: string): boolean =>
   operation.parameters.some((parameter) => parameter.in === 'header' && parameter.name === name);
 
-describe.each(['partner', 'admin'] as const)('the %s document', (port: Port) => {
+describe.each(['partner', 'admin', 'portal'] as const)('the %s document', (port: Port) => {
   it('is OpenAPI 3.1 whose every reference leads somewhere', () => {
     const document = documents[port];
     expect(document.openapi).toBe('3.1.0');
@@ -49,13 +51,18 @@ describe.each(['partner', 'admin'] as const)('the %s document', (port: Port) => 
 });
 
 describe('every operation', () => {
-  it('has a unique id, a summary, tags and the bearer scheme', () => {
-    for (const port of ['partner', 'admin'] as const) {
+  it('has a unique id, a summary, tags and the scheme of its port', () => {
+    for (const port of ['partner', 'admin', 'portal'] as const) {
       const ids = operations.filter((operation) => operation.port === port).map(({ raw }) => raw.operationId);
       expect(ids.filter((id, i) => !id || ids.indexOf(id) !== i)).toEqual([]);
     }
     expect(wrong(({ raw }) => !raw.summary || raw.summary.length > 90 || raw.tags?.length !== 1)).toEqual([]);
-    expect(wrong(({ raw }) => JSON.stringify(raw.security) !== '[{"bearer":[]}]')).toEqual([]);
+    const open = wrong(({ raw, port }) => {
+      const scheme = port === 'portal' ? 'session' : 'bearer';
+      return JSON.stringify(raw.security) !== JSON.stringify([{ [scheme]: [] }]);
+    });
+    // The code in its body is what it is called with.
+    expect(open).toEqual(['portal POST /portal/v1/session']);
   });
 
   it('has one success in the envelope', () => {
@@ -161,7 +168,7 @@ describe('schemas', () => {
   });
 
   it('accept the examples', () => {
-    for (const port of ['partner', 'admin'] as const) {
+    for (const port of ['partner', 'admin', 'portal'] as const) {
       const checker = new SchemaChecker(documents[port]);
       const ofPort = operations.filter((operation) => operation.port === port);
       for (const operation of ofPort) {

@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Port } from '../../src/infra/http/openapi/document/operation.js';
 import { type Answer, exchange } from '../infra/http-edge/raw-client.js';
 import { type Draft, targetOf, toBytes } from './fuzz/draft.js';
 import { documentedRequest, fuzzedRequest, type Target, validRequest } from './fuzz/requests.js';
 import { faultsOf } from './fuzz/verdict.js';
-import { createWorld, type World } from './fuzz/world.js';
+import { createWorld, type FuzzedPort, fuzzedPort, type World } from './fuzz/world.js';
 import { type ReadOperation, readOperations } from './reader.js';
 import { SchemaChecker } from './schemas.js';
 
@@ -21,7 +20,7 @@ const REPEATS = 2;
 /** Their replay has null where the secret was (D20). */
 const SECRET = /"(key|secret)":"[^"]+"/;
 
-const documents: Readonly<Record<Port, OpenAPIObject>> = {
+const documents: Readonly<Record<FuzzedPort, OpenAPIObject>> = {
   partner: readDocument('partner'),
   admin: readDocument('admin'),
 };
@@ -146,8 +145,8 @@ async function send(
 ): Promise<Answer> {
   calls++;
   // Within 5 s, or it throws.
-  const answer = await exchange(world.ports[operation.port], bytes);
-  const faults = faultsOf(operation, draft, answer, checkers[operation.port]);
+  const answer = await exchange(world.ports[fuzzedPort(operation)], bytes);
+  const faults = faultsOf(operation, draft, answer, checkers[fuzzedPort(operation)]);
   if (faults.length > 0) {
     const what = `${draft.method} ${targetOf(operation, draft)} [${draft.mutations.join(', ')}]`;
     throw new Error(
@@ -158,9 +157,9 @@ async function send(
 }
 
 function targetOn(operation: ReadOperation): Target {
-  return { document: documents[operation.port], operation, world };
+  return { document: documents[fuzzedPort(operation)], operation, world };
 }
 
-function readDocument(port: Port): OpenAPIObject {
+function readDocument(port: FuzzedPort): OpenAPIObject {
   return JSON.parse(readFileSync(`docs/openapi/${port}.json`, 'utf8')) as OpenAPIObject;
 }

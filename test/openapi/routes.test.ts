@@ -5,6 +5,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { describe, expect, it } from 'vitest';
 import { AdminModule } from '../../src/apps/admin.app.js';
 import { ApiModule } from '../../src/apps/api.app.js';
+import { PortalModule } from '../../src/apps/portal.app.js';
 import { createDocuments, previewProcess } from '../../src/apps/openapi.js';
 import { readOperations } from './reader.js';
 
@@ -68,6 +69,7 @@ interface PreviewedApp {
 describe.each([
   ['partner', () => ApiModule.of(previewProcess())],
   ['admin', () => AdminModule.of(previewProcess())],
+  ['portal', () => PortalModule.of(previewProcess())],
 ] as const)('the %s document', (port, module) => {
   it('has exactly the routes that Nest maps, with their status', async () => {
     const { routes, statuses } = await mappedRoutes(module());

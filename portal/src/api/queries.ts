@@ -13,7 +13,7 @@ import type {
   Mode,
   Page,
   Replay,
-  StatsBucket,
+  EndpointStats,
 } from './types.ts';
 
 /** How often what is open on the screen is asked for again, in milliseconds. */
@@ -47,14 +47,9 @@ export const endpointQuery = (id: string) =>
 export const statsQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhook-endpoints', 'stats', id],
-    queryFn: async ({ signal }) => {
-      const answer = await get<One<StatsBucket[] | { buckets: StatsBucket[] }>>(
-        `webhook-endpoints/${id}/stats`,
-        { window: '24h' },
-        signal,
-      );
-      return Array.isArray(answer.data) ? answer.data : answer.data.buckets;
-    },
+    queryFn: async ({ signal }) =>
+      (await get<One<EndpointStats>>(`webhook-endpoints/${id}/stats`, { window: '24h' }, signal)).data
+        .buckets,
     refetchInterval: 60_000,
   });
 

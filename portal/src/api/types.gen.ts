@@ -4,43 +4,6 @@ export type ClientOptions = {
     baseUrl: `${string}://{base_url}` | (string & {});
 };
 
-export type AdjustmentDto = {
-    note?: string | null;
-    /**
-     * Unique among the partner's deposits and adjustments, for ever.
-     */
-    reference: string;
-    amount: AdjustmentMoneyDto;
-};
-
-export type AdjustmentMoneyDto = {
-    /**
-     * Minor units.
-     */
-    amount: number;
-    /**
-     * ISO 4217.
-     */
-    currency: string;
-};
-
-export type AlertResponse = {
-    id: string;
-    type: 'endpoint.blocked' | 'endpoint.disabled' | 'balance.low' | 'key.expiring' | 'order.needs_review' | 'topup.needs_review';
-    partner_id: string | null;
-    /**
-     * The id of what the alert is about.
-     */
-    subject_id: string;
-    /**
-     * Never a key or a secret.
-     */
-    details: {
-        [key: string]: unknown;
-    };
-    created_at: string;
-};
-
 export type ApiKeyResponse = {
     id: string;
     partner_id: string;
@@ -63,33 +26,28 @@ export type ApiKeyResponse = {
      * To about a minute.
      */
     last_used_at: string | null;
+    /**
+     * Calls in the last 24 hours; 10000 means so many or more.
+     */
+    uses_24h: number;
+    /**
+     * The portal user who made it, or the name of the admin token.
+     */
+    created_by: string | null;
     created_at: string;
 };
 
-export type AuditEntryResponse = {
-    id: string;
-    /**
-     * A token name of ADMIN_TOKENS, or `system`.
-     */
-    actor: string;
-    /**
-     * The `X-Actor` of the call.
-     */
-    portal_user: string | null;
-    action: string;
-    partner_id: string | null;
-    /**
-     * The id of what was changed.
-     */
-    subject_id: string;
-    /**
-     * What changed; never a key or a secret.
-     */
-    details: {
-        [key: string]: unknown;
-    };
-    request_id: string | null;
-    created_at: string;
+export type BalanceResponse = {
+    currency: string;
+    posted: MoneyResponse;
+    held: MoneyResponse;
+    available: MoneyResponse;
+};
+
+export type BrandingResponse = {
+    name: string;
+    logo_url: string | null;
+    accent: string | null;
 };
 
 export type CallResponse = {
@@ -114,7 +72,7 @@ export type CallResponse = {
      * 499: the client was gone before the answer.
      */
     status: number;
-    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
     /**
      * Milliseconds.
      */
@@ -137,12 +95,6 @@ export type CallResponse = {
     created_at: string;
 };
 
-export type CatalogSyncResponse = {
-    id: string;
-    status: 'requested' | 'running' | 'completed' | 'failed';
-    requested_at: string;
-};
-
 export type CreateApiKeyDto = {
     mode: 'sandbox' | 'live';
     name?: string | null;
@@ -154,11 +106,6 @@ export type CreateApiKeyDto = {
      * Networks or single addresses the key may be used from; absent or null for all.
      */
     allowed_cidrs?: Array<string> | null;
-};
-
-export type CreatePartnerDto = {
-    name: string;
-    email?: string | null;
 };
 
 export type CreateWebhookEndpointDto = {
@@ -188,6 +135,26 @@ export type CreatedWebhookEndpointResponse = {
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
+    /**
+     * The old signing secret signs too until then; null: there is none.
+     */
+    previous_secret_until: string | null;
+    /**
+     * Tests do not count.
+     */
+    last_success_at: string | null;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    pending_count: number;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    held_count: number;
+    /**
+     * What `failed: resend` of the switch would send again.
+     */
+    failed_since_last_success: number;
     created_at: string;
     updated_at: string;
     /**
@@ -201,32 +168,25 @@ export type DeletedWebhookEndpointResponse = {
     deleted: true;
 };
 
-export type DepositDto = {
-    note?: string | null;
-    /**
-     * Unique among the partner's deposits and adjustments, for ever.
-     */
-    reference: string;
-    amount: DepositMoneyDto;
-};
-
-export type DepositMoneyDto = {
-    /**
-     * Minor units.
-     */
-    amount: number;
-    /**
-     * ISO 4217.
-     */
-    currency: string;
-};
-
 export type EnableWebhookEndpointDto = {
     held?: 'release' | 'discard' | null;
     /**
      * Since the last 2xx.
      */
     failed?: 'resend' | 'leave' | null;
+};
+
+export type EndedSessionResponse = {
+    ended: true;
+};
+
+export type EndpointStatsResponse = {
+    window: '1h' | '24h' | '7d';
+    bucket_seconds: number;
+    /**
+     * Oldest first, those without attempts included.
+     */
+    buckets: Array<StatsBucketResponse>;
 };
 
 /**
@@ -341,9 +301,38 @@ export type EventResponse = ({
     type: 'order.topup.failed';
 } & OrderTopupFailedEvent);
 
+export type ExchangeCodeDto = {
+    /**
+     * From the fragment of the link; it works once.
+     */
+    code: string;
+};
+
 export type FailureResponse = {
     code: string;
     reason: string;
+};
+
+export type InstallDataResponse = {
+    esim_id: string;
+    smdp_address: string;
+    matching_id: string;
+    activation_code: string;
+    confirmation_code: string | null;
+    install: InstallLinksResponse;
+    /**
+     * The QR code as an SVG document.
+     */
+    svg: string;
+    /**
+     * The QR code as a PNG in base64.
+     */
+    png_base64: string;
+};
+
+export type InstallLinksResponse = {
+    ios_url: string;
+    android_url: string;
 };
 
 export type IssuedApiKeyResponse = {
@@ -368,6 +357,14 @@ export type IssuedApiKeyResponse = {
      * To about a minute.
      */
     last_used_at: string | null;
+    /**
+     * Calls in the last 24 hours; 10000 means so many or more.
+     */
+    uses_24h: number;
+    /**
+     * The portal user who made it, or the name of the admin token.
+     */
+    created_by: string | null;
     created_at: string;
     /**
      * Shown in this answer only; null when it is replayed.
@@ -375,34 +372,16 @@ export type IssuedApiKeyResponse = {
     key: string | null;
 };
 
-export type LedgerTransactionResponse = {
-    id: string;
-    type: 'charge' | 'refund' | 'deposit' | 'adjustment';
+export type LastAttemptResponse = {
+    number: number;
+    started_at: string;
+    outcome: 'delivered' | 'failed' | 'interrupted';
+    status_code: number | null;
     /**
-     * Signed.
+     * Until the status line, or until the attempt failed.
      */
-    amount: MoneyResponse;
-    balance_after: MoneyResponse;
-    order_id: string | null;
-    topup_id: string | null;
-    reference: string | null;
-    created_at: string;
-    note: string | null;
-    /**
-     * Who made a deposit or an adjustment.
-     */
-    actor: string | null;
-};
-
-export type MoneyDto = {
-    /**
-     * Minor units.
-     */
-    amount: number;
-    /**
-     * ISO 4217.
-     */
-    currency: string;
+    latency_ms: number;
+    error: string | null;
 };
 
 export type MoneyResponse = {
@@ -507,45 +486,6 @@ export type OrderResponse = {
     failed_at: string | null;
 };
 
-export type OrderReviewResponse = {
-    order_id: string;
-    partner_id: string;
-    mode: 'sandbox' | 'live';
-    status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
-    reference: string | null;
-    package_id: string;
-    quantity: number;
-    total: MoneyResponse;
-    provider: string;
-    /**
-     * The id under which the wholesaler knows the order.
-     */
-    provider_reference: string;
-    /**
-     * The wholesaler's name of the package.
-     */
-    upstream_package_id: string;
-    /**
-     * Times that a worker took the order up.
-     */
-    upstream_attempts: number;
-    last_error: string | null;
-    /**
-     * Since when an answer is owed.
-     */
-    since: string;
-    /**
-     * The last placement.
-     */
-    placed_at: string | null;
-    next_attempt_at: string | null;
-    created_at: string;
-    /**
-     * The call that placed the order.
-     */
-    request_id: string;
-};
-
 /**
  * A top-up (extra data or extra days) was applied to an existing eSIM.
  */
@@ -602,66 +542,9 @@ export type OrderTopupFailedEvent = {
     };
 };
 
-export type OrderUpstreamResponse = {
-    order_id: string;
-    status: 'processing' | 'canceling';
-    /**
-     * Whether the upstream answered.
-     */
-    answered: boolean;
-    /**
-     * Those that the upstream can name.
-     */
-    esims: Array<UpstreamEsimResponse>;
-    /**
-     * eSIMs of the order that the upstream is at.
-     */
-    running: number;
-    /**
-     * eSIMs that are sold, but not described in a usable form.
-     */
-    unusable: number;
-    /**
-     * What the answer allows. One may still be refused for being too early, or while a worker asks.
-     */
-    actions: Array<'requery' | 'mark_issued' | 'mark_failed'>;
-};
-
-export type PackagePriceDto = {
-    package_id: string;
-    price: MoneyDto;
-};
-
-export type PackagePriceResponse = {
-    package_id: string;
-    price: MoneyResponse;
-};
-
-export type PartnerResponse = {
+export type PortalActorResponse = {
     id: string;
-    name: string;
-    email: string | null;
-    status: 'active' | 'suspended';
-    created_at: string;
-    updated_at: string;
-};
-
-export type PriceListDto = {
-    /**
-     * Hundredths of a percent on top of what a package costs; the prices of the catalogue if absent.
-     */
-    margin_bps?: number | null;
-    /**
-     * Packages with a price of their own.
-     */
-    prices?: Array<PackagePriceDto> | null;
-};
-
-export type PriceListResponse = {
-    partner_id: string;
-    margin_bps: number | null;
-    prices: Array<PackagePriceResponse>;
-    updated_at: string;
+    name: string | null;
 };
 
 /**
@@ -674,7 +557,7 @@ export type Problem = {
     /**
      * What to branch on.
      */
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
      * Prose for people; may change.
      */
@@ -694,48 +577,6 @@ export type ProblemField = {
     pointer: string;
     code: string;
     message: string;
-};
-
-export type ProviderResponse = {
-    name: string;
-    /**
-     * How the last call ended.
-     */
-    state: 'ok' | 'failing' | 'unknown';
-    last_ok_at: string | null;
-    last_error_at: string | null;
-    last_error_code: string | null;
-    balance: UpstreamBalanceResponse | null;
-    /**
-     * Of the catalogue.
-     */
-    last_sync_at: string | null;
-    /**
-     * Why the newest synchronisation did not bring everything of this wholesaler: nothing came or nothing of it was believed, `catalog_incomplete` (what came is stored, nothing was withdrawn), or `topup_prices_unavailable` (all packages are up to date, the prices of top-ups are older).
-     */
-    last_sync_error: 'catalog_shrank' | 'provider_unavailable' | 'catalog_incomplete' | 'topup_prices_unavailable' | null;
-};
-
-export type ReconcileOrderDto = {
-    /**
-     * `requery`: a worker asks the upstream at once. The others ask it now and end the order. Of a `processing` order `mark_issued` issues what the upstream has, releases the rest, and is 503 while it does not answer; `mark_failed` ends it as failed and releases its money, unless the upstream has eSIMs of it. Of a `canceling` order `mark_issued` means that it was not taken back: it is where it was, with `cancel_failure`; `mark_failed` means that it was: `canceled` and refunded, unless an eSIM is in use. Both are 409 while the upstream is at it, while a worker asks, and for so long after the last call as the upstream may not show what that did; `detail` says which. Where it does not answer, the decision is yours.
-     */
-    action: 'requery' | 'mark_issued' | 'mark_failed';
-    /**
-     * Why; kept in the audit log.
-     */
-    note: string;
-};
-
-export type ReconcileTopupDto = {
-    /**
-     * `requery`: a worker asks the upstream at once. `mark_completed`: the eSIM has it, its price is charged. `mark_failed`: releases its money. Both ask the upstream now and are refused by what it says; where it says nothing, your word counts.
-     */
-    action: 'requery' | 'mark_completed' | 'mark_failed';
-    /**
-     * Why; kept in the audit log.
-     */
-    note: string;
 };
 
 export type ReplayEventsDto = {
@@ -797,16 +638,73 @@ export type RotatedWebhookSecretResponse = {
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
+    /**
+     * The old signing secret signs too until then; null: there is none.
+     */
+    previous_secret_until: string | null;
+    /**
+     * Tests do not count.
+     */
+    last_success_at: string | null;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    pending_count: number;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    held_count: number;
+    /**
+     * What `failed: resend` of the switch would send again.
+     */
+    failed_since_last_success: number;
     created_at: string;
     updated_at: string;
     /**
      * Shown in this answer only; null when it is replayed.
      */
     secret: string | null;
+};
+
+export type SessionPartnerResponse = {
+    id: string;
+    name: string;
+    status: 'active' | 'suspended';
+};
+
+export type SessionResponse = {
+    id: string;
+    partner: SessionPartnerResponse;
+    actor: PortalActorResponse;
+    modes: Array<'sandbox' | 'live'>;
+    scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'orders:read' | 'requests:read' | 'wallet:read'>;
+    expires_at: string;
     /**
-     * The old secret signs until then.
+     * Until then it may revoke live keys, rotate secrets and replay more than 1,000 events.
      */
-    previous_secret_until: string | null;
+    step_up_until: string;
+    return_url: string | null;
+    branding: BrandingResponse;
+};
+
+export type StatsBucketResponse = {
+    /**
+     * The beginning of the bucket.
+     */
+    at: string;
+    /**
+     * Attempts that a 2xx answered; tests do not count.
+     */
+    delivered: number;
+    /**
+     * Attempts that failed.
+     */
+    failed: number;
+    /**
+     * Milliseconds, interpolated; null without attempts.
+     */
+    p50_ms: number | null;
+    p95_ms: number | null;
 };
 
 export type TopupResponse = {
@@ -832,100 +730,24 @@ export type TopupResponse = {
     failed_at: string | null;
 };
 
-export type TopupReviewResponse = {
-    topup_id: string;
-    partner_id: string;
-    mode: 'sandbox' | 'live';
-    status: 'pending' | 'processing' | 'completed' | 'failed';
+export type TransactionResponse = {
+    id: string;
+    type: 'charge' | 'refund' | 'deposit' | 'adjustment';
+    /**
+     * Signed.
+     */
+    amount: MoneyResponse;
+    balance_after: MoneyResponse;
+    order_id: string | null;
+    topup_id: string | null;
     reference: string | null;
-    esim_id: string;
-    iccid: string;
-    package_id: string;
-    price: MoneyResponse;
-    provider: string;
-    /**
-     * The id under which the wholesaler knows the top-up.
-     */
-    provider_reference: string;
-    /**
-     * The wholesaler's name of the package.
-     */
-    upstream_package_id: string;
-    /**
-     * Times that a worker took the top-up up.
-     */
-    attempts: number;
-    last_error: string | null;
-    /**
-     * Since when an answer is owed: its acceptance.
-     */
-    since: string;
-    /**
-     * The last placement that may have taken effect; null when none has ever left.
-     */
-    upstream_placed_at: string | null;
-    next_attempt_at: string | null;
-    /**
-     * The call that requested the top-up.
-     */
-    request_id: string;
-};
-
-export type UpdatePartnerDto = {
-    name?: string;
-    email?: string | null;
-};
-
-export type UpdateWalletDto = {
-    /**
-     * ISO 4217.
-     */
-    currency: string;
-    /**
-     * The wallet counts as low below this available amount, in minor units; null: never.
-     */
-    low_balance_amount: number | null;
+    created_at: string;
 };
 
 export type UpdateWebhookEndpointDto = {
     url?: string;
     description?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
-};
-
-export type UpstreamBalanceResponse = {
-    /**
-     * Millionths of the unit.
-     */
-    amount_micros: number;
-    currency: string;
-    as_of: string | null;
-};
-
-export type UpstreamEsimResponse = {
-    /**
-     * The wholesaler's id of the eSIM.
-     */
-    provider_esim_id: string;
-    /**
-     * `unknown`: the upstream does not say.
-     */
-    standing: 'provisioned' | 'unused' | 'in_use' | 'being_canceled' | 'canceled' | 'unknown';
-};
-
-export type WalletResponse = {
-    currency: string;
-    posted: MoneyResponse;
-    held: MoneyResponse;
-    available: MoneyResponse;
-    /**
-     * Minor units; null: never low.
-     */
-    low_balance_amount: number | null;
-    /**
-     * Since when it is low.
-     */
-    low_since: string | null;
 };
 
 export type WebhookAttemptPhasesResponse = {
@@ -997,6 +819,10 @@ export type WebhookDeliveryResponse = {
     next_attempt_at: string | null;
     created_at: string;
     delivered_at: string | null;
+    /**
+     * Null before the first attempt.
+     */
+    last_attempt: LastAttemptResponse | null;
 };
 
 export type WebhookDeliveryWithAttemptsResponse = {
@@ -1022,6 +848,10 @@ export type WebhookDeliveryWithAttemptsResponse = {
     next_attempt_at: string | null;
     created_at: string;
     delivered_at: string | null;
+    /**
+     * Null before the first attempt.
+     */
+    last_attempt: LastAttemptResponse | null;
     attempts: Array<WebhookAttemptResponse>;
     /**
      * The body that is sent: always the same bytes.
@@ -1049,6 +879,26 @@ export type WebhookEndpointResponse = {
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
+    /**
+     * The old signing secret signs too until then; null: there is none.
+     */
+    previous_secret_until: string | null;
+    /**
+     * Tests do not count.
+     */
+    last_success_at: string | null;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    pending_count: number;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    held_count: number;
+    /**
+     * What `failed: resend` of the switch would send again.
+     */
+    failed_since_last_success: number;
     created_at: string;
     updated_at: string;
 };
@@ -1088,373 +938,18 @@ export type WebhookReplayResponse = {
 };
 
 /**
- * The portal user who acts; goes to the audit log.
- */
-export type Actor = string;
-
-/**
  * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
  */
 export type OptionalIdempotencyKey = string;
 
-export type ListPartnersData = {
+export type EndSessionData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path?: never;
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-        status?: 'active' | 'suspended';
-    };
-    url: '/internal/v1/partners';
-};
-
-export type ListPartnersErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListPartnersError = ListPartnersErrors[keyof ListPartnersErrors];
-
-export type ListPartnersResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<PartnerResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListPartnersResponse = ListPartnersResponses[keyof ListPartnersResponses];
-
-export type CreatePartnerData = {
-    body: CreatePartnerDto;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path?: never;
     query?: never;
-    url: '/internal/v1/partners';
+    url: '/portal/v1/session';
 };
 
-export type CreatePartnerErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type CreatePartnerError = CreatePartnerErrors[keyof CreatePartnerErrors];
-
-export type CreatePartnerResponses = {
-    /**
-     * Created.
-     */
-    201: {
-        request_id: RequestId;
-        data: PartnerResponse;
-    };
-};
-
-export type CreatePartnerResponse = CreatePartnerResponses[keyof CreatePartnerResponses];
-
-export type GetPartnerData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: never;
-    url: '/internal/v1/partners/{pid}';
-};
-
-export type GetPartnerErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type GetPartnerError = GetPartnerErrors[keyof GetPartnerErrors];
-
-export type GetPartnerResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: PartnerResponse;
-    };
-};
-
-export type GetPartnerResponse = GetPartnerResponses[keyof GetPartnerResponses];
-
-export type UpdatePartnerData = {
-    body?: UpdatePartnerDto;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: never;
-    url: '/internal/v1/partners/{pid}';
-};
-
-export type UpdatePartnerErrors = {
+export type EndSessionErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
      */
@@ -1474,12 +969,6 @@ export type UpdatePartnerErrors = {
         code?: 'forbidden';
     };
     /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
      * `method_not_allowed`: The method is not allowed here.
      */
     405: Problem & {
@@ -1541,43 +1030,124 @@ export type UpdatePartnerErrors = {
     };
 };
 
-export type UpdatePartnerError = UpdatePartnerErrors[keyof UpdatePartnerErrors];
+export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
 
-export type UpdatePartnerResponses = {
+export type EndSessionResponses = {
     /**
      * Done.
      */
     200: {
         request_id: RequestId;
-        data: PartnerResponse;
+        data: EndedSessionResponse;
     };
 };
 
-export type UpdatePartnerResponse = UpdatePartnerResponses[keyof UpdatePartnerResponses];
+export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
 
-export type SuspendPartnerData = {
+export type GetSessionData = {
     body?: never;
+    path?: never;
+    query?: never;
+    url: '/portal/v1/session';
+};
+
+export type GetSessionErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type GetSessionError = GetSessionErrors[keyof GetSessionErrors];
+
+export type GetSessionResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: SessionResponse;
+    };
+};
+
+export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
+
+export type BeginSessionData = {
+    body: ExchangeCodeDto;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
+    path?: never;
     query?: never;
-    url: '/internal/v1/partners/{pid}/suspend';
+    url: '/portal/v1/session';
 };
 
-export type SuspendPartnerErrors = {
+export type BeginSessionErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
@@ -1595,12 +1165,6 @@ export type SuspendPartnerErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -1676,169 +1240,23 @@ export type SuspendPartnerErrors = {
     };
 };
 
-export type SuspendPartnerError = SuspendPartnerErrors[keyof SuspendPartnerErrors];
+export type BeginSessionError = BeginSessionErrors[keyof BeginSessionErrors];
 
-export type SuspendPartnerResponses = {
+export type BeginSessionResponses = {
     /**
      * Done.
      */
     200: {
         request_id: RequestId;
-        data: PartnerResponse;
+        data: SessionResponse;
     };
 };
 
-export type SuspendPartnerResponse = SuspendPartnerResponses[keyof SuspendPartnerResponses];
-
-export type ReinstatePartnerData = {
-    body?: never;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: never;
-    url: '/internal/v1/partners/{pid}/reinstate';
-};
-
-export type ReinstatePartnerErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ReinstatePartnerError = ReinstatePartnerErrors[keyof ReinstatePartnerErrors];
-
-export type ReinstatePartnerResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: PartnerResponse;
-    };
-};
-
-export type ReinstatePartnerResponse = ReinstatePartnerResponses[keyof ReinstatePartnerResponses];
+export type BeginSessionResponse = BeginSessionResponses[keyof BeginSessionResponses];
 
 export type ListKeysData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
+    path?: never;
     query?: {
         limit?: number;
         /**
@@ -1847,7 +1265,7 @@ export type ListKeysData = {
         cursor?: string;
         mode?: 'sandbox' | 'live';
     };
-    url: '/internal/v1/partners/{pid}/api-keys';
+    url: '/portal/v1/api-keys';
 };
 
 export type ListKeysErrors = {
@@ -1868,12 +1286,6 @@ export type ListKeysErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -1951,19 +1363,10 @@ export type CreateKeyData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
+    path?: never;
     query?: never;
-    url: '/internal/v1/partners/{pid}/api-keys';
+    url: '/portal/v1/api-keys';
 };
 
 export type CreateKeyErrors = {
@@ -1984,12 +1387,6 @@ export type CreateKeyErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -2086,23 +1483,15 @@ export type RevokeKeyData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `key_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/api-keys/{id}/revoke';
+    url: '/portal/v1/api-keys/{id}/revoke';
 };
 
 export type RevokeKeyErrors = {
@@ -2119,10 +1508,10 @@ export type RevokeKeyErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -2225,23 +1614,15 @@ export type RotateKeyData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `key_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/api-keys/{id}/rotate';
+    url: '/portal/v1/api-keys/{id}/rotate';
 };
 
 export type RotateKeyErrors = {
@@ -2258,10 +1639,10 @@ export type RotateKeyErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -2357,266 +1738,9 @@ export type RotateKeyResponses = {
 
 export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
 
-export type ListEntriesData = {
+export type ListRequestsData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path?: never;
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-        partner_id?: string;
-        /**
-         * The id of what was changed.
-         */
-        subject_id?: string;
-        /**
-         * A token name of ADMIN_TOKENS, or `system`.
-         */
-        actor?: string;
-        action?: string;
-        /**
-         * Inclusive.
-         */
-        created_after?: string;
-        /**
-         * Exclusive.
-         */
-        created_before?: string;
-    };
-    url: '/internal/v1/audit-log';
-};
-
-export type ListEntriesErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListEntriesError = ListEntriesErrors[keyof ListEntriesErrors];
-
-export type ListEntriesResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<AuditEntryResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListEntriesResponse = ListEntriesResponses[keyof ListEntriesResponses];
-
-export type ListAlertsData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path?: never;
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-        type?: 'endpoint.blocked' | 'endpoint.disabled' | 'balance.low' | 'key.expiring' | 'order.needs_review' | 'topup.needs_review';
-        partner_id?: string;
-        /**
-         * The id of what the alert is about.
-         */
-        subject_id?: string;
-        /**
-         * Inclusive.
-         */
-        created_after?: string;
-        /**
-         * Exclusive.
-         */
-        created_before?: string;
-    };
-    url: '/internal/v1/alerts';
-};
-
-export type ListAlertsErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListAlertsError = ListAlertsErrors[keyof ListAlertsErrors];
-
-export type ListAlertsResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<AlertResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListAlertsResponse = ListAlertsResponses[keyof ListAlertsResponses];
-
-export type ListPartnerRequestsData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
     query?: {
         limit?: number;
         /**
@@ -2631,6 +1755,10 @@ export type ListPartnerRequestsData = {
          */
         route?: string;
         status?: number;
+        /**
+         * The `code` of the error body.
+         */
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         mode?: 'sandbox' | 'live';
         /**
          * The request id of the first call.
@@ -2645,10 +1773,10 @@ export type ListPartnerRequestsData = {
          */
         created_before?: string;
     };
-    url: '/internal/v1/partners/{pid}/requests';
+    url: '/portal/v1/requests';
 };
 
-export type ListPartnerRequestsErrors = {
+export type ListRequestsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
@@ -2666,12 +1794,6 @@ export type ListPartnerRequestsErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -2723,9 +1845,9 @@ export type ListPartnerRequestsErrors = {
     };
 };
 
-export type ListPartnerRequestsError = ListPartnerRequestsErrors[keyof ListPartnerRequestsErrors];
+export type ListRequestsError = ListRequestsErrors[keyof ListRequestsErrors];
 
-export type ListPartnerRequestsResponses = {
+export type ListRequestsResponses = {
     /**
      * Done.
      */
@@ -2740,16 +1862,10 @@ export type ListPartnerRequestsResponses = {
     };
 };
 
-export type ListPartnerRequestsResponse = ListPartnerRequestsResponses[keyof ListPartnerRequestsResponses];
+export type ListRequestsResponse = ListRequestsResponses[keyof ListRequestsResponses];
 
 export type GetRequestData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
         /**
          * Begins with `req_`; a malformed one is 404 like an unknown one.
@@ -2757,7 +1873,7 @@ export type GetRequestData = {
         request_id: string;
     };
     query?: never;
-    url: '/internal/v1/requests/{request_id}';
+    url: '/portal/v1/requests/{request_id}';
 };
 
 export type GetRequestErrors = {
@@ -2849,21 +1965,10 @@ export type GetRequestResponses = {
 
 export type GetRequestResponse = GetRequestResponses[keyof GetRequestResponses];
 
-export type ListPartnerOrdersData = {
+export type ListOrdersData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: {
+    path?: never;
+    query: {
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2879,11 +1984,15 @@ export type ListPartnerOrdersData = {
          * Exclusive.
          */
         created_before?: string;
+        /**
+         * One that the session allows.
+         */
+        mode: 'sandbox' | 'live';
     };
-    url: '/internal/v1/partners/{pid}/orders';
+    url: '/portal/v1/orders';
 };
 
-export type ListPartnerOrdersErrors = {
+export type ListOrdersErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
@@ -2901,12 +2010,6 @@ export type ListPartnerOrdersErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -2958,9 +2061,9 @@ export type ListPartnerOrdersErrors = {
     };
 };
 
-export type ListPartnerOrdersError = ListPartnerOrdersErrors[keyof ListPartnerOrdersErrors];
+export type ListOrdersError = ListOrdersErrors[keyof ListOrdersErrors];
 
-export type ListPartnerOrdersResponses = {
+export type ListOrdersResponses = {
     /**
      * Done.
      */
@@ -2975,123 +2078,10 @@ export type ListPartnerOrdersResponses = {
     };
 };
 
-export type ListPartnerOrdersResponse = ListPartnerOrdersResponses[keyof ListPartnerOrdersResponses];
+export type ListOrdersResponse = ListOrdersResponses[keyof ListOrdersResponses];
 
-export type ListOrdersNeedingReviewData = {
+export type GetOrderData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path?: never;
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-    };
-    url: '/internal/v1/orders/needs-review';
-};
-
-export type ListOrdersNeedingReviewErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListOrdersNeedingReviewError = ListOrdersNeedingReviewErrors[keyof ListOrdersNeedingReviewErrors];
-
-export type ListOrdersNeedingReviewResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<OrderReviewResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListOrdersNeedingReviewResponse = ListOrdersNeedingReviewResponses[keyof ListOrdersNeedingReviewResponses];
-
-export type GetOrderUpstreamData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
         /**
          * Begins with `ord_`; a malformed one is 404 like an unknown one.
@@ -3099,10 +2089,10 @@ export type GetOrderUpstreamData = {
         id: string;
     };
     query?: never;
-    url: '/internal/v1/orders/{id}/upstream';
+    url: '/portal/v1/orders/{id}';
 };
 
-export type GetOrderUpstreamErrors = {
+export type GetOrderErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
@@ -3140,12 +2130,6 @@ export type GetOrderUpstreamErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `conflict`: The current state does not allow this.
-     */
-    409: Problem & {
-        code?: 'conflict';
-    };
-    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3183,144 +2167,9 @@ export type GetOrderUpstreamErrors = {
     };
 };
 
-export type GetOrderUpstreamError = GetOrderUpstreamErrors[keyof GetOrderUpstreamErrors];
+export type GetOrderError = GetOrderErrors[keyof GetOrderErrors];
 
-export type GetOrderUpstreamResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: OrderUpstreamResponse;
-    };
-};
-
-export type GetOrderUpstreamResponse = GetOrderUpstreamResponses[keyof GetOrderUpstreamResponses];
-
-export type ReconcileOrderData = {
-    body: ReconcileOrderDto;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ord_`; a malformed one is 404 like an unknown one.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/internal/v1/orders/{id}/reconcile';
-};
-
-export type ReconcileOrderErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ReconcileOrderError = ReconcileOrderErrors[keyof ReconcileOrderErrors];
-
-export type ReconcileOrderResponses = {
+export type GetOrderResponses = {
     /**
      * Done.
      */
@@ -3330,386 +2179,12 @@ export type ReconcileOrderResponses = {
     };
 };
 
-export type ReconcileOrderResponse = ReconcileOrderResponses[keyof ReconcileOrderResponses];
+export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
 
-export type ListPartnerTopupsData = {
+export type ListEsimsData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-        esim_id?: string;
-        status?: 'pending' | 'processing' | 'completed' | 'failed';
-        reference?: string;
-    };
-    url: '/internal/v1/partners/{pid}/topups';
-};
-
-export type ListPartnerTopupsErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListPartnerTopupsError = ListPartnerTopupsErrors[keyof ListPartnerTopupsErrors];
-
-export type ListPartnerTopupsResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<TopupResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListPartnerTopupsResponse = ListPartnerTopupsResponses[keyof ListPartnerTopupsResponses];
-
-export type ListTopupsNeedingReviewData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path?: never;
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-    };
-    url: '/internal/v1/topups/needs-review';
-};
-
-export type ListTopupsNeedingReviewErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListTopupsNeedingReviewError = ListTopupsNeedingReviewErrors[keyof ListTopupsNeedingReviewErrors];
-
-export type ListTopupsNeedingReviewResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<TopupReviewResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListTopupsNeedingReviewResponse = ListTopupsNeedingReviewResponses[keyof ListTopupsNeedingReviewResponses];
-
-export type ReconcileTopupData = {
-    body: ReconcileTopupDto;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `top_`; a malformed one is 404 like an unknown one.
-         */
-        id: string;
-    };
-    query?: never;
-    url: '/internal/v1/topups/{id}/reconcile';
-};
-
-export type ReconcileTopupErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ReconcileTopupError = ReconcileTopupErrors[keyof ReconcileTopupErrors];
-
-export type ReconcileTopupResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: TopupResponse;
-    };
-};
-
-export type ReconcileTopupResponse = ReconcileTopupResponses[keyof ReconcileTopupResponses];
-
-export type ListPartnerEsimsData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: {
+    query: {
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -3718,11 +2193,15 @@ export type ListPartnerEsimsData = {
         status?: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
         order_id?: string;
         iccid?: string;
+        /**
+         * One that the session allows.
+         */
+        mode: 'sandbox' | 'live';
     };
-    url: '/internal/v1/partners/{pid}/esims';
+    url: '/portal/v1/esims';
 };
 
-export type ListPartnerEsimsErrors = {
+export type ListEsimsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
@@ -3740,12 +2219,6 @@ export type ListPartnerEsimsErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -3797,9 +2270,9 @@ export type ListPartnerEsimsErrors = {
     };
 };
 
-export type ListPartnerEsimsError = ListPartnerEsimsErrors[keyof ListPartnerEsimsErrors];
+export type ListEsimsError = ListEsimsErrors[keyof ListEsimsErrors];
 
-export type ListPartnerEsimsResponses = {
+export type ListEsimsResponses = {
     /**
      * Done.
      */
@@ -3814,146 +2287,21 @@ export type ListPartnerEsimsResponses = {
     };
 };
 
-export type ListPartnerEsimsResponse = ListPartnerEsimsResponses[keyof ListPartnerEsimsResponses];
+export type ListEsimsResponse = ListEsimsResponses[keyof ListEsimsResponses];
 
-export type ListPartnerEventsData = {
+export type GetEsimData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
         /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
+         * Begins with `esim_`; a malformed one is 404 like an unknown one.
          */
-        pid: string;
-    };
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-        type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed';
-    };
-    url: '/internal/v1/partners/{pid}/events';
-};
-
-export type ListPartnerEventsErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListPartnerEventsError = ListPartnerEventsErrors[keyof ListPartnerEventsErrors];
-
-export type ListPartnerEventsResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<EventResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListPartnerEventsResponse = ListPartnerEventsResponses[keyof ListPartnerEventsResponses];
-
-export type ListWalletsData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
+        id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/wallet';
+    url: '/portal/v1/esims/{id}';
 };
 
-export type ListWalletsErrors = {
+export type GetEsimErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
@@ -4028,285 +2376,39 @@ export type ListWalletsErrors = {
     };
 };
 
-export type ListWalletsError = ListWalletsErrors[keyof ListWalletsErrors];
+export type GetEsimError = GetEsimErrors[keyof GetEsimErrors];
 
-export type ListWalletsResponses = {
+export type GetEsimResponses = {
     /**
      * Done.
      */
     200: {
         request_id: RequestId;
-        data: Array<WalletResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
+        data: EsimResponse;
     };
 };
 
-export type ListWalletsResponse = ListWalletsResponses[keyof ListWalletsResponses];
+export type GetEsimResponse = GetEsimResponses[keyof GetEsimResponses];
 
-export type UpdateWalletData = {
-    body: UpdateWalletDto;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: never;
-    url: '/internal/v1/partners/{pid}/wallet';
-};
-
-export type UpdateWalletErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type UpdateWalletError = UpdateWalletErrors[keyof UpdateWalletErrors];
-
-export type UpdateWalletResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: WalletResponse;
-    };
-};
-
-export type UpdateWalletResponse = UpdateWalletResponses[keyof UpdateWalletResponses];
-
-export type ListWalletTransactionsData = {
+export type ShowInstallDataData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-    };
-    url: '/internal/v1/partners/{pid}/wallet/transactions';
-};
-
-export type ListWalletTransactionsErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListWalletTransactionsError = ListWalletTransactionsErrors[keyof ListWalletTransactionsErrors];
-
-export type ListWalletTransactionsResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<LedgerTransactionResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListWalletTransactionsResponse = ListWalletTransactionsResponses[keyof ListWalletTransactionsResponses];
-
-export type DepositMoneyData = {
-    body: DepositDto;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
         /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
+         * Begins with `esim_`; a malformed one is 404 like an unknown one.
          */
-        pid: string;
+        id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/wallet/deposits';
+    url: '/portal/v1/esims/{id}/install-data';
 };
 
-export type DepositMoneyErrors = {
+export type ShowInstallDataErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
@@ -4330,485 +2432,6 @@ export type DepositMoneyErrors = {
      */
     404: Problem & {
         code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `reference_taken`: The reference is already in use. `conflict`: The current state does not allow this.
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'reference_taken' | 'conflict';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type DepositMoneyError = DepositMoneyErrors[keyof DepositMoneyErrors];
-
-export type DepositMoneyResponses = {
-    /**
-     * Created.
-     */
-    201: {
-        request_id: RequestId;
-        data: LedgerTransactionResponse;
-    };
-};
-
-export type DepositMoneyResponse = DepositMoneyResponses[keyof DepositMoneyResponses];
-
-export type AdjustBalanceData = {
-    body: AdjustmentDto;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: never;
-    url: '/internal/v1/partners/{pid}/wallet/adjustments';
-};
-
-export type AdjustBalanceErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `reference_taken`: The reference is already in use. `conflict`: The current state does not allow this.
-     */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'reference_taken' | 'conflict';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
-     */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type AdjustBalanceError = AdjustBalanceErrors[keyof AdjustBalanceErrors];
-
-export type AdjustBalanceResponses = {
-    /**
-     * Created.
-     */
-    201: {
-        request_id: RequestId;
-        data: LedgerTransactionResponse;
-    };
-};
-
-export type AdjustBalanceResponse = AdjustBalanceResponses[keyof AdjustBalanceResponses];
-
-export type ReplacePriceListData = {
-    body?: PriceListDto;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
-    query?: never;
-    url: '/internal/v1/partners/{pid}/price-list';
-};
-
-export type ReplacePriceListErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `payload_too_large`: The body is too large.
-     */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `unsupported_media_type`: Only application/json is accepted.
-     */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ReplacePriceListError = ReplacePriceListErrors[keyof ReplacePriceListErrors];
-
-export type ReplacePriceListResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: PriceListResponse;
-    };
-};
-
-export type ReplacePriceListResponse = ReplacePriceListResponses[keyof ReplacePriceListResponses];
-
-export type ListProvidersData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path?: never;
-    query?: never;
-    url: '/internal/v1/providers';
-};
-
-export type ListProvidersErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListProvidersError = ListProvidersErrors[keyof ListProvidersErrors];
-
-export type ListProvidersResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<ProviderResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListProvidersResponse = ListProvidersResponses[keyof ListProvidersResponses];
-
-export type SyncCatalogData = {
-    body?: never;
-    headers?: {
-        /**
-         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
-         */
-        'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path?: never;
-    query?: never;
-    url: '/internal/v1/catalog/sync';
-};
-
-export type SyncCatalogErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -4884,42 +2507,651 @@ export type SyncCatalogErrors = {
     };
 };
 
-export type SyncCatalogError = SyncCatalogErrors[keyof SyncCatalogErrors];
+export type ShowInstallDataError = ShowInstallDataErrors[keyof ShowInstallDataErrors];
 
-export type SyncCatalogResponses = {
+export type ShowInstallDataResponses = {
     /**
-     * Accepted; the work goes on.
+     * Done.
      */
-    202: {
+    200: {
         request_id: RequestId;
-        data: CatalogSyncResponse;
+        data: InstallDataResponse;
     };
 };
 
-export type SyncCatalogResponse = SyncCatalogResponses[keyof SyncCatalogResponses];
+export type ShowInstallDataResponse = ShowInstallDataResponses[keyof ShowInstallDataResponses];
 
-export type ListEndpointsData = {
+export type ListTopupsData = {
     body?: never;
-    headers?: {
+    path?: never;
+    query: {
+        limit?: number;
         /**
-         * The portal user who acts; goes to the audit log.
+         * The `next_cursor` of the page before.
          */
-        'X-Actor'?: string;
+        cursor?: string;
+        esim_id?: string;
+        status?: 'pending' | 'processing' | 'completed' | 'failed';
+        reference?: string;
+        /**
+         * One that the session allows.
+         */
+        mode: 'sandbox' | 'live';
     };
+    url: '/portal/v1/topups';
+};
+
+export type ListTopupsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ListTopupsError = ListTopupsErrors[keyof ListTopupsErrors];
+
+export type ListTopupsResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: Array<TopupResponse>;
+        has_more: boolean;
+        /**
+         * The `cursor` of the next page; null on the last one.
+         */
+        next_cursor: string | null;
+    };
+};
+
+export type ListTopupsResponse = ListTopupsResponses[keyof ListTopupsResponses];
+
+export type GetTopupData = {
+    body?: never;
     path: {
         /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
+         * Begins with `top_`; a malformed one is 404 like an unknown one.
          */
-        pid: string;
+        id: string;
     };
+    query?: never;
+    url: '/portal/v1/topups/{id}';
+};
+
+export type GetTopupErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type GetTopupError = GetTopupErrors[keyof GetTopupErrors];
+
+export type GetTopupResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: TopupResponse;
+    };
+};
+
+export type GetTopupResponse = GetTopupResponses[keyof GetTopupResponses];
+
+export type ListEventsData = {
+    body?: never;
+    path?: never;
+    query: {
+        limit?: number;
+        /**
+         * The `next_cursor` of the page before.
+         */
+        cursor?: string;
+        type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed';
+        /**
+         * One that the session allows.
+         */
+        mode: 'sandbox' | 'live';
+    };
+    url: '/portal/v1/events';
+};
+
+export type ListEventsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ListEventsError = ListEventsErrors[keyof ListEventsErrors];
+
+export type ListEventsResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: Array<EventResponse>;
+        has_more: boolean;
+        /**
+         * The `cursor` of the next page; null on the last one.
+         */
+        next_cursor: string | null;
+    };
+};
+
+export type ListEventsResponse = ListEventsResponses[keyof ListEventsResponses];
+
+export type GetEventData = {
+    body?: never;
+    path: {
+        /**
+         * Begins with `evt_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/events/{id}';
+};
+
+export type GetEventErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type GetEventError = GetEventErrors[keyof GetEventErrors];
+
+export type GetEventResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: EventResponse;
+    };
+};
+
+export type GetEventResponse = GetEventResponses[keyof GetEventResponses];
+
+export type ListBalancesData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/portal/v1/wallet';
+};
+
+export type ListBalancesErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ListBalancesError = ListBalancesErrors[keyof ListBalancesErrors];
+
+export type ListBalancesResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: Array<BalanceResponse>;
+        has_more: boolean;
+        /**
+         * The `cursor` of the next page; null on the last one.
+         */
+        next_cursor: string | null;
+    };
+};
+
+export type ListBalancesResponse = ListBalancesResponses[keyof ListBalancesResponses];
+
+export type ListTransactionsData = {
+    body?: never;
+    path?: never;
     query?: {
         limit?: number;
         /**
          * The `next_cursor` of the page before.
          */
         cursor?: string;
+        /**
+         * `csv`: the newest 10,000 transactions as a file (`text/csv`), whatever `limit` says.
+         */
+        format?: 'json' | 'csv';
     };
-    url: '/internal/v1/partners/{pid}/webhook-endpoints';
+    url: '/portal/v1/wallet/transactions';
+};
+
+export type ListTransactionsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ListTransactionsError = ListTransactionsErrors[keyof ListTransactionsErrors];
+
+export type ListTransactionsResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: Array<TransactionResponse>;
+        has_more: boolean;
+        /**
+         * The `cursor` of the next page; null on the last one.
+         */
+        next_cursor: string | null;
+    };
+};
+
+export type ListTransactionsResponse = ListTransactionsResponses[keyof ListTransactionsResponses];
+
+export type ListEndpointsData = {
+    body?: never;
+    path?: never;
+    query: {
+        limit?: number;
+        /**
+         * The `next_cursor` of the page before.
+         */
+        cursor?: string;
+        /**
+         * One that the session allows.
+         */
+        mode: 'sandbox' | 'live';
+    };
+    url: '/portal/v1/webhook-endpoints';
 };
 
 export type ListEndpointsErrors = {
@@ -4940,12 +3172,6 @@ export type ListEndpointsErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -5023,19 +3249,10 @@ export type CreateEndpointData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
-    path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
-    };
+    path?: never;
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints';
+    url: '/portal/v1/webhook-endpoints';
 };
 
 export type CreateEndpointErrors = {
@@ -5056,12 +3273,6 @@ export type CreateEndpointErrors = {
      */
     403: Problem & {
         code?: 'forbidden';
-    };
-    /**
-     * `not_found`: There is no such resource.
-     */
-    404: Problem & {
-        code?: 'not_found';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -5153,24 +3364,14 @@ export type CreateEndpointResponse = CreateEndpointResponses[keyof CreateEndpoin
 
 export type DeleteEndpointData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}';
+    url: '/portal/v1/webhook-endpoints/{id}';
 };
 
 export type DeleteEndpointErrors = {
@@ -5276,24 +3477,14 @@ export type DeleteEndpointResponse = DeleteEndpointResponses[keyof DeleteEndpoin
 
 export type GetEndpointData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}';
+    url: '/portal/v1/webhook-endpoints/{id}';
 };
 
 export type GetEndpointErrors = {
@@ -5387,24 +3578,14 @@ export type GetEndpointResponse = GetEndpointResponses[keyof GetEndpointResponse
 
 export type UpdateEndpointData = {
     body?: UpdateWebhookEndpointDto;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}';
+    url: '/portal/v1/webhook-endpoints/{id}';
 };
 
 export type UpdateEndpointErrors = {
@@ -5508,6 +3689,109 @@ export type UpdateEndpointResponses = {
 
 export type UpdateEndpointResponse = UpdateEndpointResponses[keyof UpdateEndpointResponses];
 
+export type GetEndpointStatsData = {
+    body?: never;
+    path: {
+        /**
+         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: {
+        window?: '1h' | '24h' | '7d';
+    };
+    url: '/portal/v1/webhook-endpoints/{id}/stats';
+};
+
+export type GetEndpointStatsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type GetEndpointStatsError = GetEndpointStatsErrors[keyof GetEndpointStatsErrors];
+
+export type GetEndpointStatsResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: EndpointStatsResponse;
+    };
+};
+
+export type GetEndpointStatsResponse = GetEndpointStatsResponses[keyof GetEndpointStatsResponses];
+
 export type EnableEndpointData = {
     body?: EnableWebhookEndpointDto;
     headers?: {
@@ -5515,23 +3799,15 @@ export type EnableEndpointData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/enable';
+    url: '/portal/v1/webhook-endpoints/{id}/enable';
 };
 
 export type EnableEndpointErrors = {
@@ -5654,23 +3930,15 @@ export type DisableEndpointData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/disable';
+    url: '/portal/v1/webhook-endpoints/{id}/disable';
 };
 
 export type DisableEndpointErrors = {
@@ -5793,23 +4061,15 @@ export type RotateSecretData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/rotate-secret';
+    url: '/portal/v1/webhook-endpoints/{id}/rotate-secret';
 };
 
 export type RotateSecretErrors = {
@@ -5826,10 +4086,10 @@ export type RotateSecretErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -5932,23 +4192,15 @@ export type FinishRotationData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/rotate-secret/finish';
+    url: '/portal/v1/webhook-endpoints/{id}/rotate-secret/finish';
 };
 
 export type FinishRotationErrors = {
@@ -5965,10 +4217,10 @@ export type FinishRotationErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -6071,23 +4323,15 @@ export type SendTestData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/test';
+    url: '/portal/v1/webhook-endpoints/{id}/test';
 };
 
 export type SendTestErrors = {
@@ -6203,127 +4447,9 @@ export type SendTestResponses = {
 
 export type SendTestResponse = SendTestResponses[keyof SendTestResponses];
 
-export type ListEndpointsOfAllPartnersData = {
-    body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
-    path?: never;
-    query?: {
-        limit?: number;
-        /**
-         * The `next_cursor` of the page before.
-         */
-        cursor?: string;
-        status?: 'enabled' | 'blocked' | 'disabled';
-    };
-    url: '/internal/v1/webhook-endpoints';
-};
-
-export type ListEndpointsOfAllPartnersErrors = {
-    /**
-     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
-     */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
-    /**
-     * `unauthorized`: A valid API key is required.
-     */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
-    /**
-     * `forbidden`: The operation is not allowed.
-     */
-    403: Problem & {
-        code?: 'forbidden';
-    };
-    /**
-     * `method_not_allowed`: The method is not allowed here.
-     */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
-    /**
-     * `request_timeout`: The request took too long to arrive.
-     */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
-    /**
-     * `uri_too_long`: The URL is too long.
-     */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
-    /**
-     * `expectation_failed`: The expectation cannot be met.
-     */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
-    /**
-     * `rate_limited`: The rate limit of this key is exceeded.
-     */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
-    /**
-     * `headers_too_large`: The request headers are too large.
-     */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
-    /**
-     * `internal_error`: Something went wrong on our side.
-     */
-    500: Problem & {
-        code?: 'internal_error';
-    };
-    /**
-     * `service_unavailable`: The service is not available right now.
-     */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
-};
-
-export type ListEndpointsOfAllPartnersError = ListEndpointsOfAllPartnersErrors[keyof ListEndpointsOfAllPartnersErrors];
-
-export type ListEndpointsOfAllPartnersResponses = {
-    /**
-     * Done.
-     */
-    200: {
-        request_id: RequestId;
-        data: Array<WebhookEndpointResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
-};
-
-export type ListEndpointsOfAllPartnersResponse = ListEndpointsOfAllPartnersResponses[keyof ListEndpointsOfAllPartnersResponses];
-
 export type ListDeliveriesData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
@@ -6339,6 +4465,14 @@ export type ListDeliveriesData = {
         event_type?: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
         event_id?: string;
         /**
+         * Of the last attempt.
+         */
+        status_code?: number;
+        /**
+         * Of the last attempt.
+         */
+        outcome?: 'delivered' | 'failed' | 'interrupted';
+        /**
          * Inclusive.
          */
         created_after?: string;
@@ -6347,7 +4481,7 @@ export type ListDeliveriesData = {
          */
         created_before?: string;
     };
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/deliveries';
+    url: '/portal/v1/webhook-endpoints/{id}/deliveries';
 };
 
 export type ListDeliveriesErrors = {
@@ -6446,12 +4580,6 @@ export type ListDeliveriesResponse = ListDeliveriesResponses[keyof ListDeliverie
 
 export type GetDeliveryData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
         /**
          * Begins with `dlv_`; a malformed one is 404 like an unknown one.
@@ -6459,7 +4587,7 @@ export type GetDeliveryData = {
         id: string;
     };
     query?: never;
-    url: '/internal/v1/deliveries/{id}';
+    url: '/portal/v1/deliveries/{id}';
 };
 
 export type GetDeliveryErrors = {
@@ -6558,10 +4686,6 @@ export type ResendDeliveryData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
         /**
@@ -6570,7 +4694,7 @@ export type ResendDeliveryData = {
         id: string;
     };
     query?: never;
-    url: '/internal/v1/deliveries/{id}/resend';
+    url: '/portal/v1/deliveries/{id}/resend';
 };
 
 export type ResendDeliveryErrors = {
@@ -6693,23 +4817,15 @@ export type StartReplayData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
-        /**
-         * Begins with `ptn_`; a malformed one is 404 like an unknown one.
-         */
-        pid: string;
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
          */
         id: string;
     };
     query?: never;
-    url: '/internal/v1/partners/{pid}/webhook-endpoints/{id}/replay';
+    url: '/portal/v1/webhook-endpoints/{id}/replay';
 };
 
 export type StartReplayErrors = {
@@ -6726,10 +4842,10 @@ export type StartReplayErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -6827,12 +4943,6 @@ export type StartReplayResponse = StartReplayResponses[keyof StartReplayResponse
 
 export type GetReplayData = {
     body?: never;
-    headers?: {
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
-    };
     path: {
         /**
          * Begins with `rpl_`; a malformed one is 404 like an unknown one.
@@ -6840,7 +4950,7 @@ export type GetReplayData = {
         id: string;
     };
     query?: never;
-    url: '/internal/v1/replays/{id}';
+    url: '/portal/v1/replays/{id}';
 };
 
 export type GetReplayErrors = {
@@ -6939,10 +5049,6 @@ export type CancelReplayData = {
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
          */
         'Idempotency-Key'?: string;
-        /**
-         * The portal user who acts; goes to the audit log.
-         */
-        'X-Actor'?: string;
     };
     path: {
         /**
@@ -6951,7 +5057,7 @@ export type CancelReplayData = {
         id: string;
     };
     query?: never;
-    url: '/internal/v1/replays/{id}/cancel';
+    url: '/portal/v1/replays/{id}/cancel';
 };
 
 export type CancelReplayErrors = {

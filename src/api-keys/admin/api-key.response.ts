@@ -1,7 +1,10 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
-import { type ApiKeyEntity, KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
-import type { IssuedKey } from '../api-keys.service.js';
+import { mapPage, type Page } from '../../common/page.js';
+import type { IdempotentResponse } from '../../infra/idempotency/index.js';
+import { KEY_STATUSES, type KeyStatus } from '../api-key.entity.js';
+import { MOST_USES } from '../api-keys.repository.js';
+import type { IssuedKey, UsedKey } from '../api-keys.service.js';
 import { keyPrefix } from '../key-material.js';
 
 export class ApiKeyResponse {
@@ -41,6 +44,21 @@ export class ApiKeyResponse {
   @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'To about a minute.' })
   last_used_at!: string | null;
 
+  @ApiProperty({
+    type: 'integer',
+    maximum: MOST_USES,
+    description: `Calls in the last 24 hours; ${MOST_USES} means so many or more.`,
+  })
+  uses_24h!: number;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'user-17',
+    description: 'The portal user who made it, or the name of the admin token.',
+  })
+  created_by!: string | null;
+
   @ApiProperty({ type: String, format: 'date-time' })
   created_at!: string;
 }
@@ -55,7 +73,7 @@ export class IssuedApiKeyResponse extends ApiKeyResponse {
   key!: string | null;
 }
 
-export function toApiKeyResponse(key: ApiKeyEntity): ApiKeyResponse {
+export function toApiKeyResponse({ entity: key, uses24h }: UsedKey): ApiKeyResponse {
   return {
     id: key.id,
     partner_id: key.partnerId,
@@ -69,10 +87,21 @@ export function toApiKeyResponse(key: ApiKeyEntity): ApiKeyResponse {
     revoked_at: key.revokedAt?.toISOString() ?? null,
     replaced_by: key.replacedBy,
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    uses_24h: uses24h,
+    created_by: key.createdBy,
     created_at: key.createdAt.toISOString(),
   };
 }
 
 export function toIssuedApiKeyResponse({ entity, key }: IssuedKey): IssuedApiKeyResponse {
-  return { ...toApiKeyResponse(entity), key };
+  return { ...toApiKeyResponse({ entity, uses24h: 0 }), key };
+}
+
+export function toApiKeyPage(page: Page<UsedKey>): Page<ApiKeyResponse> {
+  return mapPage(page, toApiKeyResponse);
+}
+
+/** D20: the stored answer, and so every replay of it, has `key: null`. */
+export function toShownOnce(issued: IssuedKey): IdempotentResponse {
+  return { data: toIssuedApiKeyResponse(issued), secretFields: ['key'] };
 }

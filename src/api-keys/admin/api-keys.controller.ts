@@ -2,11 +2,9 @@ import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
-import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
-  type IdempotentResponse,
   IdempotencyKeyParam,
   type IdempotencyKey,
   IdempotentExecutor,
@@ -14,8 +12,7 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PartnersService } from '../../partners/index.js';
-import { ApiKeysRepository } from '../api-keys.repository.js';
-import { ApiKeysService, type IssuedKey } from '../api-keys.service.js';
+import { ApiKeysService } from '../api-keys.service.js';
 import {
   ApiKeysQueryDto,
   CreateApiKeyDto,
@@ -26,8 +23,9 @@ import {
 import {
   ApiKeyResponse,
   IssuedApiKeyResponse,
+  toApiKeyPage,
   toApiKeyResponse,
-  toIssuedApiKeyResponse,
+  toShownOnce,
 } from './api-key.response.js';
 
 /** The portal team's administration of a partner's keys (D12, D15). */
@@ -37,7 +35,6 @@ import {
 export class ApiKeysController {
   constructor(
     private readonly keys: ApiKeysService,
-    private readonly repository: ApiKeysRepository,
     private readonly partners: PartnersService,
     private readonly idempotent: IdempotentExecutor,
   ) {}
@@ -55,7 +52,7 @@ export class ApiKeysController {
     @Body() body: CreateApiKeyDto,
   ): Promise<RenderedResponse> {
     const terms = toKeyTerms(partnerId, body);
-    return this.idempotent.execute(key, async (tx) => shownOnce(await this.keys.create(tx, by, terms)));
+    return this.idempotent.execute(key, async (tx) => toShownOnce(await this.keys.create(tx, by, terms)));
   }
 
   @Get()
@@ -65,8 +62,7 @@ export class ApiKeysController {
     @Query() query: ApiKeysQueryDto,
   ): Promise<ListResponse<ApiKeyResponse>> {
     await this.partners.getById(partnerId);
-    const page = await this.repository.list(partnerId, query.mode, toListOptions(query));
-    return new ListResponse(mapPage(page, toApiKeyResponse));
+    return new ListResponse(toApiKeyPage(await this.keys.list(partnerId, query.mode, toListOptions(query))));
   }
 
   @IdempotentPost(':id/revoke', {
@@ -100,12 +96,7 @@ export class ApiKeysController {
   ): Promise<RenderedResponse> {
     const graceSeconds = body.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     return this.idempotent.execute(key, async (tx) =>
-      shownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds })),
+      toShownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds })),
     );
   }
-}
-
-/** D20: the stored answer, and so every replay of it, has `key: null`. */
-function shownOnce(issued: IssuedKey): IdempotentResponse {
-  return { data: toIssuedApiKeyResponse(issued), secretFields: ['key'] };
 }

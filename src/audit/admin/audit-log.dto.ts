@@ -56,8 +56,15 @@ export class AuditEntryResponse {
   @ApiProperty({ type: String, example: 'portal', description: 'A token name of ADMIN_TOKENS, or `system`.' })
   actor!: string;
 
-  @ApiProperty({ type: String, nullable: true, description: 'The `X-Actor` of the call.' })
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    description: 'The `X-Actor` of the call, or the actor of the portal session.',
+  })
   portal_user!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, description: 'The portal session in which it was done.' })
+  session_id!: string | null;
 
   @ApiProperty({ type: String, example: 'api_key.revoked' })
   action!: string;
@@ -87,6 +94,7 @@ export function toAuditEntryResponse(entry: AuditEntryEntity): AuditEntryRespons
     id: entry.id,
     actor: entry.actor,
     portal_user: entry.portalUser,
+    session_id: entry.sessionId,
     action: entry.action,
     partner_id: entry.partnerId,
     subject_id: entry.subjectId,

@@ -1,5 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
+import { ERROR_CODES, type ErrorCode } from '../../common/errors/index.js';
 import { MODES, type Mode } from '../../common/mode.js';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339, ShortText } from '../../infra/http/index.js';
 import type { CallFilters } from '../call-log.repository.js';
@@ -35,6 +36,11 @@ export class CallsQueryDto extends ListQueryDto {
   @QueryInteger({ min: 100, max: 599 })
   status?: number;
 
+  @ApiPropertyOptional({ enum: ERROR_CODES, description: 'The `code` of the error body.' })
+  @Optional()
+  @IsIn(ERROR_CODES, { message: 'must be an error code of the service' })
+  error_code?: ErrorCode;
+
   @ApiPropertyOptional({ enum: MODES })
   @Optional()
   @IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` })
@@ -63,6 +69,7 @@ export function toCallFilters(query: CallsQueryDto): CallFilters {
     method: query.method,
     route: query.route,
     status: query.status,
+    errorCode: query.error_code,
     mode: query.mode,
     replayOf: query.replay_of,
     createdAfter: query.created_after === undefined ? undefined : new Date(query.created_after),

@@ -8,7 +8,7 @@ interface ErrorEntry {
 const final = (status: number, title: string): ErrorEntry => ({ status, title, retryable: false });
 const transient = (status: number, title: string): ErrorEntry => ({ status, title, retryable: true });
 
-/** The closed list of error codes of the partner and admin API (spec section 7, D6). */
+/** The closed list of error codes of the partner API, the admin API and the portal (spec section 7, D6). */
 export const ERROR_CATALOGUE = {
   bad_request: final(400, 'The request is malformed.'),
   validation_failed: final(400, 'A field is invalid.'),
@@ -21,6 +21,7 @@ export const ERROR_CATALOGUE = {
   partner_suspended: final(403, 'The partner is suspended.'),
   ip_not_allowed: final(403, 'This key is not allowed from this address.'),
   forbidden: final(403, 'The operation is not allowed.'),
+  step_up_required: final(403, 'This needs a session younger than 15 minutes: sign in again.'),
   not_found: final(404, 'There is no such resource.'),
   method_not_allowed: final(405, 'The method is not allowed here.'),
   request_timeout: transient(408, 'The request took too long to arrive.'),

@@ -17,7 +17,7 @@ import {
   toUsageResponse,
   UsageResponse,
 } from './esim.dto.js';
-import { QrCodes } from './qr-codes.js';
+import { QrCodes } from '../qr-codes.js';
 
 @ApiTags('eSIMs')
 @UseGuards(BearerKeyGuard)

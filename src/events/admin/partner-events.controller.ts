@@ -30,7 +30,7 @@ export class PartnerEventsController {
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: PartnerEventsQueryDto,
   ): Promise<ListResponse<EventResponse>> {
-    const page = await this.events.listOfPartner(partnerId, query.type, toListOptions(query));
+    const page = await this.events.listOfPartner({ partnerId }, query.type, toListOptions(query));
     return new ListResponse(mapPage(page, (event) => JSON.parse(event.body) as EventResponse));
   }
 }

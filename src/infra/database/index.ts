@@ -47,3 +47,4 @@ export { send } from './open-transaction.js';
 export { rowToEntity } from './row-to-entity.js';
 export { limitLockWait, Transactions, withSavepoint } from './transactions.js';
 export { updateVersioned } from './versioned-update.js';
+export { modeIn } from './mode-in.js';

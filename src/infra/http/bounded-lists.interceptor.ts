@@ -44,9 +44,10 @@ export class ListSlots {
   /** Answers what gives the slot back. @throws AppError `rate_limited`, `service_unavailable` */
   take({ authResult }: FastifyRequest): Promise<() => void> {
     // Sandbox lists must not refuse Live ones (D41).
-    return authResult?.partnerId
-      ? this.ofPartners.take(`${authResult.partnerId} ${authResult.mode}`)
-      : this.ofTokens.take(authResult?.keyId ?? '');
+    const owner = authResult?.partnerId
+      ? `${authResult.partnerId} ${authResult.mode}`
+      : authResult?.listOwner;
+    return owner ? this.ofPartners.take(owner) : this.ofTokens.take(authResult?.keyId ?? '');
   }
 
   /** Reads with a slot, for a handler that does not hold one all the time. */

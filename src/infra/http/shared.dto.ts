@@ -1,7 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsInt, IsString, Matches, Max, MaxLength, Min } from 'class-validator';
+import { IsIn, IsInt, IsString, Matches, Max, MaxLength, Min } from 'class-validator';
 import type { ListOptions } from '../database/index.js';
-import { Optional, QueryInteger } from './fields.js';
+import { MODES } from '../../common/mode.js';
+import { compose, Optional, QueryInteger } from './fields.js';
 
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
@@ -18,6 +19,14 @@ export class ListQueryDto {
   @IsString({ message: 'must be text' })
   @MaxLength(1_024, { message: 'must have at most 1024 characters' })
   cursor?: string;
+}
+
+/** The mode of a portal list, which has no key to say it; the session decides whether it is allowed (D50). */
+export function PortalMode(): PropertyDecorator {
+  return compose(
+    ApiProperty({ enum: MODES, description: 'One that the session allows.' }),
+    IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` }),
+  );
 }
 
 /** The list options of a validated query. */

@@ -10,6 +10,7 @@ import {
   type NestInterceptor,
   Post,
   RequestMethod,
+  SetMetadata,
   type Type,
   UseInterceptors,
 } from '@nestjs/common';
@@ -60,6 +61,11 @@ export function IdempotentPost(
   );
 }
 
+const NO_KEY_NEEDED = Symbol('no-key-needed');
+
+/** Marks a POST that a retry cannot make take effect twice: it spends a single-use code, or changes nothing. */
+export const NoIdempotencyKey = (): MethodDecorator => SetMetadata(NO_KEY_NEEDED, true);
+
 /** Gives a handler the key that it passes to `IdempotentExecutor.execute`. */
 export const IdempotencyKeyParam = createParamDecorator(
   (_: unknown, context: ExecutionContext): IdempotencyKey => {
@@ -102,7 +108,10 @@ export function isIdempotent({ controller, handler }: RouteHandler): boolean {
  */
 export function assertEveryPostIsIdempotent(discovery: DiscoveryService): void {
   const open = routeHandlers(discovery).filter(
-    (route) => route.method === RequestMethod.POST && !isIdempotent(route),
+    (route) =>
+      route.method === RequestMethod.POST &&
+      !isIdempotent(route) &&
+      Reflect.getMetadata(NO_KEY_NEEDED, route.handler) !== true,
   );
   if (open.length > 0)
     throw new Error(`POST routes without idempotency: ${open.map(({ name }) => name).join(', ')}`);

@@ -15,4 +15,5 @@ export {
   type IdempotencyOwner,
   IdempotentPost,
   isIdempotent,
+  NoIdempotencyKey,
 } from './idempotent-post.js';

@@ -13,9 +13,16 @@ import {
   IdempotentPost,
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
+import { ShowEndpoints } from '../show-endpoints.js';
 import { SendOnRequest } from '../send-on-request.js';
 import { WebhookDeliveriesRepository } from '../webhook-deliveries.repository.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
+import {
+  DEFAULT_STATS_WINDOW,
+  EndpointStatsQueryDto,
+  EndpointStatsResponse,
+  toEndpointStatsResponse,
+} from './endpoint-stats.dto.js';
 import { DeliveriesQueryDto, toDeliveryFilters } from './webhook-delivery-requests.dto.js';
 import {
   toDeliveryResponse,
@@ -24,7 +31,7 @@ import {
   WebhookDeliveryWithAttemptsResponse,
 } from './webhook-delivery.response.js';
 import { WebhookEndpointsQueryDto } from './webhook-endpoint-requests.dto.js';
-import { toEndpointResponse, WebhookEndpointResponse } from './webhook-endpoint.response.js';
+import { toEndpointPage, WebhookEndpointResponse } from './webhook-endpoint.response.js';
 
 /** The delivery log (spec section 2) and endpoints across partners, for the portal and for support. */
 @ApiTags('Webhook deliveries')
@@ -34,6 +41,7 @@ export class WebhookDeliveriesController {
   constructor(
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
+    private readonly show: ShowEndpoints,
     private readonly send: SendOnRequest,
     private readonly idempotent: IdempotentExecutor,
   ) {}
@@ -43,8 +51,7 @@ export class WebhookDeliveriesController {
   async listEndpointsOfAllPartners(
     @Query() query: WebhookEndpointsQueryDto,
   ): Promise<ListResponse<WebhookEndpointResponse>> {
-    const page = await this.endpoints.listAll(query.status, toListOptions(query));
-    return new ListResponse(mapPage(page, toEndpointResponse));
+    return new ListResponse(toEndpointPage(await this.show.listAll(query.status, toListOptions(query))));
   }
 
   @Get('partners/:pid/webhook-endpoints/:id/deliveries')
@@ -58,6 +65,18 @@ export class WebhookDeliveriesController {
     if (!endpoint) throw new NotFound();
     const page = await this.deliveries.list(endpoint, toDeliveryFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toDeliveryResponse));
+  }
+
+  @Get('partners/:pid/webhook-endpoints/:id/stats')
+  @Responds(EndpointStatsResponse, { summary: 'Get what the attempts of an endpoint came to, over time' })
+  async getEndpointStats(
+    @Param('pid', PathId('ptn')) partnerId: string,
+    @Param('id', PathId('whe')) id: string,
+    @Query() query: EndpointStatsQueryDto,
+  ): Promise<EndpointStatsResponse> {
+    if (!(await this.endpoints.findEvenDeleted({ partnerId, id }))) throw new NotFound();
+    const window = query.window ?? DEFAULT_STATS_WINDOW;
+    return toEndpointStatsResponse(window, await this.show.statsOf(id, window));
   }
 
   @Get('deliveries/:id')

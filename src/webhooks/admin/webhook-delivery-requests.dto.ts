@@ -2,8 +2,10 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayNotEmpty, ArrayUnique, IsArray, IsBoolean, IsIn, Matches } from 'class-validator';
 import { ValidationFailed } from '../../common/errors/index.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
-import { ListQueryDto, Optional, Rfc3339 } from '../../infra/http/index.js';
+import { ListQueryDto, Optional, QueryInteger, Rfc3339 } from '../../infra/http/index.js';
 import {
+  ATTEMPT_OUTCOMES,
+  type AttemptOutcome,
   DELIVERY_EVENT_TYPES,
   DELIVERY_STATUSES,
   type DeliveryEventType,
@@ -33,6 +35,16 @@ export class DeliveriesQueryDto extends ListQueryDto {
   @Matches(/^evt_[0-9A-Z]{1,60}$/, { message: 'must be the id of an event' })
   event_id?: string;
 
+  @ApiPropertyOptional({ type: 'integer', minimum: 100, maximum: 599, description: 'Of the last attempt.' })
+  @Optional()
+  @QueryInteger({ min: 100, max: 599 })
+  status_code?: number;
+
+  @ApiPropertyOptional({ enum: ATTEMPT_OUTCOMES, description: 'Of the last attempt.' })
+  @Optional()
+  @IsIn(ATTEMPT_OUTCOMES, { message: `must be one of ${ATTEMPT_OUTCOMES.join(', ')}` })
+  outcome?: AttemptOutcome;
+
   @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Inclusive.' })
   @Optional()
   @Rfc3339()
@@ -49,6 +61,8 @@ export function toDeliveryFilters(query: DeliveriesQueryDto): DeliveryFilters {
     status: query.status,
     eventType: query.event_type,
     eventId: query.event_id,
+    statusCode: query.status_code,
+    outcome: query.outcome,
     createdAfter: query.created_after,
     createdBefore: query.created_before,
   };

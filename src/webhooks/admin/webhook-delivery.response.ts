@@ -13,6 +13,27 @@ import {
 import type { DeliveryWithLog } from '../webhook-deliveries.repository.js';
 import { deliveryStatus, type WebhookDeliveryEntity } from '../webhook-delivery.entity.js';
 
+/** What a row of the delivery log shows; the delivery itself has every attempt with all that is known of it. */
+export class LastAttemptResponse {
+  @ApiProperty({ type: 'integer', minimum: 1 })
+  number!: number;
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  started_at!: string;
+
+  @ApiProperty({ enum: ATTEMPT_OUTCOMES })
+  outcome!: AttemptOutcome;
+
+  @ApiProperty({ type: 'integer', nullable: true })
+  status_code!: number | null;
+
+  @ApiProperty({ type: 'integer', description: 'Until the status line, or until the attempt failed.' })
+  latency_ms!: number;
+
+  @ApiProperty({ type: String, nullable: true, example: 'connect: ECONNREFUSED' })
+  error!: string | null;
+}
+
 export class WebhookDeliveryResponse {
   @ApiProperty({ type: String, example: 'dlv_01KAEXAMPLE000000000000000' })
   id!: string;
@@ -43,6 +64,13 @@ export class WebhookDeliveryResponse {
 
   @ApiProperty({ type: String, format: 'date-time', nullable: true })
   delivered_at!: string | null;
+
+  @ApiProperty({
+    type: () => LastAttemptResponse,
+    nullable: true,
+    description: 'Null before the first attempt.',
+  })
+  last_attempt!: LastAttemptResponse | null;
 }
 
 /** Where the time of an attempt went. */
@@ -116,6 +144,20 @@ export function toDeliveryResponse(delivery: WebhookDeliveryEntity): WebhookDeli
     next_attempt_at: status === 'pending' ? (delivery.nextAttemptAt?.toISOString() ?? null) : null,
     created_at: delivery.createdAt.toISOString(),
     delivered_at: delivery.deliveredAt?.toISOString() ?? null,
+    last_attempt: toLastAttempt(delivery),
+  };
+}
+
+function toLastAttempt(delivery: WebhookDeliveryEntity): LastAttemptResponse | null {
+  const { lastOutcome, lastStartedAt, lastStatusCode, lastLatencyMs, lastError, attemptCount } = delivery;
+  if (lastOutcome === null || lastStartedAt === null) return null;
+  return {
+    number: attemptCount,
+    started_at: lastStartedAt.toISOString(),
+    outcome: lastOutcome,
+    status_code: lastStatusCode,
+    latency_ms: lastLatencyMs ?? 0,
+    error: lastError,
   };
 }
 

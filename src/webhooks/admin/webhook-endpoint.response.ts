@@ -1,13 +1,17 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
+import { mapPage, type Page } from '../../common/page.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
+import { MOST_COUNTED } from '../endpoint-stats.repository.js';
+import type { ShownEndpoint } from '../show-endpoints.js';
 import {
   type DisabledReason,
   ENDPOINT_STATUSES,
   endpointStatus,
   type EndpointStatus,
-  type WebhookEndpointEntity,
 } from '../webhook-endpoint.entity.js';
+
+const AT_LEAST = `Deliveries; ${MOST_COUNTED} means so many or more.`;
 
 export class WebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
@@ -40,6 +44,26 @@ export class WebhookEndpointResponse {
   @ApiProperty({ enum: ['consecutive_blocks', 'manual'], nullable: true })
   disabled_reason!: DisabledReason | null;
 
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    description: 'The old signing secret signs too until then; null: there is none.',
+  })
+  previous_secret_until!: string | null;
+
+  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'Tests do not count.' })
+  last_success_at!: string | null;
+
+  @ApiProperty({ type: 'integer', maximum: MOST_COUNTED, description: AT_LEAST })
+  pending_count!: number;
+
+  @ApiProperty({ type: 'integer', maximum: MOST_COUNTED, description: AT_LEAST })
+  held_count!: number;
+
+  @ApiProperty({ type: 'integer', description: 'What `failed: resend` of the switch would send again.' })
+  failed_since_last_success!: number;
+
   @ApiProperty({ type: String, format: 'date-time' })
   created_at!: string;
 
@@ -56,15 +80,7 @@ export class CreatedWebhookEndpointResponse extends WebhookEndpointResponse {
   secret!: string | null;
 }
 
-export class RotatedWebhookSecretResponse extends CreatedWebhookEndpointResponse {
-  @ApiProperty({
-    type: String,
-    format: 'date-time',
-    nullable: true,
-    description: 'The old secret signs until then.',
-  })
-  previous_secret_until!: string | null;
-}
+export class RotatedWebhookSecretResponse extends CreatedWebhookEndpointResponse {}
 
 export class DeletedWebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
@@ -74,7 +90,8 @@ export class DeletedWebhookEndpointResponse {
   deleted!: true;
 }
 
-export function toEndpointResponse(endpoint: WebhookEndpointEntity): WebhookEndpointResponse {
+export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): WebhookEndpointResponse {
+  const until = endpoint.previousSecret === null ? null : endpoint.previousSecretUntil;
   return {
     id: endpoint.id,
     partner_id: endpoint.partnerId,
@@ -86,22 +103,27 @@ export function toEndpointResponse(endpoint: WebhookEndpointEntity): WebhookEndp
     blocked_until: endpoint.blocked ? (endpoint.blockedUntil?.toISOString() ?? null) : null,
     consecutive_blocks: endpoint.consecutiveBlocks,
     disabled_reason: endpoint.disabledReason,
+    previous_secret_until: until?.toISOString() ?? null,
+    last_success_at: figures.lastSuccessAt?.toISOString() ?? null,
+    pending_count: endpoint.enabled ? figures.waiting : 0,
+    held_count: endpoint.enabled ? 0 : figures.waiting,
+    failed_since_last_success: figures.failedSinceLastSuccess,
     created_at: endpoint.createdAt.toISOString(),
     updated_at: endpoint.updatedAt.toISOString(),
   };
 }
 
-export function toCreatedEndpointResponse(
-  endpoint: WebhookEndpointEntity,
-  secret: string,
-): CreatedWebhookEndpointResponse {
-  return { ...toEndpointResponse(endpoint), secret };
+export function toEndpointPage(page: Page<ShownEndpoint>): Page<WebhookEndpointResponse> {
+  return mapPage(page, toEndpointResponse);
 }
 
-export function toRotatedSecretResponse(
-  endpoint: WebhookEndpointEntity,
+export function toCreatedEndpointResponse(
+  shown: ShownEndpoint,
   secret: string,
-): RotatedWebhookSecretResponse {
-  const until = endpoint.previousSecretUntil?.toISOString() ?? null;
-  return { ...toCreatedEndpointResponse(endpoint, secret), previous_secret_until: until };
+): CreatedWebhookEndpointResponse {
+  return { ...toEndpointResponse(shown), secret };
+}
+
+export function toRotatedSecretResponse(shown: ShownEndpoint, secret: string): RotatedWebhookSecretResponse {
+  return toCreatedEndpointResponse(shown, secret);
 }

@@ -2,8 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Query, UseGuards } from '@
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
-import { mapPage } from '../../common/page.js';
-import { Transactions } from '../../infra/database/index.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
 import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -15,10 +14,10 @@ import {
   type RenderedResponse,
 } from '../../infra/idempotency/index.js';
 import { PartnersService } from '../../partners/index.js';
+import { ShowEndpoints } from '../show-endpoints.js';
 import { SendOnRequest } from '../send-on-request.js';
 import { TargetPolicy } from '../target-policy.js';
 import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
-import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import {
   CreateWebhookEndpointDto,
@@ -35,6 +34,7 @@ import {
   DeletedWebhookEndpointResponse,
   RotatedWebhookSecretResponse,
   toCreatedEndpointResponse,
+  toEndpointPage,
   toEndpointResponse,
   toRotatedSecretResponse,
   WebhookEndpointResponse,
@@ -47,7 +47,7 @@ import {
 export class WebhookEndpointsController {
   constructor(
     private readonly endpoints: WebhookEndpointsService,
-    private readonly lists: WebhookEndpointsRepository,
+    private readonly show: ShowEndpoints,
     private readonly send: SendOnRequest,
     private readonly targets: TargetPolicy,
     private readonly partners: PartnersService,
@@ -73,7 +73,7 @@ export class WebhookEndpointsController {
     return this.idempotent.execute(key, async (tx) => {
       const { endpoint, secret } = await this.endpoints.register(tx, by, terms);
       return {
-        data: toCreatedEndpointResponse(endpoint, secret),
+        data: toCreatedEndpointResponse(await this.show.of(endpoint, tx), secret),
         location: `/internal/v1/partners/${partnerId}/webhook-endpoints/${endpoint.id}`,
         secretFields: ['secret'],
       };
@@ -87,8 +87,7 @@ export class WebhookEndpointsController {
     @Query() query: ListQueryDto,
   ): Promise<ListResponse<WebhookEndpointResponse>> {
     await this.partners.getById(partnerId);
-    const page = await this.lists.listOfPartner(partnerId, toListOptions(query));
-    return new ListResponse(mapPage(page, toEndpointResponse));
+    return new ListResponse(toEndpointPage(await this.show.list({ partnerId }, toListOptions(query))));
   }
 
   @Get(':id')
@@ -97,7 +96,7 @@ export class WebhookEndpointsController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
   ): Promise<WebhookEndpointResponse> {
-    return toEndpointResponse(await this.endpoints.getById({ partnerId, id }));
+    return toEndpointResponse(await this.show.of(await this.endpoints.getById({ partnerId, id })));
   }
 
   @Patch(':id')
@@ -110,8 +109,10 @@ export class WebhookEndpointsController {
   ): Promise<WebhookEndpointResponse> {
     if (body.url !== undefined) this.targets.assertAllowed(body.url);
     const wanted = toEndpointChange(body);
-    return toEndpointResponse(
-      await this.transactions.run((tx) => this.endpoints.update(tx, by, { partnerId, id }, wanted)),
+    return this.transactions.run(async (tx) =>
+      toEndpointResponse(
+        await this.show.of(await this.endpoints.update(tx, by, { partnerId, id }, wanted), tx),
+      ),
     );
   }
 
@@ -142,7 +143,7 @@ export class WebhookEndpointsController {
   ): Promise<RenderedResponse> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
     return this.idempotent.execute(key, async (tx) =>
-      ok(await this.endpoints.enable(tx, by, { partnerId, id }, choice)),
+      this.ok(tx, await this.endpoints.enable(tx, by, { partnerId, id }, choice)),
     );
   }
 
@@ -158,7 +159,7 @@ export class WebhookEndpointsController {
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) =>
-      ok(await this.endpoints.disable(tx, by, { partnerId, id })),
+      this.ok(tx, await this.endpoints.disable(tx, by, { partnerId, id })),
     );
   }
 
@@ -177,7 +178,8 @@ export class WebhookEndpointsController {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     return this.idempotent.execute(key, async (tx) => {
       const { endpoint, secret } = await this.endpoints.rotateSecret(tx, by, { partnerId, id }, graceSeconds);
-      return { data: toRotatedSecretResponse(endpoint, secret), secretFields: ['secret'] };
+      const shown = await this.show.of(endpoint, tx);
+      return { data: toRotatedSecretResponse(shown, secret), secretFields: ['secret'] };
     });
   }
 
@@ -193,7 +195,7 @@ export class WebhookEndpointsController {
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
     return this.idempotent.execute(key, async (tx) =>
-      ok(await this.endpoints.finishRotation(tx, by, { partnerId, id })),
+      this.ok(tx, await this.endpoints.finishRotation(tx, by, { partnerId, id })),
     );
   }
 
@@ -213,8 +215,8 @@ export class WebhookEndpointsController {
       data: toDeliveryResponse(await this.send.test(tx, by, { partnerId, id })),
     }));
   }
-}
 
-function ok(endpoint: WebhookEndpointEntity): IdempotentResponse {
-  return { data: toEndpointResponse(endpoint) };
+  private async ok(tx: Tx, endpoint: WebhookEndpointEntity): Promise<IdempotentResponse> {
+    return { data: toEndpointResponse(await this.show.of(endpoint, tx)) };
+  }
 }

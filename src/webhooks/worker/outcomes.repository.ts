@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { prepared, sql, type SqlParameter } from '../../infra/database/index.js';
 import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from '../delivery.js';
 import { type EndedAttempt, maxAttempts, UNCOUNTED_INTERRUPTIONS } from '../delivery-rules.js';
+import { ADD_TO_STATS } from '../endpoint-stats.repository.js';
 import { IS_OPEN } from '../webhook-delivery.entity.js';
 import type { FinishedAttempt } from './attempt-result.js';
 import type { AffectedEndpoints } from './endpoint-transitions.repository.js';
@@ -114,6 +115,8 @@ const RECORD = prepared(`
         interruptions = n.interruptions,
         next_attempt_at = CASE WHEN n.counts THEN n.ended_at + ($11::int[])[n.counted] * interval '1 millisecond'
                                ELSE d.next_attempt_at END,
+        last_outcome = n.outcome, last_status_code = n.status_code, last_latency_ms = round(n.latency_ms)::int,
+        last_error = n.error, last_started_at = n.ended_at - n.ran_ms * interval '1 millisecond',
         lease_owner = NULL, claimed_at = NULL, lease_until = NULL
     FROM next n
     WHERE d.id = n.id AND d.status = 'pending' AND NOT n.ends
@@ -128,10 +131,12 @@ const RECORD = prepared(`
   ), stored AS (
     INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body,
                                     replay_id, attempt_count, counted_attempts, interruptions, fence, created_at,
-                                    delivered_at, failed_at, ended_at)
+                                    delivered_at, failed_at, ended_at, last_outcome, last_status_code, last_latency_ms,
+                                    last_error, last_started_at)
     SELECT id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body, replay_id, number, counted,
            interruptions, fence, created_at, CASE WHEN status = 'delivered' THEN ended_at END,
-           CASE WHEN status = 'failed' THEN ended_at END, ${NOW}
+           CASE WHEN status = 'failed' THEN ended_at END, ${NOW}, outcome, status_code, round(latency_ms)::int, error,
+           ended_at - ran_ms * interval '1 millisecond'
     FROM ended
   ), recorded AS (
     SELECT ${RECORDED} FROM going_on UNION ALL SELECT ${RECORDED} FROM ended
@@ -142,6 +147,7 @@ const RECORD = prepared(`
            round(latency_ms)::int, error, phases::jsonb, response_body, request_headers::jsonb, response_headers::jsonb,
            ${NOW}
     FROM recorded
+  ), counted AS (${ADD_TO_STATS}
   )
   SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`);
 

@@ -5,6 +5,7 @@ import { APP_CONFIG, type AppConfig, MIN_HELD_DAYS } from '../../config/index.js
 import { LOGGER } from '../../infra/logging.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { Sweeps } from '../../infra/sweeps.js';
+import { EndpointStatsRepository } from '../endpoint-stats.repository.js';
 import { BacklogRepository } from './backlog.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
@@ -18,6 +19,7 @@ export class WebhookMaintenance {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'retention' | 'sweepIntervalMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly backlog: BacklogRepository,
+    private readonly stats: EndpointStatsRepository,
     sweeps: Sweeps,
   ) {
     sweeps.register({
@@ -37,7 +39,7 @@ export class WebhookMaintenance {
    * long again; replays that have ended and endpoints that were deleted go.
    */
   async purge(stopping?: AbortSignal): Promise<void> {
-    const { eventDays, replayDays, deletedEndpointDays } = this.config.retention;
+    const { eventDays, replayDays, deletedEndpointDays, endpointStatsDays } = this.config.retention;
     const counts = {
       held:
         (await this.discardHeld('sandbox', eventDays.sandbox, stopping)) +
@@ -46,8 +48,9 @@ export class WebhookMaintenance {
       endpoints: await purgeInSteps((limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit), {
         stopping,
       }),
+      stats: await purgeInSteps((limit) => this.stats.purge(endpointStatsDays, limit), { stopping }),
     };
-    if (counts.held + counts.replays + counts.endpoints > 0)
+    if (counts.held + counts.replays + counts.endpoints + counts.stats > 0)
       this.logger.info({ event: 'webhook.purged', ...counts }, 'past their retention');
   }
 

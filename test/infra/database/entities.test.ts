@@ -19,6 +19,7 @@ const NOT_MAPPED: Readonly<Record<string, readonly string[]>> = {
   catalog_syncs: ['lease_until', 'settings', 'worker_since', 'attempt'],
   esims: ['poll_hint_at', 'polled_at', 'poll_lease_until', 'poll_fence'],
   ledger_transactions: ['wallet_id'],
+  portal_sessions: ['code_hash', 'token_hash'],
   wallets: ['last_posted_at', 'created_at'],
   webhook_deliveries: [
     ...[

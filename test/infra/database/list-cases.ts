@@ -63,6 +63,8 @@ const DELIVERIES: Samples<DeliveryFilters> = {
   status: ['pending', 'delivered', 'failed', 'held', 'discarded'],
   eventType: ['order.issued', 'esim.expired', 'webhook.test'],
   eventId: [RARE, 'unknown'],
+  statusCode: [200, 204, 500],
+  outcome: ['delivered', 'failed', 'interrupted'],
   createdAfter: [LONG_AGO.toISOString()],
   createdBefore: [LONG_AGO.toISOString()],
 };
@@ -85,6 +87,7 @@ const CALLS: Samples<CallFilters> = {
   method: ['GET', 'POST', 'unknown'],
   route: ['/v1/orders', RARE, 'unknown'],
   status: [200, 201, 404, 500],
+  errorCode: ['not_found', 'internal_error'],
   mode: ['sandbox', 'live'],
   replayOf: [RARE, 'unknown'],
   ...CREATED,
@@ -139,7 +142,9 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
         return { items: [], hasMore: false, nextCursor: null };
       }),
     ),
-    ...casesOf('events', types, ({ type }, options) => events.listOfPartner(PARTNER, type, options)),
+    ...casesOf('events', types, ({ type }, options) =>
+      events.listOfPartner({ partnerId: PARTNER }, type, options),
+    ),
     ...casesOf('keys', modes, ({ mode }, options) => keys.list(PARTNER, mode, options)),
     ...casesOf('partners', { status: ['active', 'suspended'] } as const, ({ status }, options) =>
       partners.list({ status }, options),
@@ -147,7 +152,9 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ...casesOf('endpoints', { status: ['enabled', 'blocked', 'disabled'] } as const, ({ status }, options) =>
       endpoints.listAll(status, options),
     ),
-    ...casesOf('endpoints of a partner', {}, (_none, options) => endpoints.listOfPartner(PARTNER, options)),
+    ...casesOf('endpoints of a partner', {}, (_none, options) =>
+      endpoints.listOfPartner({ partnerId: PARTNER }, options),
+    ),
     ...casesOf('deliveries', DELIVERIES, (filters, options) =>
       deliveries.list({ id: BUSY_ENDPOINT, mode: 'live' }, filters, options),
     ),

@@ -209,6 +209,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
   it('when support lists what is newest', async () => {
     const filters = {
       ...{ status: undefined, eventType: undefined, eventId: undefined },
+      ...{ statusCode: undefined, outcome: undefined },
       ...{ createdAfter: undefined, createdBefore: undefined },
     };
     const list = (manager: EntityManager, eventId?: string) =>

@@ -14,6 +14,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   infra: ['idempotency_keys'],
   orders: ['orders'],
   partners: ['partners'],
+  'portal-sessions': ['portal_sessions'],
   providers: [
     'provider_health',
     'provider_placements',
@@ -31,6 +32,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'webhook_replays',
     'webhook_replay_items',
     'webhook_backlog_requests',
+    'webhook_endpoint_stats',
   ],
   'catalog-sync': ['catalog_syncs', 'package_price_history', 'package_sources', 'topup_fits'],
 };
@@ -49,8 +51,20 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'auth',
     access: 'reads',
-    tables: ['api_keys', 'partners'],
-    why: 'key, partner and rate limit are one statement of every call (D21)',
+    tables: ['api_keys', 'partners', 'portal_sessions'],
+    why: 'key or session, partner and rate limit are read at every call (D21, D50)',
+  },
+  {
+    feature: 'portal-sessions',
+    access: 'reads',
+    tables: ['partners'],
+    why: 'a code is spent only while its partner is active, in one statement (D50)',
+  },
+  {
+    feature: 'api-keys',
+    access: 'reads',
+    tables: ['api_calls'],
+    why: 'a page of keys says what used each in the last day, in one statement',
   },
   {
     feature: 'reconciliation',
@@ -174,6 +188,6 @@ describe('tables and the features that own them', () => {
     const access = (file: string, table: string) =>
       uses.filter((use) => use.place.startsWith(file) && use.table === table).map((use) => use.access);
     expect(access('src/wallet/wallet-holds.repository.ts', 'wallets')).toContain('writes');
-    expect(access('src/auth/', 'partners')).toEqual(['reads']);
+    expect(new Set(access('src/auth/', 'partners'))).toEqual(new Set(['reads']));
   });
 });

@@ -5,7 +5,7 @@ import { type Draft, FRESH_KEY } from './draft.js';
 import type { Ground } from './ground.js';
 import { mutationsOf } from './mutations.js';
 import { validFields, validValue } from './valid.js';
-import type { World } from './world.js';
+import { fuzzedPort, type World } from './world.js';
 
 /** One operation, the document it is in, and the world it acts on. */
 export interface Target {
@@ -87,7 +87,7 @@ function groundOf({ document, operation, world }: Target): Ground {
   return {
     operation,
     body: bodySchema(document, operation),
-    token: world.tokens[operation.port],
+    token: world.tokens[fuzzedPort(operation)],
     foreignIds: idsOf(operation, (parameter) => world.foreignIds(operation, parameter)),
     methods: Object.keys(document.paths[operation.path] ?? {}).map((method) => method.toUpperCase()),
   };
@@ -96,7 +96,7 @@ function groundOf({ document, operation, world }: Target): Ground {
 function plainDraft(operation: ReadOperation, world: World): Draft {
   const headers: [string, string][] = [
     ['Host', 'partner.test'],
-    ['Authorization', `Bearer ${world.tokens[operation.port]}`],
+    ['Authorization', `Bearer ${world.tokens[fuzzedPort(operation)]}`],
   ];
   if (operation.method === 'post') headers.push(['Idempotency-Key', FRESH_KEY]);
   return {

@@ -14,14 +14,22 @@ import {
 } from '../../harness/index.js';
 import type { ReadOperation } from '../reader.js';
 
+/** The portal is called with a cookie, and its routes are generated in test/portal. */
+export type FuzzedPort = Exclude<Port, 'portal'>;
+
+export function fuzzedPort({ port }: ReadOperation): FuzzedPort {
+  if (port === 'portal') throw new Error('the portal is not fuzzed here');
+  return port;
+}
+
 /** Ids that are there, by the path segment before them; the later ones are for what ends them. */
 type RealIds = Readonly<Record<string, readonly string[]>>;
 
 /** A running service with something of everything in it. */
 export interface World {
   readonly service: TestService;
-  readonly tokens: Readonly<Record<Port, string>>;
-  readonly ports: Readonly<Record<Port, number>>;
+  readonly tokens: Readonly<Record<FuzzedPort, string>>;
+  readonly ports: Readonly<Record<FuzzedPort, number>>;
   realIds(operation: ReadOperation, parameter: string): readonly string[];
   /** Well-formed ids of nobody or somebody else: the caller must not tell the two apart (D14). */
   foreignIds(operation: ReadOperation, parameter: string): readonly string[];
@@ -53,13 +61,13 @@ export async function createWorld(): Promise<World> {
     adminIds(service, victim, receiver),
     partnerIds(await service.createPartner('Stranger')),
   ]);
-  const ids: Record<Port, RealIds> = { partner, admin };
+  const ids: Record<FuzzedPort, RealIds> = { partner, admin };
   const portOf = (url: string): number => Number(new URL(url).port);
   return {
     service,
     tokens: { partner: caller.sandboxKey, admin: ADMIN_TOKEN },
     ports: { partner: portOf(service.process.api!.url), admin: portOf(service.process.admin!.url) },
-    realIds: (operation, parameter) => ids[operation.port][segmentBefore(operation, parameter)] ?? [],
+    realIds: (operation, parameter) => ids[fuzzedPort(operation)][segmentBefore(operation, parameter)] ?? [],
     foreignIds: (operation, parameter) => {
       const segment = segmentBefore(operation, parameter);
       const prefix = PREFIXES[segment];

@@ -48,6 +48,8 @@ export interface AuthResult {
   readonly keyId: string | null;
   readonly partnerId: string | null;
   readonly mode: string | null;
+  /** Whose lists are bounded together (D43), where the call log names no partner. */
+  readonly listOwner?: string;
 }
 
 /** Authenticates and limits a call before anything else is looked at (D7). */
@@ -98,6 +100,8 @@ export interface EdgeOptions {
   readonly idempotencyKeyRequired: boolean;
   /** Admin port only: exact GET paths that are not authenticated and are not recorded (`/livez`). */
   readonly anonymousPaths?: readonly string[];
+  /** Portal only: other GET paths that are not authenticated and not recorded, by the path without the query. */
+  readonly isPublicPath?: (path: string) => boolean;
   /** How long a whole request may take to arrive, else 408. Default 10 s. */
   readonly requestTimeoutMs?: number;
   /** Default: `DEFAULT_SOCKET_LIMITS`. */

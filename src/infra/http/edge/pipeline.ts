@@ -30,8 +30,10 @@ export function openCall(
   return { call, connection };
 }
 
-function isAnonymous({ anonymousPaths }: Edge, { raw }: FastifyRequest): boolean {
-  return anonymousPaths.size > 0 && raw.method === 'GET' && anonymousPaths.has(pathOf(raw.url ?? ''));
+function isAnonymous({ anonymousPaths, options }: Edge, { raw }: FastifyRequest): boolean {
+  if (raw.method !== 'GET') return false;
+  if (anonymousPaths.size > 0 && anonymousPaths.has(pathOf(raw.url ?? ''))) return true;
+  return options.isPublicPath?.(pathOf(raw.url ?? '')) ?? false;
 }
 
 /** Asks who is calling. An authenticator that fails refuses: it never lets a call through. */

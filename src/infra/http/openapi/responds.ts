@@ -22,6 +22,8 @@ export interface ResponseTraits {
   readonly cached?: true;
   /** It honours `Prefer: wait=N`, and says so in `Preference-Applied` (D39). */
   readonly waits?: true;
+  /** The call needs no credential: its body is one. */
+  readonly anonymous?: true;
 }
 
 export interface RespondsOptions extends ResponseTraits {
@@ -66,6 +68,7 @@ function responds(
     location,
     cached,
     waits,
+    anonymous,
   }: ResponseTraits & { summary: string; description?: string },
   { status, schema }: { status: number; schema: ReturnType<typeof envelopeOf> },
 ): MethodDecorator {
@@ -73,6 +76,7 @@ function responds(
     ...(location ? { location } : {}),
     ...(cached ? { cached } : {}),
     ...(waits ? { waits } : {}),
+    ...(anonymous ? { anonymous } : {}),
   };
   return applyDecorators(
     ApiExtraModels(model),

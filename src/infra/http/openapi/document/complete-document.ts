@@ -10,8 +10,10 @@ import {
 } from './operation.js';
 import { addProblems, problemExamples, rateHeaders, shareProblems } from './problems.js';
 
-/** The name of the security scheme of both ports. */
-export const SECURITY_SCHEME = 'bearer';
+/** The name of a port's security scheme: a token in `Authorization`, or the cookie of a session. */
+export function securitySchemeOf(port: Port): string {
+  return port === 'portal' ? 'session' : 'bearer';
+}
 
 /**
  * Adds to a fresh document of Swagger what holds for every operation of a port: security, headers, parameters, the
@@ -28,7 +30,8 @@ export function completeDocument(document: OpenAPIObject, port: Port): OpenAPIOb
   };
   closeRequestBodies(document, operations);
   for (const described of operations) {
-    described.operation.security = [{ [SECURITY_SCHEME]: [] }];
+    const { traits } = described;
+    described.operation.security = traits.anonymous ? [] : [{ [securitySchemeOf(port)]: [] }];
     addExamples(document, described);
     addSuccessHeaders(described);
     addParameters(described);

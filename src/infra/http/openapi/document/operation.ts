@@ -4,7 +4,7 @@ import { REFUSALS, RESPONSE_TRAITS, type ResponseTraits } from '../responds.js';
 import type { IdPrefix } from '../../../../common/ids.js';
 import { parameterRef } from './components.js';
 
-export type Port = 'partner' | 'admin';
+export type Port = 'partner' | 'admin' | 'portal';
 
 export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
@@ -52,6 +52,7 @@ const ID_AFTER: Readonly<Record<string, IdPrefix>> = {
   events: 'evt',
   orders: 'ord',
   partners: 'ptn',
+  'portal-sessions': 'ps',
   replays: 'rpl',
   requests: 'req',
   topups: 'top',

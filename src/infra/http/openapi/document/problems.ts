@@ -107,7 +107,7 @@ function headersOf(described: DescribedOperation, status: number, codes: readonl
   return [
     'X-Request-Id',
     ...(BEFORE_AUTHENTICATION.has(status) ? [] : rateHeaders(described)),
-    ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
+    ...(status === 401 && described.port !== 'portal' ? (['WWW-Authenticate'] as const) : []),
     ...(status === 405 ? (['Allow'] as const) : []),
     ...(status === 429 || status === 503 || codes.includes('idempotency_in_progress')
       ? (['Retry-After'] as const)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { CallerSlots } from '../../infra/http/index.js';
+import { CallerSlots } from '../infra/http/index.js';
 import type { QrCode } from './draw-qr-code.thread.js';
 import { QrCodeThread } from './qr-code-thread.js';
 

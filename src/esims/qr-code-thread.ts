@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { AppError } from '../../common/errors/index.js';
+import { AppError } from '../common/errors/index.js';
 import type { QrCode, QrCodeRequest, QrCodeResult } from './draw-qr-code.thread.js';
 
 interface Asked {

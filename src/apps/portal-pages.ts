@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { PortalConfig } from '../config/index.js';
+
+const API = '/portal/';
+/** Whose first segment is the API's is no page. */
+const FIRST_SEGMENT = '/:page(^(?!portal$).+$)';
+const YEAR_MS = 365 * 86_400_000;
+
+/** Whether a GET is for the pages of the portal, which hold nothing of anybody and need no session. */
+export function isPortalPage(pathname: string): boolean {
+  return pathname !== '/portal' && !pathname.startsWith(API);
+}
+
+/**
+ * Serves what `portal/` is built to. Names of assets hold a hash of their content, so they never change; whatever else is
+ * asked for is the one page, whose own router reads the address.
+ */
+export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig): void {
+  const root = portalFolder();
+  const headers = pageHeaders(portal);
+  if (root !== null)
+    void fastify.register(fastifyStatic, { root, serve: false, preCompressed: true, cacheControl: false });
+  const page = (reply: FastifyReply): FastifyReply =>
+    root === null || !existsSync(path.join(root, 'index.html'))
+      ? reply.status(503).headers(headers).type('text/html; charset=utf-8').send(NOT_BUILT)
+      : reply.headers(headers).sendFile('index.html');
+  fastify.get('/assets/*', (request, reply) => {
+    const name = (request.params as { readonly '*': string })['*'];
+    if (root === null || !/^[\w.-]+$/.test(name) || !existsSync(path.join(root, 'assets', name)))
+      return reply
+        .status(404)
+        .headers(headers)
+        .type('text/plain; charset=utf-8')
+        .send('There is no such file.\n');
+    return reply.headers({ ...FILE_HEADERS, 'cache-control': IMMUTABLE }).sendFile(`assets/${name}`);
+  });
+  for (const route of ['/', FIRST_SEGMENT, `${FIRST_SEGMENT}/*`])
+    fastify.get(route, (_request, reply) => page(reply));
+}
+
+const IMMUTABLE = `public, max-age=${YEAR_MS / 1_000}, immutable`;
+
+/** From dist/src/apps and, in tests, from src/apps, beside which the sources of the pages have no `assets`. */
+function portalFolder(): string | null {
+  const candidates = ['../../portal', '../../dist/portal'].map((each) =>
+    path.resolve(import.meta.dirname, each),
+  );
+  return candidates.find((each) => existsSync(path.join(each, 'assets'))) ?? null;
+}
+
+const FILE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/** Nothing but our own files runs, nothing is sent elsewhere, and nobody frames the page who is not named (D50). */
+function pageHeaders({ frameAncestors, brand }: PortalConfig): Readonly<Record<string, string>> {
+  const logo = brand.logoUrl?.startsWith('https:') ? ` ${new URL(brand.logoUrl).origin}` : '';
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' data:${logo}`,
+    "connect-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${frameAncestors.length > 0 ? frameAncestors.join(' ') : "'none'"}`,
+    "require-trusted-types-for 'script'",
+  ];
+  return {
+    ...FILE_HEADERS,
+    'content-security-policy': policy.join('; '),
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cache-control': 'no-store',
+  };
+}
+
+const NOT_BUILT = `<!doctype html>
+<html lang="en">
+<title>The portal is not built</title>
+<h1>The portal is not built</h1>
+<p>Its API answers; its pages are made by <code>npm run build</code>, which needs the development dependencies.
+Run it, then start the portal again.</p>
+</html>
+`;

@@ -1,0 +1,54 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { ApiKeysPortalModule } from '../api-keys/index.js';
+import { assertEveryRouteNeedsAScope, PortalAuthenticator, PortalAuthModule } from '../auth/index.js';
+import { CallLogPortalModule } from '../call-log/index.js';
+import { EsimsPortalModule } from '../esims/index.js';
+import { EventsPortalModule } from '../events/index.js';
+import { OrdersPortalModule } from '../orders/index.js';
+import { PortalSessionsPortalModule } from '../portal-sessions/index.js';
+import { TopupsPortalModule } from '../topups/index.js';
+import { WalletPortalModule } from '../wallet/index.js';
+import { WebhooksCoreModule, WebhooksPortalModule } from '../webhooks/index.js';
+import { type RunningHttpApp, startHttpApp } from './http-app.js';
+import { PartitionsModule } from './partitions.js';
+import { HttpPipelineModule, PlatformModule } from './platform.module.js';
+import { isPortalPage, servePortalPages } from './portal-pages.js';
+import type { ProcessResources } from './process-resources.js';
+
+/** The partner portal: what a partner's people see and do in a browser, each within a session (D50). */
+@Module({
+  imports: [
+    HttpPipelineModule,
+    PortalAuthModule,
+    PortalSessionsPortalModule,
+    ApiKeysPortalModule,
+    CallLogPortalModule,
+    OrdersPortalModule,
+    EsimsPortalModule,
+    TopupsPortalModule,
+    EventsPortalModule,
+    WalletPortalModule,
+    WebhooksCoreModule,
+    WebhooksPortalModule,
+  ],
+})
+export class PortalModule {
+  static of(process: ProcessResources): DynamicModule {
+    return { module: PortalModule, imports: [PlatformModule.of(process), PartitionsModule.of('ensure')] };
+  }
+}
+
+/** Starts the portal on `PORTAL_HOST:PORTAL_PORT`: its API, and the pages that call it. */
+export async function startPortal(process: ProcessResources): Promise<RunningHttpApp> {
+  return startHttpApp(process, {
+    module: PortalModule.of(process),
+    port: 'portal',
+    authenticator: PortalAuthenticator,
+    listen: process.config.portal.listen,
+    idempotencyKeyRequired: false,
+    isPublicPath: isPortalPage,
+    check: (app) => assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false })),
+    prepare: (fastify) => servePortalPages(fastify, process.config.portal),
+  });
+}

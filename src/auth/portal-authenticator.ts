@@ -1,0 +1,94 @@
+import { hash as digest } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { AppError } from '../common/errors/index.js';
+import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import type { Authenticator, AuthResult, EdgeCall } from '../infra/http/edge/index.js';
+import { callerNetwork } from '../infra/network/ip-address.js';
+import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
+import { cookieName, readCookie } from './portal-cookie.js';
+import { PortalSessionAuthRepository } from './portal-session-auth.repository.js';
+import { PortalPrincipal, type PortalSession } from './principal.js';
+
+const CODE_PATH = '/portal/v1/session';
+const NOBODY = { principal: null, headers: {}, keyId: null, partnerId: null, mode: null } as const;
+
+/**
+ * Who calls the portal: the session of the cookie, 401 without one, 403 for a write that another site has sent, then
+ * 429 (D7, D50). Only the exchange of a code needs no session.
+ */
+@Injectable()
+export class PortalAuthenticator implements Authenticator {
+  private readonly cookie: string;
+  private readonly limit: { readonly limit: number; readonly ttl: number };
+
+  constructor(
+    private readonly sessions: PortalSessionAuthRepository,
+    private readonly buckets: GcraThrottlerStorage,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'portal'>,
+  ) {
+    this.cookie = cookieName(config.portal.secure);
+    this.limit = toThrottlerLimit(config.portal.rateLimit);
+  }
+
+  async authenticate(call: EdgeCall): Promise<AuthResult> {
+    const foreign = refuseForeignWrite(call);
+    if (call.method === 'POST' && pathOf(call) === CODE_PATH)
+      return { ...NOBODY, refusal: foreign ?? (await this.chargeAddress(call.remoteAddress)) };
+    const token = readCookie(call.headers.cookie, this.cookie);
+    const session = token === null ? null : await this.sessions.find(digest('sha256', token, 'buffer'));
+    if (!session) return { ...NOBODY, refusal: new AppError('unauthorized', { detail: SIGN_IN }) };
+    const refusal = foreign ?? (await this.charge(`portal:${session.id}`));
+    // No partner: the portal's own calls are not among those that a partner finds in its request log.
+    const listOwner = `portal ${session.partnerId}`;
+    return {
+      ...NOBODY,
+      principal: new PortalPrincipal(session),
+      keyId: `portal:${session.id}`,
+      listOwner,
+      refusal,
+    };
+  }
+
+  /** The session of a cookie that was given out a moment ago. @throws AppError `unauthorized` when it has ended meanwhile */
+  async sessionOf(token: string): Promise<PortalSession> {
+    const session = await this.sessions.find(digest('sha256', token, 'buffer'));
+    if (!session) throw new AppError('unauthorized', { detail: SIGN_IN });
+    return session;
+  }
+
+  /** Codes have 256 bits: this only bounds the work that one address makes. */
+  private chargeAddress(address: string): Promise<AppError | null> {
+    return this.charge(`portal-code:${callerNetwork(address)}`);
+  }
+
+  private async charge(key: string): Promise<AppError | null> {
+    const { ttl, limit } = this.limit;
+    const { allowed, headers } = await this.buckets.charge(key, ttl, limit);
+    return allowed ? null : new AppError('rate_limited', { headers });
+  }
+}
+
+const SIGN_IN = 'There is no session, or it has ended: sign in again.';
+
+function pathOf({ url }: EdgeCall): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+/**
+ * A write that a page of another site has sent: browsers say so in `Sec-Fetch-Site`, older ones by an `Origin` that is
+ * not this host's. Who sends neither is no browser, and nobody can make it send the cookie.
+ */
+function refuseForeignWrite({ method, headers }: EdgeCall): AppError | null {
+  if (method === 'GET' || method === 'HEAD') return null;
+  const site = headers['sec-fetch-site'];
+  const { origin } = headers;
+  const isOwn =
+    site !== undefined ? site === 'same-origin' : origin === undefined || isOwnOrigin(origin, headers.host);
+  return isOwn
+    ? null
+    : new AppError('forbidden', { detail: 'The portal takes changes from its own pages only.' });
+}
+
+function isOwnOrigin(origin: string, host: string | undefined): boolean {
+  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
+}

@@ -1,0 +1,69 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Pool } from 'pg';
+import type { Mode } from '../common/mode.js';
+import type { PortalScope } from '../common/portal-scopes.js';
+import { EDGE_POOL } from '../infra/database/index.js';
+import type { PortalSession } from './principal.js';
+
+/** So old may a session be at most for what needs a step-up (D50). */
+export const STEP_UP_MINUTES = 15;
+
+/** $1 SHA-256 of the cookie. Nothing is cached: a revocation or suspension counts at the next call of every process. */
+const FIND_SESSION = `
+  SELECT s.id, s.partner_id, s.minted_by, s.actor_id, s.actor_name, s.scopes, s.modes, s.return_url, s.expires_at,
+         p.name AS partner_name, p.status AS partner_status,
+         s.created_at + interval '${STEP_UP_MINUTES} minutes' AS step_up_until,
+         s.created_at + interval '${STEP_UP_MINUTES} minutes' > statement_timestamp() AS is_young
+  FROM portal_sessions s JOIN partners p ON p.id = s.partner_id
+  WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > statement_timestamp()
+    AND p.status = 'active' AND s.created_at > coalesce(p.suspended_at, '-infinity')`;
+
+interface SessionRow {
+  id: string;
+  partner_id: string;
+  partner_name: string;
+  partner_status: string;
+  minted_by: string;
+  actor_id: string;
+  actor_name: string | null;
+  scopes: PortalScope[];
+  modes: Mode[];
+  return_url: string | null;
+  expires_at: Date;
+  step_up_until: Date;
+  is_young: boolean;
+}
+
+/** The check of a portal cookie, on the pool of the edge. */
+@Injectable()
+export class PortalSessionAuthRepository {
+  constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
+
+  /** The session of this cookie while it lives, else null. */
+  async find(tokenHash: Buffer): Promise<PortalSession | null> {
+    const { rows } = await this.pool.query<SessionRow>({
+      name: 'find-portal-session',
+      text: FIND_SESSION,
+      values: [tokenHash],
+    });
+    return rows[0] ? toSession(rows[0]) : null;
+  }
+}
+
+function toSession(row: SessionRow): PortalSession {
+  return {
+    id: row.id,
+    partnerId: row.partner_id,
+    partnerName: row.partner_name,
+    partnerStatus: row.partner_status,
+    mintedBy: row.minted_by,
+    actorId: row.actor_id,
+    actorName: row.actor_name,
+    scopes: row.scopes,
+    modes: row.modes,
+    returnUrl: row.return_url,
+    expiresAt: row.expires_at,
+    stepUpUntil: row.step_up_until,
+    isYoung: row.is_young,
+  };
+}

@@ -1,0 +1,70 @@
+import type { ListenAddress, RateLimitConfig } from './bounds.js';
+import type { EnvReader } from './env-reader.js';
+
+/** The partner portal (D50). */
+export interface PortalConfig {
+  readonly listen: ListenAddress;
+  /** Where a browser reaches it, without a slash at the end; links of sessions begin with it. */
+  readonly url: string;
+  /** Whether `url` is https: the cookie is then `Secure` and bound to its host by its name. */
+  readonly secure: boolean;
+  /** Origins that may show the portal in a frame; empty: none. */
+  readonly frameAncestors: readonly string[];
+  readonly brand: PortalBrand;
+  /** Of one session. */
+  readonly rateLimit: RateLimitConfig;
+}
+
+/** What the portal shows of whoever runs it. */
+export interface PortalBrand {
+  readonly name: string;
+  readonly logoUrl: string | null;
+  /** A CSS colour, `#rrggbb`. */
+  readonly accent: string | null;
+}
+
+const PORTS = { min: 0, max: 65_535 };
+const DEFAULT_PORT = 3004;
+
+export function readPortalConfig(read: EnvReader, production: boolean): PortalConfig {
+  const port = read.integer('PORTAL_PORT', DEFAULT_PORT, PORTS);
+  const given = read.url('PORTAL_URL', production ? ['https:'] : ['https:', 'http:']);
+  const url = (given ?? `http://localhost:${port}`).replace(/\/+$/, '');
+  const secure = url.startsWith('https:');
+  const frameAncestors = readOrigins(read, 'PORTAL_FRAME_ANCESTORS');
+  if (frameAncestors.length > 0 && !secure)
+    read.problems.push(
+      'PORTAL_FRAME_ANCESTORS needs an https PORTAL_URL: browsers send no other cookie into a frame',
+    );
+  return {
+    listen: { host: read.text('PORTAL_HOST') ?? '0.0.0.0', port },
+    url,
+    secure,
+    frameAncestors,
+    brand: readBrand(read),
+    rateLimit: {
+      perMinute: read.integer('PORTAL_RATE_LIMIT_PER_MINUTE', 600, { min: 1, max: 6_000_000 }),
+      burst: read.integer('PORTAL_RATE_LIMIT_BURST', 1_200, { min: 1, max: 1_000_000 }),
+    },
+  };
+}
+
+function readBrand(read: EnvReader): PortalBrand {
+  const accent = read.text('PORTAL_BRAND_ACCENT') ?? null;
+  if (accent !== null && !/^#[0-9a-fA-F]{6}$/.test(accent))
+    read.problems.push('PORTAL_BRAND_ACCENT must be a colour such as #0a66c2');
+  return {
+    name: read.text('PORTAL_BRAND_NAME') ?? 'eSIM Partner Portal',
+    logoUrl: read.url('PORTAL_BRAND_LOGO_URL', ['https:', 'data:']) ?? null,
+    accent,
+  };
+}
+
+/** `https://a.example,https://b.example`; each goes into a header, so nothing but an origin passes. */
+function readOrigins(read: EnvReader, name: string): readonly string[] {
+  const given = (read.text(name) ?? '').split(',').flatMap((part) => part.trim() || []);
+  if (given.every((text) => URL.canParse(text) && new URL(text).origin === text && text.startsWith('https:')))
+    return given;
+  read.problems.push(`${name} must be origins such as https://portal.example, separated by commas`);
+  return [];
+}

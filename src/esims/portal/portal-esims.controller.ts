@@ -1,0 +1,89 @@
+import { Controller, Get, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { AuditLog, Author, type ChangeAuthor } from '../../audit/index.js';
+import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
+import type { Mode } from '../../common/mode.js';
+import { mapPage } from '../../common/page.js';
+import { Transactions } from '../../infra/database/index.js';
+import { ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
+import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
+import { EsimResponse, EsimsQueryDto, toEsimResponse, toEsimWithInstallResponse } from '../api/esim.dto.js';
+import { toActivationCode } from '../esim.js';
+import { EsimQueries } from '../esim-queries.js';
+import { QrCodes } from '../qr-codes.js';
+import { InstallDataResponse } from './install-data.response.js';
+
+export class PortalEsimsQueryDto extends EsimsQueryDto {
+  @PortalMode()
+  mode!: Mode;
+}
+
+/** A partner's eSIMs in the portal; what installs one is behind a POST that the audit log keeps (D25). */
+@ApiTags('eSIMs')
+@UseGuards(PortalSessionGuard)
+@Controller('portal/v1/esims')
+export class PortalEsimsController {
+  constructor(
+    private readonly esims: EsimQueries,
+    private readonly qrCodes: QrCodes,
+    private readonly audit: AuditLog,
+    private readonly transactions: Transactions,
+  ) {}
+
+  @Get()
+  @NeedsScope('orders:read')
+  @RespondsPage(EsimResponse, { summary: 'List eSIMs of a mode, newest first, without install data' })
+  async listEsims(
+    @Caller() caller: PortalPrincipal,
+    @Query() query: PortalEsimsQueryDto,
+  ): Promise<ListResponse<EsimResponse>> {
+    const filters = { status: query.status, orderId: query.order_id, iccid: query.iccid };
+    const page = await this.esims.list(caller.inMode(query), filters, toListOptions(query));
+    return new ListResponse(mapPage(page, toEsimResponse));
+  }
+
+  @Get(':id')
+  @NeedsScope('orders:read')
+  @Responds(EsimResponse, { summary: 'Get an eSIM, without install data' })
+  async getEsim(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('esim')) id: string,
+  ): Promise<EsimResponse> {
+    return toEsimResponse(await this.esims.getById(caller.anyMode, id));
+  }
+
+  /** No `Idempotency-Key`: a stored answer would be a copy of the install data, and every showing is one entry. */
+  @Post(':id/install-data')
+  @HttpCode(200)
+  @NoIdempotencyKey()
+  @NeedsScope('orders:read')
+  @Responds(InstallDataResponse, { summary: 'Show what installs an eSIM; the audit log keeps who looked' })
+  async showInstallData(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('esim')) id: string,
+  ): Promise<InstallDataResponse> {
+    const { esim, install } = await this.esims.getWithInstallData(caller.anyMode, id);
+    const { partnerId } = caller;
+    const entry = {
+      action: 'esim.install_data_shown',
+      partnerId,
+      subjectId: id,
+      details: { mode: esim.mode },
+    };
+    await this.transactions.run((tx) => this.audit.record(tx, { ...by, ...entry }));
+    const shown = toEsimWithInstallResponse(esim, install);
+    const { svg, pngBase64 } = await this.qrCodes.draw(partnerId, toActivationCode(install));
+    return {
+      esim_id: id,
+      smdp_address: shown.smdp_address,
+      matching_id: shown.matching_id,
+      activation_code: shown.activation_code,
+      confirmation_code: shown.confirmation_code,
+      install: shown.install,
+      svg,
+      png_base64: pngBase64,
+    };
+  }
+}

@@ -1,0 +1,44 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
+import type { Mode } from '../../common/mode.js';
+import { mapPage } from '../../common/page.js';
+import { ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
+import { OrdersQueryDto, toOrderFilters } from '../api/order-requests.dto.js';
+import { OrderResponse, toOrderResponse } from '../api/order.response.js';
+import { ReadOrders } from '../orders.repository.js';
+
+export class PortalOrdersQueryDto extends OrdersQueryDto {
+  @PortalMode()
+  mode!: Mode;
+}
+
+/** A partner's orders in the portal. */
+@ApiTags('Orders')
+@UseGuards(PortalSessionGuard)
+@Controller('portal/v1/orders')
+export class PortalOrdersController {
+  constructor(private readonly orders: ReadOrders) {}
+
+  @Get()
+  @NeedsScope('orders:read')
+  @RespondsPage(OrderResponse, { summary: 'List orders of a mode, newest first' })
+  async listOrders(
+    @Caller() caller: PortalPrincipal,
+    @Query() query: PortalOrdersQueryDto,
+  ): Promise<ListResponse<OrderResponse>> {
+    const page = await this.orders.list(caller.inMode(query), toOrderFilters(query), toListOptions(query));
+    return new ListResponse(mapPage(page, toOrderResponse));
+  }
+
+  @Get(':id')
+  @NeedsScope('orders:read')
+  @Responds(OrderResponse, { summary: 'Get an order' })
+  async getOrder(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('ord')) id: string,
+  ): Promise<OrderResponse> {
+    return toOrderResponse(await this.orders.getById(caller.anyMode, id));
+  }
+}

@@ -1,0 +1,28 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/index.js';
+import { PortalAuthModule } from '../auth/index.js';
+import { PartnersModule } from '../partners/index.js';
+import { PortalSessionsController } from './admin/portal-sessions.controller.js';
+import { SessionController } from './portal/session.controller.js';
+import { PortalSessionsRepository } from './portal-sessions.repository.js';
+import { PortalSessionsService } from './portal-sessions.service.js';
+import { PortalSessionPurge } from './worker/portal-session-purge.js';
+
+@Module({
+  imports: [PartnersModule, AuditModule],
+  providers: [PortalSessionsRepository, PortalSessionsService],
+  exports: [PortalSessionsRepository, PortalSessionsService],
+})
+export class PortalSessionsModule {}
+
+/** Minting and revoking, on the admin port. */
+@Module({ imports: [PortalSessionsModule, PartnersModule], controllers: [PortalSessionsController] })
+export class PortalSessionsAdminModule {}
+
+/** The session of a browser, on the portal's port. */
+@Module({ imports: [PortalSessionsModule, PortalAuthModule], controllers: [SessionController] })
+export class PortalSessionsPortalModule {}
+
+/** Retention, in the worker. */
+@Module({ imports: [PortalSessionsModule], providers: [PortalSessionPurge] })
+export class PortalSessionsWorkerModule {}

@@ -1,0 +1,122 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Page } from '../common/page.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
+import { PortalSessionEntity } from './portal-session.entity.js';
+
+/** So long a code may be spent (D50). */
+export const CODE_SECONDS = 300;
+
+export type NewPortalSession = Pick<
+  PortalSessionEntity,
+  'id' | 'partnerId' | 'mintedBy' | 'actorId' | 'actorName' | 'scopes' | 'modes' | 'returnUrl'
+> & { readonly codeHash: Buffer; readonly ttlSeconds: number };
+
+/** A cookie that a code has just been exchanged for. */
+export interface ExchangedSession {
+  readonly id: string;
+  readonly partnerId: string;
+  readonly secondsLeft: number;
+}
+
+/** SQL of `portal_sessions`, but for the check of the cookie (auth). Every time is the database's (D40). */
+@Injectable()
+export class PortalSessionsRepository {
+  constructor(
+    @InjectEntityManager() private readonly manager: EntityManager,
+    private readonly pages: KeysetPages,
+  ) {}
+
+  async insert(tx: Tx, session: NewPortalSession): Promise<PortalSessionEntity> {
+    const { id, partnerId, mintedBy, actorId, actorName, scopes, modes, returnUrl, codeHash, ttlSeconds } =
+      session;
+    await sql(
+      tx.manager,
+      `INSERT INTO portal_sessions (id, partner_id, minted_by, actor_id, actor_name, scopes, modes, return_url, code_hash,
+                                    code_expires_at, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::int * interval '1 second',
+               now() + $11::int * interval '1 second')`,
+      [
+        id,
+        partnerId,
+        mintedBy,
+        actorId,
+        actorName,
+        scopes,
+        modes,
+        returnUrl,
+        codeHash,
+        CODE_SECONDS,
+        ttlSeconds,
+      ],
+    );
+    return tx.manager.findOneByOrFail(PortalSessionEntity, { id });
+  }
+
+  /**
+   * Spends a code, once however many try: the guard and the write are one statement. Null for a code that is unknown,
+   * spent or too old, and for a session that was revoked or whose partner was suspended meanwhile.
+   */
+  async exchange(tx: Tx, codeHash: Buffer, tokenHash: Buffer): Promise<ExchangedSession | null> {
+    const { rows } = await sql<{ id: string; partner_id: string; seconds_left: number }>(
+      tx.manager,
+      `UPDATE portal_sessions s SET token_hash = $2, exchanged_at = statement_timestamp()
+       FROM partners p
+       WHERE s.code_hash = $1 AND s.exchanged_at IS NULL AND s.revoked_at IS NULL
+         AND s.code_expires_at > statement_timestamp() AND s.expires_at > statement_timestamp()
+         AND p.id = s.partner_id AND p.status = 'active' AND s.created_at > coalesce(p.suspended_at, '-infinity')
+       RETURNING s.id, s.partner_id, ceil(extract(epoch FROM s.expires_at - statement_timestamp()))::int AS seconds_left`,
+      [codeHash, tokenHash],
+    );
+    const [row] = rows;
+    return row ? { id: row.id, partnerId: row.partner_id, secondsLeft: row.seconds_left } : null;
+  }
+
+  async find(partnerId: string, id: string, tx: Tx): Promise<PortalSessionEntity | null> {
+    return tx.manager.findOneBy(PortalSessionEntity, { id, partnerId });
+  }
+
+  async list(partnerId: string, options: ListOptions): Promise<Page<PortalSessionEntity>> {
+    const query = this.manager
+      .createQueryBuilder(PortalSessionEntity, 't')
+      .where('t.partnerId = :partnerId', { partnerId });
+    return this.pages.list(query, options);
+  }
+
+  /** False when there is no such session or it is revoked already. */
+  async revoke(tx: Tx, partnerId: string, id: string): Promise<boolean> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE portal_sessions SET revoked_at = clock_timestamp()
+       WHERE id = $1 AND partner_id = $2 AND revoked_at IS NULL`,
+      [id, partnerId],
+    );
+    return affected === 1;
+  }
+
+  /** Answers how many were alive. In id order, so that two at once do not deadlock (D40). */
+  async revokeAll(tx: Tx, partnerId: string): Promise<number> {
+    const { affected } = await sql(
+      tx.manager,
+      `UPDATE portal_sessions SET revoked_at = clock_timestamp()
+       WHERE id = ANY (ARRAY(SELECT id FROM portal_sessions
+                             WHERE partner_id = $1 AND revoked_at IS NULL AND expires_at > statement_timestamp()
+                             ORDER BY id FOR UPDATE))`,
+      [partnerId],
+    );
+    return affected;
+  }
+
+  /** Removes up to `limit` sessions that have ended so many days ago; answers how many. */
+  async purge(days: number, limit: number): Promise<number> {
+    const { affected } = await sql(
+      this.manager,
+      `DELETE FROM portal_sessions WHERE id = ANY (ARRAY(
+         SELECT id FROM portal_sessions WHERE expires_at < now() - $1::int * interval '1 day'
+         ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+      [days, limit],
+    );
+    return affected;
+  }
+}

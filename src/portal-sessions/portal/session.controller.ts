@@ -1,0 +1,77 @@
+import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Res, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import {
+  Caller,
+  NeedsScope,
+  PortalAuthenticator,
+  PortalCodeGuard,
+  PortalPrincipal,
+  PortalSessionGuard,
+  writeCookie,
+} from '../../auth/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { Transactions } from '../../infra/database/index.js';
+import { Responds } from '../../infra/http/openapi/responds.js';
+import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
+import { PortalSessionsService } from '../portal-sessions.service.js';
+import { EndedSessionResponse, ExchangeCodeDto, SessionResponse, toSessionResponse } from './session.dto.js';
+
+/** The session of the browser: begun with a code, shown, ended (D50). */
+@ApiTags('Session')
+@Controller('portal/v1/session')
+export class SessionController {
+  constructor(
+    private readonly sessions: PortalSessionsService,
+    private readonly authenticator: PortalAuthenticator,
+    private readonly transactions: Transactions,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'portal'>,
+  ) {}
+
+  @Post()
+  @HttpCode(200)
+  @NoIdempotencyKey()
+  @UseGuards(PortalCodeGuard)
+  @Responds(SessionResponse, {
+    summary: 'Exchange the code of a link for the cookie of its session, once',
+    anonymous: true,
+  })
+  async beginSession(
+    @Body() { code }: ExchangeCodeDto,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<SessionResponse> {
+    const { token, secondsLeft } = await this.transactions.run((tx) => this.sessions.exchange(tx, code));
+    const session = await this.authenticator.sessionOf(token);
+    this.setCookie(reply, token, secondsLeft);
+    return toSessionResponse(session, this.config.portal.brand);
+  }
+
+  @Get()
+  @NeedsScope('any')
+  @UseGuards(PortalSessionGuard)
+  @Responds(SessionResponse, { summary: 'Get the session: whose it is, and what it may do' })
+  getSession(@Caller() { session }: PortalPrincipal): SessionResponse {
+    return toSessionResponse(session, this.config.portal.brand);
+  }
+
+  @Delete()
+  @NeedsScope('any')
+  @UseGuards(PortalSessionGuard)
+  @Responds(EndedSessionResponse, { summary: 'End the session' })
+  async endSession(
+    @Author() by: ChangeAuthor,
+    @Caller() { session }: PortalPrincipal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<EndedSessionResponse> {
+    await this.transactions.run((tx) => this.sessions.revoke(tx, by, session.partnerId, session.id));
+    this.setCookie(reply, '', 0);
+    return { ended: true };
+  }
+
+  private setCookie(reply: FastifyReply, token: string, maxAgeSeconds: number): void {
+    const { secure, frameAncestors } = this.config.portal;
+    const terms = { secure, framed: frameAncestors.length > 0, maxAgeSeconds };
+    void reply.header('set-cookie', writeCookie(token, terms));
+  }
+}

@@ -1,0 +1,93 @@
+import { ApiProperty } from '@nestjs/swagger';
+import type { PortalSession } from '../../auth/index.js';
+import { MODES, type Mode } from '../../common/mode.js';
+import { PORTAL_SCOPES, type PortalScope } from '../../common/portal-scopes.js';
+import type { PortalBrand } from '../../config/index.js';
+import { ShortText } from '../../infra/http/index.js';
+import { PortalActorResponse } from '../admin/portal-session.response.js';
+
+const MAX_CODE = 128;
+
+export class ExchangeCodeDto {
+  @ApiProperty({
+    type: String,
+    maxLength: MAX_CODE,
+    description: 'From the fragment of the link; it works once.',
+  })
+  @ShortText(MAX_CODE)
+  code!: string;
+}
+
+export class SessionPartnerResponse {
+  @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE000000000000000' })
+  id!: string;
+
+  @ApiProperty({ type: String, example: 'Demo Travel' })
+  name!: string;
+
+  @ApiProperty({ type: String, enum: ['active', 'suspended'] })
+  status!: string;
+}
+
+export class BrandingResponse {
+  @ApiProperty({ type: String })
+  name!: string;
+
+  @ApiProperty({ type: String, nullable: true })
+  logo_url!: string | null;
+
+  @ApiProperty({ type: String, nullable: true, example: '#0a66c2' })
+  accent!: string | null;
+}
+
+export class SessionResponse {
+  @ApiProperty({ type: String, example: 'ps_01KAEXAMPLE000000000000000' })
+  id!: string;
+
+  @ApiProperty({ type: SessionPartnerResponse })
+  partner!: SessionPartnerResponse;
+
+  @ApiProperty({ type: PortalActorResponse })
+  actor!: PortalActorResponse;
+
+  @ApiProperty({ enum: MODES, isArray: true })
+  modes!: readonly Mode[];
+
+  @ApiProperty({ enum: PORTAL_SCOPES, isArray: true })
+  scopes!: readonly PortalScope[];
+
+  @ApiProperty({ type: String, format: 'date-time' })
+  expires_at!: string;
+
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    description: 'Until then it may revoke live keys, rotate secrets and replay more than 1,000 events.',
+  })
+  step_up_until!: string;
+
+  @ApiProperty({ type: String, nullable: true })
+  return_url!: string | null;
+
+  @ApiProperty({ type: BrandingResponse })
+  branding!: BrandingResponse;
+}
+
+export class EndedSessionResponse {
+  @ApiProperty({ type: Boolean, enum: [true] })
+  ended!: true;
+}
+
+export function toSessionResponse(session: PortalSession, brand: PortalBrand): SessionResponse {
+  return {
+    id: session.id,
+    partner: { id: session.partnerId, name: session.partnerName, status: session.partnerStatus },
+    actor: { id: session.actorId, name: session.actorName },
+    modes: session.modes,
+    scopes: session.scopes,
+    expires_at: session.expiresAt.toISOString(),
+    step_up_until: session.stepUpUntil.toISOString(),
+    return_url: session.returnUrl,
+    branding: { name: brand.name, logo_url: brand.logoUrl, accent: brand.accent },
+  };
+}

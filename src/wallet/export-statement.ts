@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { LedgerTransactionEntity } from './wallet.entity.js';
+import { WalletsRepository } from './wallets.repository.js';
+
+/** Transactions of one file at most (D43): a few megabytes. */
+export const MOST_EXPORTED = 10_000;
+const PAGE = 1_000;
+
+const COLUMNS = [
+  'id',
+  'created_at',
+  'type',
+  'amount_minor_units',
+  'currency',
+  'balance_after_minor_units',
+  'order_id',
+  'topup_id',
+  'reference',
+] as const;
+
+/** The partner's statement as a file for a spreadsheet. */
+@Injectable()
+export class ExportStatement {
+  constructor(private readonly wallets: WalletsRepository) {}
+
+  /** RFC 4180, newest first, at most MOST_EXPORTED transactions. */
+  async toCsv(partnerId: string): Promise<string> {
+    const lines = [COLUMNS.join(',')];
+    let cursor: string | undefined;
+    do {
+      const page = await this.wallets.listTransactions(partnerId, { limit: PAGE, cursor });
+      for (const transaction of page.items) lines.push(toLine(transaction));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined && lines.length <= MOST_EXPORTED);
+    return `${lines.slice(0, MOST_EXPORTED + 1).join('\r\n')}\r\n`;
+  }
+}
+
+function toLine(transaction: LedgerTransactionEntity): string {
+  const { id, createdAt, type, amount, currency, balanceAfter, orderId, topupId, reference } = transaction;
+  const numbers = [amount, currency, balanceAfter];
+  return [id, createdAt.toISOString(), type, ...numbers, orderId, topupId, toText(reference)]
+    .map(toCell)
+    .join(',');
+}
+
+/** A spreadsheet takes text that begins so for a formula, and a reference is whatever a partner wrote. */
+function toText(text: string | null): string | null {
+  return text !== null && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}
+
+function toCell(value: string | number | null): string {
+  const text = String(value ?? '');
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

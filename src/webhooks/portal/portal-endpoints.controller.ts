@@ -1,0 +1,149 @@
+import { Body, Controller, Delete, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Author, type ChangeAuthor } from '../../audit/index.js';
+import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
+import type { Mode } from '../../common/mode.js';
+import { Transactions } from '../../infra/database/index.js';
+import { ListQueryDto, ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
+import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
+import {
+  type IdempotencyKey,
+  IdempotencyKeyParam,
+  IdempotentExecutor,
+  IdempotentPost,
+  type IdempotentResponse,
+  type RenderedResponse,
+} from '../../infra/idempotency/index.js';
+import {
+  DEFAULT_STATS_WINDOW,
+  EndpointStatsQueryDto,
+  EndpointStatsResponse,
+  toEndpointStatsResponse,
+} from '../admin/endpoint-stats.dto.js';
+import {
+  CreateWebhookEndpointDto,
+  toEndpointChange,
+  toNewEndpointTerms,
+  UpdateWebhookEndpointDto,
+} from '../admin/webhook-endpoint-requests.dto.js';
+import {
+  CreatedWebhookEndpointResponse,
+  DeletedWebhookEndpointResponse,
+  toCreatedEndpointResponse,
+  toEndpointPage,
+  toEndpointResponse,
+  WebhookEndpointResponse,
+} from '../admin/webhook-endpoint.response.js';
+import { ShowEndpoints } from '../show-endpoints.js';
+import { TargetPolicy } from '../target-policy.js';
+import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
+import { OwnedWebhooks } from './owned-webhooks.js';
+
+export class PortalEndpointsQueryDto extends ListQueryDto {
+  @PortalMode()
+  mode!: Mode;
+}
+
+/** Developers > Webhooks: a partner's endpoints (spec section 2). What a row's switch and buttons do is in the controller beside. */
+@ApiTags('Webhook endpoints')
+@UseGuards(PortalSessionGuard)
+@Controller('portal/v1/webhook-endpoints')
+export class PortalEndpointsController {
+  constructor(
+    private readonly owned: OwnedWebhooks,
+    private readonly endpoints: WebhookEndpointsService,
+    private readonly show: ShowEndpoints,
+    private readonly targets: TargetPolicy,
+    private readonly idempotent: IdempotentExecutor,
+    private readonly transactions: Transactions,
+  ) {}
+
+  @Get()
+  @NeedsScope('webhooks:read')
+  @RespondsPage(WebhookEndpointResponse, { summary: 'List webhook endpoints of a mode, newest first' })
+  async listEndpoints(
+    @Caller() caller: PortalPrincipal,
+    @Query() query: PortalEndpointsQueryDto,
+  ): Promise<ListResponse<WebhookEndpointResponse>> {
+    return new ListResponse(toEndpointPage(await this.show.list(caller.inMode(query), toListOptions(query))));
+  }
+
+  @IdempotentPost('/', {
+    status: 201,
+    response: CreatedWebhookEndpointResponse,
+    summary: 'Register a webhook endpoint; the signing secret is shown in this answer only',
+    refusals: ['limit_reached'],
+  })
+  @NeedsScope('webhooks:write')
+  async createEndpoint(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @IdempotencyKeyParam() key: IdempotencyKey,
+    @Body() body: CreateWebhookEndpointDto,
+  ): Promise<RenderedResponse> {
+    caller.chosenMode(body.mode);
+    this.targets.assertAllowed(body.url);
+    const terms = toNewEndpointTerms(caller.partnerId, body);
+    return this.idempotent.execute(key, async (tx): Promise<IdempotentResponse> => {
+      const { endpoint, secret } = await this.endpoints.register(tx, by, terms);
+      const data = toCreatedEndpointResponse(await this.show.of(endpoint, tx), secret);
+      return { data, secretFields: ['secret'] };
+    });
+  }
+
+  @Get(':id')
+  @NeedsScope('webhooks:read')
+  @Responds(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
+  async getEndpoint(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<WebhookEndpointResponse> {
+    return toEndpointResponse(await this.show.of(await this.owned.endpoint(caller, id)));
+  }
+
+  @Get(':id/stats')
+  @NeedsScope('webhooks:read')
+  @Responds(EndpointStatsResponse, { summary: 'Get what the attempts of an endpoint came to, over time' })
+  async getEndpointStats(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('whe')) id: string,
+    @Query() query: EndpointStatsQueryDto,
+  ): Promise<EndpointStatsResponse> {
+    await this.owned.endpointEvenDeleted(caller, id);
+    const window = query.window ?? DEFAULT_STATS_WINDOW;
+    return toEndpointStatsResponse(window, await this.show.statsOf(id, window));
+  }
+
+  @Patch(':id')
+  @NeedsScope('webhooks:write')
+  @Responds(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
+  async updateEndpoint(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('whe')) id: string,
+    @Body() body: UpdateWebhookEndpointDto,
+  ): Promise<WebhookEndpointResponse> {
+    if (body.url !== undefined) this.targets.assertAllowed(body.url);
+    const wanted = toEndpointChange(body);
+    return this.transactions.run(async (tx) => {
+      const key = await this.owned.endpointKey(caller, id, tx);
+      return toEndpointResponse(await this.show.of(await this.endpoints.update(tx, by, key, wanted), tx));
+    });
+  }
+
+  @Delete(':id')
+  @NeedsScope('webhooks:write')
+  @Responds(DeletedWebhookEndpointResponse, {
+    summary: 'Delete a webhook endpoint and discard what it is owed',
+  })
+  async deleteEndpoint(
+    @Author() by: ChangeAuthor,
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<DeletedWebhookEndpointResponse> {
+    await this.transactions.run(async (tx) =>
+      this.endpoints.delete(tx, by, await this.owned.endpointKey(caller, id, tx)),
+    );
+    return { id, deleted: true };
+  }
+}

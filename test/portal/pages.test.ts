@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestService, type TestService } from '../harness/index.js';
+
+const BUILT = existsSync(path.resolve('dist/portal/index.html'));
+
+let service: TestService;
+let url: string;
+
+beforeAll(async () => {
+  service = await startTestService({
+    env: { PORTAL_RATE_LIMIT_BURST: '20', PORTAL_RATE_LIMIT_PER_MINUTE: '1' },
+  });
+  url = service.process.portal!.url;
+});
+afterAll(() => service.stop());
+
+describe('the pages of the portal', () => {
+  it('are one page under every address but those of the API, with a policy that lets nothing else run', async () => {
+    for (const address of ['/', '/developers/webhooks', '/orders/ord_1?mode=live', '/a/b/c/d']) {
+      const page = await fetch(url + address);
+      expect([address, page.status]).toEqual([address, BUILT ? 200 : 503]);
+      expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+      expect(page.headers.get('cache-control')).toBe('no-store');
+      expect(page.headers.get('content-security-policy')).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+          "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+      );
+      // Without a build it says how to make one.
+      if (!BUILT) expect(await page.text()).toContain('npm run build');
+    }
+  });
+
+  it.each(['/portal', '/portal/', '/portal/v1', '/portal/v1/nothing', '/portal/v1/session'])(
+    'are not under %s',
+    async (address) => {
+      const answer = await fetch(url + address);
+      expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+      expect([401, 404]).toContain(answer.status);
+    },
+  );
+
+  it.each([
+    '/assets/..%2f..%2fpackage.json',
+    '/assets/../../package.json',
+    '/assets/nothing.js',
+    '/..%2fpackage.json',
+  ])('leave no way to other files: %s', async (address) => {
+    const answer = await fetch(url + address);
+    expect(await answer.text()).not.toContain('"workspaces"');
+  });
+
+  it('bound the codes that one address may try', async () => {
+    const tries = Array.from({ length: 25 }, () =>
+      fetch(`${url}/portal/v1/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"code":"pst_x"}',
+      }),
+    );
+    const statuses = (await Promise.all(tries)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 401).length).toBeGreaterThanOrEqual(20);
+    expect(statuses).toContain(429);
+  });
+});

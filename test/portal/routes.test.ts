@@ -1,0 +1,298 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PORTAL_SCOPES } from '../../src/common/portal-scopes.js';
+import { type IdPrefix, newId } from '../../src/common/ids.js';
+import {
+  eventually,
+  type ReceivedWebhook,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { openPortal, PortalBrowser } from '../harness/portal.js';
+import { callRoute, type PortalRoute, portalRoutes } from './portal-routes.js';
+
+const PREFIXES: Readonly<Record<string, IdPrefix>> = {
+  'api-keys': 'key',
+  'webhook-endpoints': 'whe',
+  deliveries: 'dlv',
+  replays: 'rpl',
+  requests: 'req',
+  orders: 'ord',
+  esims: 'esim',
+  topups: 'top',
+  events: 'evt',
+};
+
+let service: TestService;
+let receiver: TestReceiver;
+let routes: readonly PortalRoute[];
+let caller: TestPartner;
+let stranger: TestPartner;
+/** Of the stranger, one of each noun. */
+let foreign: Readonly<Record<string, string>>;
+/** Live ones of the caller itself. */
+let live: Readonly<Record<string, string>>;
+
+beforeAll(async () => {
+  routes = await portalRoutes();
+  service = await startTestService();
+  receiver = await startReceiver();
+  caller = await service.createPartner('Caller');
+  stranger = await service.createPartner('Stranger');
+  foreign = await oneOfEach(stranger);
+  const base = `/internal/v1/partners/${caller.id}`;
+  live = {
+    'api-keys': await madeId(`${base}/api-keys`, { mode: 'live' }),
+    'webhook-endpoints': await madeId(`${base}/webhook-endpoints`, { mode: 'live', url: receiver.url }),
+  };
+});
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+async function madeId(path: string, body: unknown): Promise<string> {
+  const made = await service.admin.post(path, body);
+  if (made.status >= 300) throw new Error(`${path}: ${made.text}`);
+  return made.body.data.id as string;
+}
+
+async function oneOfEach(partner: TestPartner): Promise<Readonly<Record<string, string>>> {
+  const base = `/internal/v1/partners/${partner.id}`;
+  const endpoint = await madeId(`${base}/webhook-endpoints`, { mode: 'sandbox', url: receiver.url });
+  const key = await madeId(`${base}/api-keys`, { mode: 'sandbox' });
+  const order = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
+  await eventually('the event is delivered', () =>
+    receiver.received.some((hook: ReceivedWebhook) => hook.body.includes(order.body.data.id as string)),
+  );
+  const first = async (path: string): Promise<string> => {
+    let id: string | undefined;
+    await eventually(`something in ${path}`, async () => {
+      const { body } = await service.admin.get(`${base}/${path}`);
+      id = (body.data as { id?: string; request_id?: string }[])[0]?.id ?? body.data[0]?.request_id;
+      return id !== undefined;
+    });
+    return id!;
+  };
+  const esim = await first('esims');
+  const topup = await partner.sandbox.post('/v1/topups', {
+    esim_id: esim,
+    package_id: 'pkg_test_topup_fail',
+  });
+  return {
+    'api-keys': key,
+    'webhook-endpoints': endpoint,
+    deliveries: await first(`webhook-endpoints/${endpoint}/deliveries`),
+    replays: await madeId(`${base}/webhook-endpoints/${endpoint}/replay`, {
+      since: '2026-01-01T00:00:00.000Z',
+    }),
+    requests: await first('requests'),
+    orders: order.body.data.id as string,
+    esims: esim,
+    topups: topup.body.data.id as string,
+    events: await first('events'),
+  };
+}
+
+const open = (partner: TestPartner, terms = {}): Promise<PortalBrowser> =>
+  openPortal(service.admin, service.process.portal!.url, partner.id, terms);
+const withId = (): readonly PortalRoute[] => routes.filter(({ noun }) => noun !== null);
+
+describe('every route of the portal', () => {
+  it('is known to these tests', () => {
+    expect(routes.length).toBeGreaterThan(35);
+    expect(withId().filter(({ noun }) => PREFIXES[noun!] === undefined)).toEqual([]);
+    expect(routes.filter(({ scope, path }) => scope === null && path !== 'session')).toEqual([]);
+  });
+
+  it('answers 401 without a session', async () => {
+    const nobody = new PortalBrowser(service.process.portal!.url, '');
+    for (const route of routes.filter(({ name }) => name !== 'POST session')) {
+      const answer = await callRoute(nobody, route, route.noun && newId(PREFIXES[route.noun]!));
+      expect([route.name, answer.status, answer.body.code]).toEqual([route.name, 401, 'unauthorized']);
+    }
+  });
+
+  it("has the one 404 for another partner's id, and changes nothing of it", async () => {
+    const browser = await open(caller);
+    const before = await rowsOf(stranger);
+    for (const route of withId()) {
+      const answers = [foreign[route.noun!]!, newId(PREFIXES[route.noun!]!), 'x'].map((id) =>
+        callRoute(browser, route, id),
+      );
+      for (const answer of await Promise.all(answers)) {
+        expect([route.name, answer.status, answer.body.code]).toEqual([route.name, 404, 'not_found']);
+      }
+    }
+    expect(await rowsOf(stranger)).toEqual(before);
+    // Its own partner finds each of them.
+    const own = await open(stranger);
+    for (const route of withId().filter(({ method }) => method === 'GET')) {
+      const answer = await callRoute(own, route, foreign[route.noun!]!);
+      expect([route.name, answer.status]).toEqual([route.name, 200]);
+    }
+  });
+
+  it("has the same 404 for what is of a mode that the session does not allow, and 403 for that mode's lists", async () => {
+    const browser = await open(caller, { modes: ['sandbox'] });
+    for (const route of withId().filter(({ noun }) => live[noun!] !== undefined)) {
+      const answer = await callRoute(browser, route, live[route.noun!]!);
+      expect([route.name, answer.status]).toEqual([route.name, 404]);
+    }
+    const lists = ['api-keys', 'webhook-endpoints', 'requests', 'orders', 'esims', 'topups', 'events'];
+    for (const list of lists) {
+      expect([list, (await browser.get(`${list}?mode=live`)).status]).toEqual([list, 403]);
+      expect([list, (await browser.get(list)).status]).toEqual([list, 400]);
+      expect([list, (await browser.get(`${list}?mode=sandbox`)).status]).toEqual([list, 200]);
+    }
+    for (const path of ['wallet', 'wallet/transactions']) expect((await browser.get(path)).status).toBe(403);
+    const body = { mode: 'live', url: 'https://partner.example/hook' };
+    expect((await browser.post('webhook-endpoints', body)).status).toBe(403);
+    expect((await browser.post('api-keys', { mode: 'live' })).status).toBe(403);
+  });
+
+  it.each(PORTAL_SCOPES)('is open to %s exactly where it needs it', async (scope) => {
+    const browser = await open(caller, { scopes: [scope] });
+    for (const route of routes.filter(({ path }) => path !== 'session')) {
+      const answer = await callRoute(browser, route, route.noun && newId(PREFIXES[route.noun]!));
+      expect([route.name, answer.status === 403]).toEqual([route.name, route.scope !== scope]);
+    }
+  });
+});
+
+async function rowsOf({ id }: TestPartner): Promise<unknown> {
+  const { rows } = await service.database.pool.query(
+    `SELECT (SELECT count(*) FROM api_keys WHERE partner_id = $1 AND revoked_at IS NULL) AS keys,
+            (SELECT json_agg(json_build_array(w.enabled, w.secret, w.url, w.deleted_at, w.description) ORDER BY w.id)
+             FROM webhook_endpoints w WHERE w.partner_id = $1) AS endpoints,
+            (SELECT count(*) FROM webhook_deliveries WHERE partner_id = $1 AND kind <> 'replay') AS deliveries,
+            (SELECT count(*) FROM webhook_replays WHERE partner_id = $1 AND status = 'canceled') AS canceled`,
+    [id],
+  );
+  return rows[0];
+}
+
+describe('what needs a young session', () => {
+  it('is refused to one that is older than fifteen minutes, and leaves the key as it was', async () => {
+    const browser = await open(caller);
+    const { id } = (await browser.get('session')).body.data;
+    const liveKey = await madeId(`/internal/v1/partners/${caller.id}/api-keys`, { mode: 'live' });
+    const sandboxKey = await madeId(`/internal/v1/partners/${caller.id}/api-keys`, { mode: 'sandbox' });
+    const endpoint = await madeId(`/internal/v1/partners/${caller.id}/webhook-endpoints`, {
+      mode: 'sandbox',
+      url: receiver.url,
+    });
+    await service.database.pool.query(
+      `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, ended_at, delivered_at)
+       SELECT 'dlv_many_' || n, $1, $2, 'sandbox', 'evt_many_' || n, 'order.issued', 'event', 'delivered', now(), now()
+       FROM generate_series(1, 1001) AS n`,
+      [endpoint, caller.id],
+    );
+    const age = (minutes: number) =>
+      service.database.pool.query(
+        `UPDATE portal_sessions SET created_at = now() - $2::int * interval '1 minute' WHERE id = $1`,
+        [id, minutes],
+      );
+    await age(16);
+    const stepUps = [
+      () => browser.post(`api-keys/${liveKey}/revoke`),
+      () => browser.post(`api-keys/${liveKey}/rotate`, { grace_seconds: 0 }),
+      () => browser.post(`webhook-endpoints/${endpoint}/rotate-secret`),
+      () => browser.post(`webhook-endpoints/${endpoint}/rotate-secret/finish`),
+      () => browser.post(`webhook-endpoints/${endpoint}/replay`, { since: '2026-01-01T00:00:00.000Z' }),
+    ];
+    for (const call of stepUps) {
+      const answer = await call();
+      expect([answer.status, answer.body.code]).toEqual([403, 'step_up_required']);
+    }
+    const listed = (await service.admin.get(`/internal/v1/partners/${caller.id}/api-keys?limit=100`)).body
+      .data;
+    expect((listed as { id: string; status: string }[]).find((each) => each.id === liveKey)?.status).toBe(
+      'active',
+    );
+    expect((await browser.post(`api-keys/${sandboxKey}/revoke`)).status).toBe(200);
+    const small = { since: new Date(Date.now() + 1_000).toISOString() };
+    expect((await browser.post(`webhook-endpoints/${endpoint}/replay`, small)).status).toBe(202);
+    await age(14);
+    expect((await stepUps[4]!()).status).toBe(202);
+    expect((await stepUps[0]!()).status).toBe(200);
+  });
+});
+
+describe('what the portal shows once and writes down', () => {
+  it('gives a key and a secret once, and the audit log says who acted in which session', async () => {
+    const browser = await open(stranger);
+    const { id: sessionId } = (await browser.get('session')).body.data;
+    const made = await browser.post('api-keys', { mode: 'sandbox', name: 'From the portal' });
+    const endpoint = await browser.post('webhook-endpoints', { mode: 'sandbox', url: receiver.url });
+    const shown = [made.body.data.key as string, endpoint.body.data.secret as string];
+    expect(made.body.data).toMatchObject({ created_by: 'user-17', uses_24h: 0 });
+    const later = [
+      await browser.get('api-keys?mode=sandbox'),
+      await browser.get('webhook-endpoints?mode=sandbox'),
+      await browser.get(`webhook-endpoints/${endpoint.body.data.id}`),
+      await service.admin.get(`/internal/v1/audit-log?partner_id=${stranger.id}`),
+    ];
+    for (const { text } of later) for (const secret of shown) expect(text).not.toContain(secret);
+    const entries = later[3]!.body.data as {
+      subject_id: string;
+      portal_user: string;
+      session_id: string;
+      actor: string;
+    }[];
+    expect(entries.find((entry) => entry.subject_id === made.body.data.id)).toMatchObject({
+      actor: 'portal',
+      portal_user: 'user-17',
+      session_id: sessionId,
+    });
+  });
+
+  it('shows install data only to a POST, which the audit log keeps', async () => {
+    const browser = await open(stranger);
+    const read = await browser.get(`esims/${foreign['esims']}`);
+    expect(read.text).not.toContain('LPA:');
+    const revealed = await browser.post(`esims/${foreign['esims']}/install-data`);
+    expect(revealed.body.data).toMatchObject({
+      esim_id: foreign['esims'],
+      svg: expect.stringContaining('<svg'),
+    });
+    const entries = await service.admin.get(`/internal/v1/audit-log?subject_id=${foreign['esims']}`);
+    expect(entries.body.data[0]).toMatchObject({ action: 'esim.install_data_shown', portal_user: 'user-17' });
+    expect(entries.text).not.toContain('LPA:');
+  });
+
+  it("keeps its own calls out of the partner's request log", async () => {
+    const browser = await open(stranger);
+    await browser.get('orders?mode=sandbox');
+    await eventually("the portal's call has its row", async () => {
+      const { rows } = await service.database.pool.query(
+        `SELECT 1 FROM api_calls WHERE route = '/portal/v1/orders' AND key_id LIKE 'portal:ps_%'`,
+      );
+      return rows.length > 0;
+    });
+    const listed = await browser.get('requests?mode=sandbox&limit=100');
+    expect(listed.body.data.length).toBeGreaterThan(0);
+    expect(listed.text).not.toContain('/portal/v1');
+  });
+});
+
+describe('the statement as a file', () => {
+  it('is CSV with one line for each transaction, in which no reference is a formula', async () => {
+    const wallet = `/internal/v1/partners/${caller.id}/wallet`;
+    const deposit = { amount: { amount: 5_000, currency: 'USD' }, reference: '=1+1,"x"' };
+    expect((await service.admin.post(`${wallet}/deposits`, deposit)).status).toBe(201);
+    const browser = await open(caller);
+    const file = await browser.get('wallet/transactions?format=csv');
+    expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    const [head, line, end] = file.text.split('\r\n');
+    expect(head).toMatch(/^id,created_at,type,amount_minor_units,currency,/);
+    expect(line).toMatch(/^txn_\w+,[^,]+,deposit,5000,USD,5000,,,"'=1\+1,""x"""$/);
+    expect(end).toBe('');
+    expect((await browser.get('wallet')).body.data[0]).toMatchObject({
+      currency: 'USD',
+      posted: { amount: 5_000 },
+    });
+  });
+});

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { exchange, mintCode, openPortal, PortalBrowser } from '../harness/portal.js';
+
+const NARROW = randomBytes(24).toString('hex');
+
+let service: TestService;
+let other: TestService;
+let partner: TestPartner;
+let sessions: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const { ADMIN_TOKENS } = { ADMIN_TOKENS: `narrow:${NARROW}` };
+  other = await startTestService({
+    database: service.database,
+    env: { ADMIN_TOKENS, ADMIN_TOKEN_SCOPES: 'narrow=orders:read+keys:read' },
+  });
+  partner = await service.createPartner('Session Travel');
+  sessions = `/internal/v1/partners/${partner.id}/portal-sessions`;
+});
+afterAll(async () => {
+  await other.stop();
+  await service.stop();
+});
+
+const portalUrl = (): string => service.process.portal!.url;
+const open = (terms = {}): Promise<PortalBrowser> =>
+  openPortal(service.admin, portalUrl(), partner.id, terms);
+/** The same cookie at another process. */
+const elsewhere = ({ cookie }: PortalBrowser): PortalBrowser =>
+  new PortalBrowser(other.process.portal!.url, cookie);
+
+describe('a session of the portal', () => {
+  it('begins with a link, and says whose it is and what it may do', async () => {
+    const terms = {
+      scopes: ['keys:read', 'orders:read'],
+      modes: ['sandbox'],
+      return_url: 'https://portal.example/a',
+    };
+    const minted = await service.admin.post(sessions, { actor: { id: 'user-1', name: 'Ada' }, ...terms });
+    expect(minted.status).toBe(201);
+    const { id, url, code_expires_at } = minted.body.data;
+    expect(url).toMatch(/^http:\/\/localhost:\d+\/#code=pst_[A-Za-z0-9_-]{43}$/);
+    expect(Date.parse(code_expires_at) - Date.now()).toBeLessThanOrEqual(300_000);
+    const begun = await exchange(portalUrl(), url.split('#code=')[1]);
+    expect(begun.status).toBe(200);
+    expect(begun.headers.get('set-cookie')).toMatch(
+      /^portal=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/,
+    );
+    const browser = new PortalBrowser(portalUrl(), begun.headers.get('set-cookie')!.split(';')[0]!);
+    const shown = (await browser.get('session')).body.data;
+    expect(shown).toEqual(begun.body.data);
+    expect(shown).toMatchObject({
+      id,
+      partner: { id: partner.id, name: 'Session Travel', status: 'active' },
+      actor: { id: 'user-1', name: 'Ada' },
+      ...terms,
+      branding: { name: 'eSIM Partner Portal', logo_url: null, accent: null },
+    });
+    expect(Date.parse(shown.step_up_until) - Date.parse(shown.expires_at)).toBe(900_000 - 28_800_000);
+  });
+
+  it('keeps neither its code nor its cookie, and shows them in no second answer', async () => {
+    const key = { idempotencyKey: 'portal-session-once' };
+    const body = { actor: { id: 'user-2' } };
+    const first = await service.admin.post(sessions, body, key);
+    const code = (first.body.data.url as string).split('#code=')[1]!;
+    const again = await service.admin.post(sessions, body, key);
+    expect(again.body.data).toMatchObject({ id: first.body.data.id, url: null });
+    const begun = await exchange(portalUrl(), code);
+    const token = begun.headers.get('set-cookie')!.split(';')[0]!.split('=')[1]!;
+    const { rows } = await service.database.pool.query(
+      `SELECT (SELECT string_agg(s::text, '') FROM portal_sessions s) || (SELECT string_agg(k::text, '') FROM idempotency_keys k)
+              || (SELECT string_agg(a::text, '') FROM audit_log a) AS everything`,
+    );
+    const kept = (rows[0] as { everything: string }).everything;
+    expect(kept).toContain(first.body.data.id);
+    expect(kept).not.toContain(code);
+    expect(kept).not.toContain(token);
+    expect((await service.admin.get(sessions)).text).not.toContain(code);
+  });
+
+  it('comes of a code once, though fifty spend it at once at two processes', async () => {
+    const code = await mintCode(service.admin, partner.id);
+    const urls = [portalUrl(), other.process.portal!.url];
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => exchange(urls[i % 2]!, code)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(new Set(refused.map(({ body }) => body.code))).toEqual(new Set(['unauthorized']));
+    expect(refused.every(({ headers }) => headers.get('set-cookie') === null)).toBe(true);
+    expect((await exchange(portalUrl(), code)).status).toBe(401);
+  });
+
+  it('does not come of a code that is five minutes old', async () => {
+    const code = await mintCode(service.admin, partner.id);
+    await service.database.pool.query(
+      `UPDATE portal_sessions SET code_expires_at = now() WHERE exchanged_at IS NULL`,
+    );
+    expect((await exchange(portalUrl(), code)).status).toBe(401);
+  });
+
+  it.each(['revoked', 'ended by itself', 'revoked with all', 'of a suspended partner'])(
+    'is 401 at the next call of every process once it is %s',
+    async (how) => {
+      const browser = await open();
+      const { id } = (await browser.get('session')).body.data;
+      expect((await elsewhere(browser).get('session')).status).toBe(200);
+      if (how === 'revoked')
+        expect((await service.admin.call('DELETE', `${sessions}/${id}`)).status).toBe(200);
+      if (how === 'ended by itself') expect((await browser.call('DELETE', 'session')).status).toBe(200);
+      if (how === 'revoked with all')
+        expect((await service.admin.post(`${sessions}/revoke-all`)).body.data.revoked).toBeGreaterThan(0);
+      if (how === 'of a suspended partner') {
+        await service.admin.post(`/internal/v1/partners/${partner.id}/suspend`);
+        expect((await elsewhere(browser).get('session')).status).toBe(401);
+        expect((await service.admin.post(sessions, { actor: { id: 'user-3' } })).body.code).toBe(
+          'partner_suspended',
+        );
+        // What the suspension has ended stays dead.
+        await service.admin.post(`/internal/v1/partners/${partner.id}/reinstate`);
+      }
+      for (const each of [browser, elsewhere(browser)]) {
+        const answer = await each.get('session');
+        expect([answer.status, answer.body.code]).toEqual([401, 'unauthorized']);
+      }
+      expect((await open()).cookie).not.toBe(browser.cookie);
+    },
+  );
+
+  it('ends with its time', async () => {
+    const browser = await open({ ttl_seconds: 300 });
+    const { id } = (await browser.get('session')).body.data;
+    await service.database.pool.query('UPDATE portal_sessions SET expires_at = now() WHERE id = $1', [id]);
+    expect((await browser.get('session')).status).toBe(401);
+    const listed = (await service.admin.get(sessions)).body.data as { id: string; status: string }[];
+    expect(listed.find((each) => each.id === id)?.status).toBe('ended');
+  });
+
+  it('gets no scope that its minter does not hold: the call as a whole is refused', async () => {
+    const narrow = new HttpClient(other.process.admin!.url, NARROW);
+    const actor = { id: 'user-4' };
+    const refused = await narrow.post(sessions, { actor, scopes: ['orders:read', 'keys:write'] });
+    expect([refused.status, refused.body.code]).toEqual([403, 'forbidden']);
+    expect((await narrow.post(sessions, { actor, scopes: ['keys:read'] })).status).toBe(201);
+    const all = await openPortal(narrow, portalUrl(), partner.id);
+    expect((await all.get('session')).body.data.scopes.sort()).toEqual(['keys:read', 'orders:read']);
+  });
+
+  it.each([
+    [{}, '/actor'],
+    [{ actor: { id: 'a' }, scopes: [] }, '/scopes'],
+    [{ actor: { id: 'a' }, scopes: ['all'] }, '/scopes'],
+    [{ actor: { id: 'a' }, modes: ['test'] }, '/modes'],
+    [{ actor: { id: 'a' }, ttl_seconds: 299 }, '/ttl_seconds'],
+    [{ actor: { id: 'a' }, return_url: 'javascript:alert(1)' }, '/return_url'],
+  ])('is not made of %j', async (body, pointer) => {
+    const answer = await service.admin.post(sessions, body);
+    expect([answer.status, answer.body.errors?.[0].pointer]).toEqual([400, pointer]);
+  });
+
+  it('is purged once it has ended for longer than it is kept, and not before', async () => {
+    const browser = await open();
+    const { rows } = await service.database.pool.query<{ id: string }>(
+      `INSERT INTO portal_sessions (id, partner_id, minted_by, actor_id, scopes, modes, code_hash, code_expires_at, expires_at)
+       SELECT 'ps_old_' || n, $1, 'portal', 'user-5', '{keys:read}', '{sandbox}', sha256(n::text::bytea), now(),
+              now() - n * interval '1 day' FROM unnest(ARRAY[29, 31]) AS n RETURNING id`,
+      [partner.id],
+    );
+    expect(rows).toHaveLength(2);
+    const { PortalSessionsRepository } =
+      await import('../../src/portal-sessions/portal-sessions.repository.js');
+    const repository = service.process.admin!.nest.get(PortalSessionsRepository, { strict: false });
+    expect(await repository.purge(30, 1_000)).toBe(1);
+    expect((await browser.get('session')).status).toBe(200);
+  });
+});
