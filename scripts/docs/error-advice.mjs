@@ -138,4 +138,8 @@ export const ERROR_ADVICE = {
     cause: 'The database is away or too slow, or a process is stopping. Nothing was changed.',
     cure: 'Wait for `Retry-After`, then send the same call with the same idempotency key again.',
   },
+  step_up_required: {
+    cause: 'In the portal: the session is older than 15 minutes, and this cannot be undone.',
+    cure: 'Sign in again where the portal was opened, then repeat it.',
+  },
 };

@@ -56,7 +56,7 @@ function section(code, operations, all) {
 }
 
 function where(operations, all) {
-  if (operations.length === 0) return 'the internal admin API only.';
+  if (operations.length === 0) return 'the internal admin API and the portal only.';
   if (operations.length === all) return 'every call.';
   if (operations.length > 8) return `${operations.length} of ${all} calls.`;
   return `${operations.map(({ method, path }) => `\`${method.toUpperCase()} ${path}\``).join(', ')}.`;

@@ -238,6 +238,10 @@ export type EsimExpiredEvent = {
         order_id: string;
         iccid: string;
         reason: 'validity_ended' | 'never_used';
+        /**
+         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+         */
+        version: number;
     };
 };
 
@@ -248,6 +252,10 @@ export type EsimResponse = {
     package_id: string;
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * Grows by one with each change, also of the usage.
+     */
+    version: number;
     profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
     apn: string | null;
     data: EsimDataResponse;
@@ -279,6 +287,10 @@ export type EsimUsageThresholdEvent = {
         used_bytes: number;
         total_bytes: number;
         as_of: string;
+        /**
+         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+         */
+        version: number;
     };
 };
 
@@ -424,6 +436,10 @@ export type OrderFailedEvent = {
         code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
         reason: string;
         refunded: MoneyResponse;
+        /**
+         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+         */
+        version: number;
     };
 };
 
@@ -456,6 +472,10 @@ export type OrderIssuedEvent = {
             esim_id: string;
             iccid: string;
         }>;
+        /**
+         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+         */
+        version: number;
     };
 };
 
@@ -463,6 +483,10 @@ export type OrderResponse = {
     id: string;
     mode: 'sandbox' | 'live';
     status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
+    /**
+     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
+     */
+    version: number;
     package_id: string;
     quantity: number;
     quantity_issued: number;
@@ -511,6 +535,10 @@ export type OrderTopupCompletedEvent = {
         reference: string | null;
         data_added_bytes: number | null;
         validity_added_days: number;
+        /**
+         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+         */
+        version: number;
     };
 };
 
@@ -539,6 +567,10 @@ export type OrderTopupFailedEvent = {
         reference: string | null;
         code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
         reason: string;
+        /**
+         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+         */
+        version: number;
     };
 };
 
@@ -714,6 +746,10 @@ export type TopupResponse = {
     iccid: string;
     package_id: string;
     status: 'pending' | 'processing' | 'completed' | 'failed';
+    /**
+     * Grows by one with each change.
+     */
+    version: number;
     price: MoneyResponse;
     /**
      * Null when the package adds days only.
@@ -923,7 +959,7 @@ export type WebhookReplayResponse = {
      */
     total: number;
     /**
-     * New deliveries made so far.
+     * New deliveries made so far. When the replay is completed and this is less than `total`, the rest was past its retention by then.
      */
     created: number;
     delivered: number;
