@@ -4,7 +4,7 @@ import { LATENCY_ENDPOINTS, LATENCY_NOTE } from './latency.js';
 import { indexes, type WebhookPart } from './part.js';
 import { type Phase, runPhase } from './phase.js';
 import { Receiver } from './receiver.js';
-import { describeStatements } from './statement-counts.js';
+import { callsOf, describeStatements } from './statement-counts.js';
 
 const PER_SECOND = 200;
 const DURATION_MS = 10_000;
@@ -39,7 +39,8 @@ function rowsOf(phases: readonly Phase[]): Row[] {
     row(what, unit, phases.map(of));
   return [
     { ...figure('statements per event', '', (one) => one.statementsPerEvent), limit: MOST_STATEMENTS },
-    figure('statements per event: recording', '', (one) => one.recordingStatementsPerEvent),
+    figure('statements per event: BEGIN and COMMIT of what records it', '', ofTheCause),
+    figure('statements per event: recording, with these', '', (one) => one.recordingStatementsPerEvent),
     figure('statements per event: worker', '', (one) => one.workerStatementsPerEvent),
     figure('CPU of the worker per event', 'us', (one) => one.workerCpuUs),
     figure('CPU of PostgreSQL per event', 'us', (one) => one.databaseCpuUs),
@@ -47,4 +48,10 @@ function rowsOf(phases: readonly Phase[]): Row[] {
     figure('commit to first byte, p50', 'ms', (one) => one.p50Ms),
     figure('commit to first byte, p95', 'ms', (one) => one.p95Ms),
   ];
+}
+
+/** In the service an event is one statement of the transaction that made it true; here it has one of its own. */
+function ofTheCause({ statements: counted, events }: Phase): number {
+  const own = counted.filter(({ query }) => /^(?:START TRANSACTION|BEGIN|COMMIT)$/.test(query));
+  return callsOf(own) / events;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { endsWithin } from '../../../common/ends-within.js';
 import { handleApart } from '../../batcher.js';
 import { mayBeOfOneRow } from '../../database/index.js';
 import type { SignalChannel } from './signal-channel.js';
@@ -22,6 +23,7 @@ const SECOND_CLAIM_MS = 150;
 /** How often worker processes say that they are there. */
 const PRESENCE_EVERY_MS = 2_000;
 const SETTLE_LIMIT_MS = 1_000;
+const LAST_WORD_LIMIT_MS = 200;
 
 /** What processes say to each other: ids only, never rows (B3). */
 interface Message {
@@ -86,8 +88,13 @@ export class WorkSignals {
   }
 
   async close(): Promise<void> {
-    if (this.presence) clearInterval(this.presence);
     if (this.timer) clearTimeout(this.timer);
+    if (this.presence) {
+      clearInterval(this.presence);
+      // So that the others wait for this one no longer; they find out by themselves, too.
+      const said = this.send({ from: this.id, works: [] }).catch(() => undefined);
+      await endsWithin(said, LAST_WORD_LIMIT_MS);
+    }
     await this.channel.close();
   }
 
