@@ -15,6 +15,7 @@ import {
   TopupOutcomesRepository,
 } from './topup-jobs.repository.js';
 import { FindOrPlaceTopup, FulfilTopup } from './worker/fulfil-topup.js';
+import { TopupEnds } from './worker/topup-ends.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
 const PROVIDERS = [
@@ -47,6 +48,6 @@ export class TopupsApiModule {}
 /** Buys and applies top-ups, in the worker. */
 @Module({
   imports: [TopupsModule, EsimsModule, ProvidersModule],
-  providers: [FindOrPlaceTopup, FulfilTopup, TopupWorker],
+  providers: [FindOrPlaceTopup, FulfilTopup, TopupEnds, TopupWorker],
 })
 export class TopupsWorkerModule {}

@@ -5,6 +5,7 @@ import { Sweeper } from '../sweeps.js';
 import { ClaimScheduler } from './claim-scheduler.js';
 import type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
 import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
+import { oncePerTurn } from './once-per-turn.js';
 import { WaitingGroups } from './waiting-groups.js';
 
 /** The reason with which a stop aborts the jobs that outlast its time. */
@@ -72,7 +73,8 @@ export class JobRunner<Job> {
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
   private claimsUnderWay = 0;
-  private claimsThisTurn = false;
+  /** Jobs that one transaction ends make room for one claim, and not each for a claim of its own. */
+  private readonly claimThisTurn = oncePerTurn(() => this.claimNext());
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
 
@@ -188,16 +190,6 @@ export class JobRunner<Job> {
       if (!group) return;
       this.track(this.claimFor(group));
     }
-  }
-
-  /** Jobs that one transaction ends are one claim's room, not each a claim's of its own. */
-  private claimThisTurn(): void {
-    if (this.claimsThisTurn) return;
-    this.claimsThisTurn = true;
-    setImmediate(() => {
-      this.claimsThisTurn = false;
-      this.claimNext();
-    });
   }
 
   /** Never rejects. */
