@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { EventRecorder, type NewEvent } from '../events/index.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { EsimEntity } from './esim.entity.js';
-import { type EsimObservation, observe } from './esim-lifecycle.js';
+import { type AppliedTopup, type EsimObservation, observe } from './esim-lifecycle.js';
 import type { UsageReport } from './usage-report.js';
 import { withVersion } from './esim-transition.js';
 import { EsimsRepository } from './esims.repository.js';
@@ -28,6 +28,24 @@ export class EsimObserver {
       events.push(...transition.events.map((event) => withVersion(event, esim.version)));
     }
     await this.events.record(tx, events);
+  }
+
+  /**
+   * What top-ups added to eSIMs, their rows locked in `tx`: one statement for all of them, and no event. Each finds its
+   * eSIM as the ones before have left it.
+   */
+  applyTopups(
+    tx: Tx,
+    topups: readonly { readonly esim: EsimEntity; readonly added: AppliedTopup; readonly at: Date }[],
+  ): void {
+    const changesOf = new Map<string, Partial<EsimEntity>>();
+    for (const { esim, added, at } of topups) {
+      const { changes } = observe(esim, { kind: 'topped_up', ...added }, at);
+      const written = { ...changes, updatedAt: at };
+      Object.assign(esim, written);
+      changesOf.set(esim.id, { ...changesOf.get(esim.id), ...written });
+    }
+    if (changesOf.size > 0) this.esims.updateToppedUp(tx, changesOf);
   }
 
   /**

@@ -60,6 +60,18 @@ const INSERT_ESIMS = prepared(`
           usage_source, validity_days, activation_policy, install_by, expires_at, provider, provider_esim_id,
           next_poll_at)`);
 
+/** Null: as it is. No top-up takes anything away. */
+const UPDATE_TOPPED_UP = prepared(`
+  UPDATE esims e
+  SET status = coalesce(n.status, e.status), total_bytes = coalesce(n.total_bytes, e.total_bytes),
+      thresholds_crossed = coalesce(n.thresholds_crossed::smallint[], e.thresholds_crossed),
+      validity_days = coalesce(n.validity_days, e.validity_days), expires_at = coalesce(n.expires_at, e.expires_at),
+      next_poll_at = coalesce(n.next_poll_at, e.next_poll_at), topped_up_at = n.topped_up_at, updated_at = n.topped_up_at
+  FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::int[], $6::timestamptz[], $7::timestamptz[],
+              $8::timestamptz[])
+    AS n (id, status, total_bytes, thresholds_crossed, validity_days, expires_at, next_poll_at, topped_up_at)
+  WHERE e.id = n.id`);
+
 const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND coalesce(expires_at, install_by) <= now()`;
 
 /** SQL of `esims`. */
@@ -135,6 +147,17 @@ export class EsimsRepository {
     return this.manager.findOneByOrFail(EsimEntity, { id });
   }
 
+  /** In the order of `ids`. @throws Error when one is gone */
+  async getAllById(ids: readonly string[]): Promise<readonly EsimEntity[]> {
+    const found = await this.manager.findBy(EsimEntity, { id: In([...new Set(ids)]) });
+    const byId = new Map(found.map((esim) => [esim.id, esim]));
+    return ids.map((id) => {
+      const esim = byId.get(id);
+      if (!esim) throw new Error(`the eSIM ${id} is gone`);
+      return esim;
+    });
+  }
+
   async findByIdForUpdate(tx: Tx, id: string): Promise<EsimEntity | null> {
     return tx.manager.findOne(EsimEntity, { where: { id }, lock: { mode: 'pessimistic_write' } });
   }
@@ -164,6 +187,21 @@ export class EsimsRepository {
   /** Changes an eSIM whose row `tx` has locked; answers its version then (D48). */
   async update(tx: Tx, id: string, changes: Partial<EsimEntity>): Promise<number> {
     return updateVersioned(tx.manager, EsimEntity, id, changes);
+  }
+
+  /** What top-ups changed of eSIMs whose rows `tx` has locked, by their ids, without a round trip. */
+  updateToppedUp(tx: Tx, changesOf: ReadonlyMap<string, Partial<EsimEntity>>): void {
+    const changes = [...changesOf.values()];
+    send(tx, UPDATE_TOPPED_UP, [
+      [...changesOf.keys()],
+      changes.map(({ status }) => status ?? null),
+      changes.map(({ totalBytes }) => totalBytes ?? null),
+      changes.map(({ thresholdsCrossed }) => (thresholdsCrossed ? `{${thresholdsCrossed.join(',')}}` : null)),
+      changes.map(({ validityDays }) => validityDays ?? null),
+      changes.map(({ expiresAt }) => expiresAt ?? null),
+      changes.map(({ nextPollAt }) => nextPollAt ?? null),
+      changes.map(({ toppedUpAt }) => toppedUpAt ?? null),
+    ]);
   }
 
   async list(

@@ -77,11 +77,11 @@ export class ResolveTopup {
     if (refusal !== null) throw conflict(refusal);
     const lease = await this.jobs.acquireLease(tx, topup.id, version);
     if (!lease) throw topupNotWaiting();
-    const completed =
+    const result =
       action === 'mark_failed'
-        ? await this.complete.fail(tx, lease, topup, failureOf(state))
-        : await this.complete.complete(tx, lease, topup, appliedOf(state));
-    if (!completed) throw topupNotWaiting();
+        ? ({ state: 'rejected', failure: failureOf(state) } as const)
+        : ({ state: 'completed', ...appliedOf(state) } as const);
+    if (!(await this.complete.execute(tx, { lease, topup, result }))) throw topupNotWaiting();
   }
 
   private async requery(tx: Tx, topup: TopupEntity): Promise<void> {

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { type EsimEntity, EsimObserver, EsimsRepository } from '../esims/index.js';
-import { type EventData, EventRecorder } from '../events/index.js';
-import { databaseNow, type Tx } from '../infra/database/index.js';
+import { type EventData, EventRecorder, type NewEvent } from '../events/index.js';
+import type { Tx } from '../infra/database/index.js';
 import type { ProviderFailure, ProviderTopupState } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import { RefreshCatalog, ReportCostOverrun } from '../catalog-sync/index.js';
 import type { TopupEntity } from './topup.js';
-import { type TopupLease, TopupOutcomesRepository } from './topup-jobs.repository.js';
+import { type ChangedTopup, type TopupLease, TopupOutcomesRepository } from './topup-jobs.repository.js';
 
 /** What a provider that has applied a top-up says of the eSIM; null where it does not say. */
 export type AppliedTopup = Pick<
@@ -14,9 +14,22 @@ export type AppliedTopup = Pick<
   'totalBytes' | 'expiresAt' | 'actualCost'
 >;
 
+/** The word that ends a top-up. */
+export interface TopupEnd {
+  readonly lease: TopupLease;
+  readonly topup: TopupEntity;
+  readonly result: Exclude<ProviderTopupState, { state: 'in_progress' }>;
+}
+
+/** A top-up that this transaction has ended. */
+interface EndedTopup extends TopupEnd {
+  readonly esim: EsimEntity;
+  readonly end: ChangedTopup;
+}
+
 /**
- * Records the outcome of a processing top-up in one transaction: its status, the change of its eSIM, the money and its
- * event (D22, D24). False when the lease is void; then nothing was written.
+ * Records the outcomes of processing top-ups in one transaction: their statuses, the changes of their eSIMs, the money and
+ * their events (D22, D24), each kind in one statement however many top-ups there are.
  */
 @Injectable()
 export class CompleteTopup {
@@ -30,76 +43,103 @@ export class CompleteTopup {
     private readonly reportCostOverrun: ReportCostOverrun,
   ) {}
 
-  /** Gives the eSIM what the top-up adds, and captures the whole price. An eSIM that has ended stays ended (D23). */
-  async complete(tx: Tx, lease: TopupLease, topup: TopupEntity, applied: AppliedTopup): Promise<boolean> {
-    const version = await this.outcomes.markCompleted(tx, lease);
-    if (version === null) return false;
-    const esim = await this.applyTo(tx, topup, applied);
-    await this.settle(tx, topup, topup.priceAmount);
-    await this.events.record(tx, [
-      {
-        type: 'order.topup.completed',
-        ...(await about(tx, topup)),
-        data: {
-          ...identity(topup, esim),
-          data_added_bytes: topup.dataAddedBytes,
-          validity_added_days: topup.validityAddedDays,
-          version,
-        },
-      },
-    ]);
-    if (applied.actualCost)
-      await this.reportCostOverrun.execute(tx, 'topup.needs_review', topup, applied.actualCost);
-    return true;
+  /** Of one top-up: see `executeAll`. */
+  async execute(tx: Tx, end: TopupEnd): Promise<boolean> {
+    const [ended] = await this.executeAll(tx, [end]);
+    return ended!;
   }
 
-  /** Fails the top-up and releases the whole hold. */
-  async fail(tx: Tx, lease: TopupLease, topup: TopupEntity, failure: ProviderFailure): Promise<boolean> {
-    const version = await this.outcomes.markFailed(tx, lease, failure);
-    if (version === null) return false;
-    const esim = existing(await this.esims.find(topup, topup.esimId, tx.manager), topup);
-    await this.settle(tx, topup, 0);
-    await this.events.record(tx, [
-      {
-        type: 'order.topup.failed',
-        ...(await about(tx, topup)),
-        data: { ...identity(topup, esim), code: failure.code, reason: failure.reason, version },
-      },
-    ]);
+  /**
+   * A completed one gives its eSIM what it adds and is charged as a whole; an eSIM that has ended stays ended (D23). A
+   * failed one costs nothing. False for those whose lease is void: nothing was written for them, whatever the others did.
+   * Locks top-ups, then eSIMs, holds and wallets (D40, B9).
+   */
+  async executeAll(tx: Tx, ends: readonly TopupEnd[]): Promise<readonly boolean[]> {
+    const changed = await this.outcomes.end(
+      tx,
+      ends.map(({ lease, result }) => ({ lease, failure: failureOf(result) })),
+    );
+    const ended = await this.withEsims(
+      tx,
+      ends.flatMap((one) => {
+        const end = changed.get(one.topup.id);
+        return end ? [{ ...one, end }] : [];
+      }),
+    );
+    this.observer.applyTopups(tx, ended.flatMap(toAdded));
+    await this.events.record(tx, ended.map(toEvent));
+    for (const one of ended) await this.report(tx, one);
+    await this.settle(tx, ended);
+    return ends.map(({ topup }) => changed.has(topup.id));
+  }
+
+  /** With their eSIMs locked. Two top-ups of an eSIM have the same object: what the first adds, the second finds. */
+  private async withEsims(
+    tx: Tx,
+    ended: readonly Omit<EndedTopup, 'esim'>[],
+  ): Promise<readonly EndedTopup[]> {
+    if (ended.length === 0) return [];
+    const ids = [...new Set(ended.map(({ topup }) => topup.esimId))];
+    const locked = await this.esims.listByIdsForUpdate(tx, ids);
+    const byId = new Map(locked.map((esim) => [esim.id, esim]));
+    return ended.map((one) => ({ ...one, esim: existing(byId.get(one.topup.esimId), one.topup) }));
+  }
+
+  /** Captures the price of what completed and releases the rest (D27). Last: acceptance waits for the wallets' rows. */
+  private async settle(tx: Tx, ended: readonly EndedTopup[]): Promise<void> {
+    const settlements = ended.map(({ topup, result }) => ({
+      mode: topup.mode,
+      subject: { topupId: topup.id },
+      capturedAmount: result.state === 'completed' ? topup.priceAmount : 0,
+    }));
+    await this.wallet.settle(tx, settlements);
+  }
+
+  /** What the portal team hears of, and what the catalogue learns. Seldom anything. */
+  private async report(tx: Tx, { topup, result }: EndedTopup): Promise<void> {
     // The next one must not be sold at a price that the provider has just refused.
-    if (failure.code === 'price_changed')
+    if (failureOf(result)?.code === 'price_changed')
       await this.refreshCatalog.ofTopup(tx, topup.packageId, topup.createdAt);
-    return true;
-  }
-
-  private async applyTo(tx: Tx, topup: TopupEntity, applied: AppliedTopup): Promise<EsimEntity> {
-    const esim = existing(await this.esims.findByIdForUpdate(tx, topup.esimId), topup);
-    return this.observer.apply(tx, esim, {
-      kind: 'topped_up',
-      dataBytes: topup.dataAddedBytes,
-      validityDays: topup.validityAddedDays,
-      upstreamTotalBytes: applied.totalBytes,
-      upstreamExpiresAt: applied.expiresAt,
-    });
-  }
-
-  /** Captures `capturedAmount` of what was held and releases the rest (D27). */
-  private async settle(tx: Tx, topup: TopupEntity, capturedAmount: number): Promise<void> {
-    await this.wallet.settle(tx, [{ mode: topup.mode, subject: { topupId: topup.id }, capturedAmount }]);
+    if (result.state === 'completed' && result.actualCost)
+      await this.reportCostOverrun.execute(tx, 'topup.needs_review', topup, result.actualCost);
   }
 }
 
-/** eSIMs are never deleted. */
-function existing(esim: EsimEntity | null, { id }: TopupEntity): EsimEntity {
+function failureOf(result: TopupEnd['result']): ProviderFailure | null {
+  return result.state === 'rejected' ? result.failure : null;
+}
+
+/** An eSIM stays as long as a top-up of it is open. */
+function existing(esim: EsimEntity | undefined, { id }: TopupEntity): EsimEntity {
   if (!esim) throw new Error(`the eSIM of top-up ${id} is gone`);
   return esim;
 }
 
-async function about(
-  tx: Tx,
-  topup: TopupEntity,
-): Promise<{ partnerId: string; mode: TopupEntity['mode']; happenedAt: Date }> {
-  return { partnerId: topup.partnerId, mode: topup.mode, happenedAt: await databaseNow(tx) };
+function toAdded({ topup, esim, result, end }: EndedTopup): Parameters<EsimObserver['applyTopups']>[1] {
+  if (result.state === 'rejected') return [];
+  const added = {
+    dataBytes: topup.dataAddedBytes,
+    validityDays: topup.validityAddedDays,
+    upstreamTotalBytes: result.totalBytes,
+    upstreamExpiresAt: result.expiresAt,
+  };
+  return [{ esim, added, at: end.at }];
+}
+
+function toEvent({ topup, esim, result, end }: EndedTopup): NewEvent {
+  const { partnerId, mode } = topup;
+  const about = { partnerId, mode, happenedAt: end.at };
+  const data = { ...identity(topup, esim), version: end.version };
+  if (result.state === 'rejected') {
+    const { code, reason } = result.failure;
+    return { type: 'order.topup.failed', ...about, data: { ...data, code, reason } };
+  }
+  const { dataAddedBytes: data_added_bytes, validityAddedDays: validity_added_days } = topup;
+  return {
+    type: 'order.topup.completed',
+    ...about,
+    data: { ...data, data_added_bytes, validity_added_days },
+  };
 }
 
 function identity(

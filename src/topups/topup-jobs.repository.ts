@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
-import { sql, type SqlParameter, type Tx } from '../infra/database/index.js';
+import { prepared, rowToEntity, sql, type Tx } from '../infra/database/index.js';
 import {
   type Claim,
   InjectNotifier,
@@ -11,7 +11,7 @@ import {
   WorkerNotifier,
 } from '../infra/jobs/index.js';
 import type { ProviderFailure } from '../providers/index.js';
-import { statusesBefore, TopupEntity, type TopupStatus } from './topup.js';
+import { TopupEntity } from './topup.js';
 
 /** BullMQ queue of notifications for partners' top-ups; a group is a partner and a mode, so that these take turns (D27, D41). */
 export const TOPUP_JOBS = 'topup-jobs';
@@ -24,6 +24,12 @@ export interface TopupLease {
   readonly fence: number;
 }
 
+/** A top-up that a worker has just claimed. */
+export interface ClaimedTopup extends TopupLease {
+  /** As the claim left it. */
+  readonly topup: TopupEntity;
+}
+
 /** The last placement of a top-up as it was at one time, while no worker held the top-up. */
 export interface PlacementVersion {
   /** Seconds of the epoch, as text: a Date would cut the microseconds. Null when nothing has ever left. */
@@ -31,6 +37,13 @@ export interface PlacementVersion {
   /** The provider may not show the last placement yet. */
   readonly withinReadLag: boolean;
 }
+
+/** All that the entity has. Named, because a prepared statement must not read more after a migration. */
+const COLUMNS = `t.id, t.partner_id, t.mode, t.esim_id, t.iccid, t.package_id, t.status, t.version, t.price_amount, t.currency,
+  t.data_added_bytes, t.validity_added_days, t.reference, t.metadata, t.provider, t.provider_reference,
+  t.upstream_package_id, t.unit_cost_micros, t.unit_cost_currency, t.upstream_placed_at, t.failure_code,
+  t.failure_reason, t.attempts, t.last_error, t.next_attempt_at, t.lease_until, t.fence, t.accepted_request_id,
+  t.created_at, t.updated_at, t.completed_at, t.failed_at`;
 
 const CLAIM = `UPDATE topups t
   SET status = 'processing',
@@ -42,11 +55,11 @@ const CLAIM = `UPDATE topups t
         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
         ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
   WHERE t.id = due.id AND t.status IN ('pending', 'processing')
-  RETURNING t.id, t.fence`;
+  RETURNING ${COLUMNS}`;
 
 /** SQL of claims, leases and placements in `topups`. Due times and leases are the database's (D40). */
 @Injectable()
-export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
+export class TopupJobsRepository extends LeasedJobsRepository<TopupLease, ClaimedTopup> {
   constructor(
     @InjectEntityManager() manager: EntityManager,
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
@@ -55,16 +68,14 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
     super(manager, { table: 'topups', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.topupId });
   }
 
-  /** Leases up to `limit` due top-ups of a partner and mode, oldest due first; pending ones become processing. */
-  async claim(group: string, limit: number): Promise<Claim<TopupLease>> {
-    const { items, ...rest } = await this.claimRows<{ id: string; fence: string }>(group, limit, [
-      this.leaseMs,
-    ]);
-    return { ...rest, items: items.map((row) => ({ topupId: row.id, fence: Number(row.fence) })) };
-  }
-
-  async getById(id: string): Promise<TopupEntity> {
-    return this.manager.findOneByOrFail(TopupEntity, { id });
+  /** Leases and reads up to `limit` due top-ups of a partner and mode, oldest due first; pending ones become processing. */
+  async claim(group: string, limit: number): Promise<Claim<ClaimedTopup>> {
+    const { items, ...rest } = await this.claimRows<{ id: string }>(group, limit, [this.leaseMs]);
+    const claimed = items.map((row) => {
+      const topup = rowToEntity(this.manager, TopupEntity, row);
+      return { topupId: topup.id, fence: topup.fence, topup };
+    });
+    return { ...rest, items: claimed };
   }
 
   /**
@@ -105,37 +116,53 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease> {
   }
 }
 
+/** What a top-up came to. */
+export interface TopupOutcome {
+  readonly lease: TopupLease;
+  /** Null: it completed. */
+  readonly failure: ProviderFailure | null;
+}
+
+/** A top-up after its end was written. */
+export interface ChangedTopup {
+  readonly version: number;
+  readonly at: Date;
+}
+
+/** Locked in the order of ids first: an UPDATE with a join has an order of its own. */
+const END_TOPUPS = prepared(`
+  WITH held AS (
+    SELECT t.id, e.code, e.reason
+    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS e (id, fence, code, reason)
+    JOIN topups t ON t.id = e.id AND t.fence = e.fence AND t.status = 'processing'
+    ORDER BY t.id FOR NO KEY UPDATE OF t
+  )
+  UPDATE topups t
+  SET status = CASE WHEN h.code IS NULL THEN 'completed' ELSE 'failed' END,
+      completed_at = CASE WHEN h.code IS NULL THEN now() END,
+      failed_at = CASE WHEN h.code IS NOT NULL THEN now() END,
+      failure_code = h.code, failure_reason = h.reason, next_attempt_at = NULL, lease_until = NULL, last_error = NULL,
+      updated_at = now()
+  FROM held h WHERE t.id = h.id
+  RETURNING t.id, t.version, clock_timestamp() AS at`);
+
 /**
  * SQL that records the outcome of what a worker, or support, works on in `topups`. Every write is guarded by the lease's fence and the
- * status, and answers the top-up's version (D48); null means that the lease is void, and then nothing may be written.
+ * status.
  */
 @Injectable()
 export class TopupOutcomesRepository {
-  async markCompleted(tx: Tx, lease: TopupLease): Promise<number | null> {
-    return this.finish(tx, lease, 'completed', 'completed_at = now()', []);
-  }
-
-  async markFailed(tx: Tx, lease: TopupLease, failure: ProviderFailure): Promise<number | null> {
-    const assignments = 'failed_at = now(), failure_code = $4, failure_reason = $5';
-    return this.finish(tx, lease, 'failed', assignments, [failure.code, failure.reason]);
-  }
-
-  private async finish(
-    tx: Tx,
-    lease: TopupLease,
-    to: TopupStatus,
-    assignments: string,
-    parameters: readonly SqlParameter[],
-  ): Promise<number | null> {
-    const { rows } = await sql<{ version: number }>(
-      tx.manager,
-      `UPDATE topups SET status = $3, next_attempt_at = NULL, lease_until = NULL, last_error = NULL,
-         updated_at = now(), ${assignments}
-       WHERE id = $1 AND fence = $2 AND status IN (${statusesBefore(to)
-         .map((status) => `'${status}'`)
-         .join(', ')}) RETURNING version`,
-      [lease.topupId, lease.fence, to, ...parameters],
-    );
-    return rows[0]?.version ?? null;
+  /**
+   * Ends many top-ups, in the order of their ids (D40). Answers, by their ids, those that ended, with their versions
+   * (D48); those whose lease is void are missing, and nothing may be written for them.
+   */
+  async end(tx: Tx, outcomes: readonly TopupOutcome[]): Promise<ReadonlyMap<string, ChangedTopup>> {
+    const { rows } = await sql<{ id: string; version: number; at: Date }>(tx.manager, END_TOPUPS, [
+      outcomes.map(({ lease }) => lease.topupId),
+      outcomes.map(({ lease }) => lease.fence),
+      outcomes.map(({ failure }) => failure?.code ?? null),
+      outcomes.map(({ failure }) => failure?.reason ?? null),
+    ]);
+    return new Map(rows.map(({ id, ...change }) => [id, change]));
   }
 }

@@ -16,6 +16,7 @@ import {
 } from './topup-jobs.repository.js';
 import { PortalTopupsController } from './portal/portal-topups.controller.js';
 import { FindOrPlaceTopup, FulfilTopup } from './worker/fulfil-topup.js';
+import { TopupEnds } from './worker/topup-ends.js';
 import { TopupMetrics } from './worker/topup-metrics.js';
 import { TopupWorker } from './worker/topup-worker.js';
 
@@ -53,6 +54,6 @@ export class TopupsPortalModule {}
 /** Buys and applies top-ups, in the worker. */
 @Module({
   imports: [TopupsModule, EsimsModule, ProvidersModule],
-  providers: [FindOrPlaceTopup, FulfilTopup, TopupWorker, TopupMetrics],
+  providers: [FindOrPlaceTopup, FulfilTopup, TopupEnds, TopupWorker, TopupMetrics],
 })
 export class TopupsWorkerModule {}

@@ -176,8 +176,8 @@ const FURTHER: readonly Mutant[] = [
   {
     name: 'topup-end-without-fence',
     file: 'src/topups/topup-jobs.repository.ts',
-    find: 'WHERE id = $1 AND fence = $2 AND status IN (',
-    replace: 'WHERE id = $1 AND $2::bigint > 0 AND status IN (',
+    find: "JOIN topups t ON t.id = e.id AND t.fence = e.fence AND t.status = 'processing'",
+    replace: "JOIN topups t ON t.id = e.id AND t.status = 'processing'",
     tests: ['test/topups/late-words.test.ts'],
   },
   {

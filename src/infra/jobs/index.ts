@@ -6,11 +6,12 @@
  * Flow: notify -> signal, or queue -> JobWorker -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */
 export { ClaimScheduler } from './claim-scheduler.js';
+export { JobEnds } from './job-ends.js';
 export { JobInterrupted, JobRunner, type JobRunnerOptions } from './job-runner.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
-export { LeasedJobsRepository, type PlacementSlot } from './leased-jobs.repository.js';
+export { LeasedJobsRepository, type PlacementNote, type PlacementSlot } from './leased-jobs.repository.js';
 export type { GroupOwner } from './slot-shares.js';
 export { partnerGroup, scopeOfGroup } from './partner-group.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';

@@ -6,6 +6,7 @@ import { ClaimScheduler } from './claim-scheduler.js';
 import { GatheredClaims } from './gathered-claims.js';
 import type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
 import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
+import { oncePerTurn } from './once-per-turn.js';
 import { WaitingGroups } from './waiting-groups.js';
 
 /** The reason with which a stop aborts the jobs that outlast its time. */
@@ -72,7 +73,8 @@ export class JobRunner<Job> {
   private readonly heartbeat: Sweeper;
   private readonly claims: GatheredClaims<Job>;
   private claimsUnderWay = 0;
-  private claimsThisTurn = false;
+  /** Jobs that one transaction ends make room for one claim, and not each for a claim of its own. */
+  private readonly claimThisTurn = oncePerTurn(() => this.claimNext());
   private sweptTo = '';
   private stopping: Promise<void> | null = null;
 
@@ -200,16 +202,6 @@ export class JobRunner<Job> {
       if (!group) return;
       this.track(this.claimFor(group));
     }
-  }
-
-  /** Jobs that one transaction ends are one claim's room, not each a claim's of its own. */
-  private claimThisTurn(): void {
-    if (this.claimsThisTurn) return;
-    this.claimsThisTurn = true;
-    setImmediate(() => {
-      this.claimsThisTurn = false;
-      this.claimNext();
-    });
   }
 
   /** Never rejects. */

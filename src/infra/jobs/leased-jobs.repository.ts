@@ -23,6 +23,13 @@ export interface ProviderReferences {
   readonly cooldownMs: number;
 }
 
+/** A placement that is about to be sent, if it may. */
+export interface PlacementNote<Lease> {
+  readonly lease: Lease;
+  /** The provider's. */
+  readonly readLagMs: number;
+}
+
 /** The answer to a worker that asks to place something at a provider. */
 export interface PlacementSlot {
   /** Milliseconds that are still to wait; 0 when the placement is recorded and may be sent now. */
@@ -42,6 +49,7 @@ export abstract class LeasedJobsRepository<
 > implements JobSource<Claimed> {
   protected readonly leaseMs: number;
   private readonly claimStatement: PreparedStatement;
+  private readonly placeStatement: PreparedStatement;
 
   protected constructor(
     protected readonly manager: EntityManager,
@@ -49,6 +57,7 @@ export abstract class LeasedJobsRepository<
   ) {
     this.leaseMs = jobs.leaseMs;
     this.claimStatement = claimStatement(jobs.table, jobs.claim);
+    this.placeStatement = placeStatement(jobs.table);
   }
 
   abstract claim(group: string, limit: number): Promise<Claim<Claimed>>;
@@ -111,25 +120,31 @@ export abstract class LeasedJobsRepository<
     );
   }
 
-  /**
-   * Records that a placement is about to be sent, provided that the last one is longer ago than the provider's read
-   * lag (D19). Null when the lease is void, or has lapsed: then nothing may be sent.
-   */
+  /** As `markAllPlaced`, for one. */
   async markPlaced(lease: Lease, readLagMs: number): Promise<PlacementSlot | null> {
-    const { table } = this.jobs;
+    const [slot] = await this.markAllPlaced([{ lease, readLagMs }]);
+    return slot!;
+  }
+
+  /**
+   * Records for each that a placement is about to be sent, provided that the last one is longer ago than the provider's
+   * read lag (D19). Null when the lease is void, or has lapsed: then nothing may be sent.
+   */
+  async markAllPlaced(
+    placements: readonly PlacementNote<Lease>[],
+  ): Promise<readonly (PlacementSlot | null)[]> {
     const sendWindowStart = performance.now();
-    const { rows } = await sql<{ wait_ms: number }>(
-      this.manager,
-      `WITH own AS (
-         SELECT id, coalesce(upstream_placed_at + $3 * interval '1 millisecond', now()) AS free_at
-         FROM ${table} WHERE id = $1 AND fence = $2 AND status = 'processing' AND lease_until > now() FOR UPDATE
-       ), placed AS (
-         UPDATE ${table} t SET upstream_placed_at = now() FROM own WHERE t.id = own.id AND own.free_at <= now()
-       )
-       SELECT greatest(0, ceil(extract(epoch FROM free_at - now()) * 1000))::int AS wait_ms FROM own`,
-      [this.jobs.idOf(lease), lease.fence, readLagMs],
-    );
-    return rows[0] ? { waitMs: rows[0].wait_ms, sendWindowStart } : null;
+    const ids = placements.map(({ lease }) => this.jobs.idOf(lease));
+    const { rows } = await sql<{ id: string; wait_ms: number }>(this.manager, this.placeStatement, [
+      ids,
+      placements.map(({ lease }) => lease.fence),
+      placements.map(({ readLagMs }) => readLagMs),
+    ]);
+    const waits = new Map(rows.map((row) => [row.id, row.wait_ms]));
+    return ids.map((id) => {
+      const waitMs = waits.get(id);
+      return waitMs === undefined ? null : { waitMs, sendWindowStart };
+    });
   }
 
   /** The placement may have taken effect at any time until now: its read lag begins only here. */
@@ -198,5 +213,19 @@ function claimStatement(table: string, claim: string): PreparedStatement {
          AND id NOT IN (SELECT id FROM claimed)
      )
      SELECT claimed.*, next.next_due_in_ms FROM next LEFT JOIN claimed ON true`,
+  );
+}
+
+function placeStatement(table: string): PreparedStatement {
+  return prepared(
+    `WITH own AS (
+       SELECT t.id, coalesce(t.upstream_placed_at + w.read_lag_ms * interval '1 millisecond', now()) AS free_at
+       FROM unnest($1::text[], $2::bigint[], $3::float8[]) AS w (id, fence, read_lag_ms)
+       JOIN ${table} t ON t.id = w.id AND t.fence = w.fence AND t.status = 'processing' AND t.lease_until > now()
+       ORDER BY t.id FOR UPDATE OF t
+     ), placed AS (
+       UPDATE ${table} t SET upstream_placed_at = now() FROM own WHERE t.id = own.id AND own.free_at <= now()
+     )
+     SELECT id, greatest(0, ceil(extract(epoch FROM free_at - now()) * 1000))::int AS wait_ms FROM own`,
   );
 }

@@ -53,6 +53,13 @@ const INSERT_ORDERS = prepared(`
   ON CONFLICT (reference) DO NOTHING
   RETURNING reference`);
 
+const INSERT_TOPUPS = prepared(`
+  INSERT INTO sandbox_upstream_topups (reference, provider_esim_id, package_id, rejection_code)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS t (reference)
+  ORDER BY t.reference
+  ON CONFLICT (reference) DO NOTHING
+  RETURNING reference`);
+
 /** The simulated provider's own database: commits apart from ours, as a real one would. */
 @Injectable()
 export class SandboxProviderRepository {
@@ -122,14 +129,16 @@ export class SandboxProviderRepository {
     ]);
   }
 
-  /** Keeps the top-up unless the reference is known: applied exactly once. */
-  async insertTopup(topup: SandboxTopup): Promise<void> {
-    await sql(
-      this.manager,
-      `INSERT INTO sandbox_upstream_topups (reference, provider_esim_id, package_id, rejection_code)
-       VALUES ($1, $2, $3, $4) ON CONFLICT (reference) DO NOTHING`,
-      [topup.reference, topup.providerEsimId, topup.packageId, topup.rejection],
-    );
+  /** Keeps the top-ups whose references are not known: applied exactly once. Answers whether each is new. */
+  async insertTopups(topups: readonly SandboxTopup[]): Promise<readonly boolean[]> {
+    const { rows } = await sql<{ reference: string }>(this.manager, INSERT_TOPUPS, [
+      topups.map(({ reference }) => reference),
+      topups.map(({ providerEsimId }) => providerEsimId),
+      topups.map(({ packageId }) => packageId),
+      topups.map(({ rejection }) => rejection),
+    ]);
+    const inserted = new Set(rows.map(({ reference }) => reference));
+    return topups.map(({ reference }) => inserted.has(reference));
   }
 
   async findTopup(reference: string): Promise<SandboxTopup | null> {

@@ -22,6 +22,7 @@ import {
 import {
   type NewSandboxOrder,
   type SandboxOrder,
+  type SandboxTopup,
   SandboxProviderRepository,
 } from './sandbox-provider.repository.js';
 
@@ -31,9 +32,7 @@ const SLOW_MS = 20_000;
 const TIMEOUT_MS = 2_500;
 const PARTIAL_SHARE = 0.6;
 
-const MAX_BATCH = 128;
-const GATHER_MS = 2;
-const MAX_UNDER_WAY = 2;
+const GROUPS = { maxItems: 128, gatherMs: 2, maxUnderWay: 2 } as const;
 
 const REJECTIONS: Readonly<Record<string, FailureCode>> = {
   [MAGIC_PACKAGES.outOfStock]: 'package_unavailable',
@@ -58,14 +57,11 @@ export class SandboxProvider implements EsimProvider {
 
   /** What is placed at about the same time is minted and kept as one: each call still has an answer of its own. */
   private readonly placements: GroupCommit<NewSandboxOrder, boolean>;
+  private readonly topups: GroupCommit<SandboxTopup, boolean>;
 
   constructor(private readonly repository: SandboxProviderRepository) {
-    this.placements = new GroupCommit({
-      commit: (orders) => repository.insert(orders),
-      maxItems: MAX_BATCH,
-      gatherMs: GATHER_MS,
-      maxUnderWay: MAX_UNDER_WAY,
-    });
+    this.placements = new GroupCommit({ ...GROUPS, commit: (orders) => repository.insert(orders) });
+    this.topups = new GroupCommit({ ...GROUPS, commit: (topups) => repository.insertTopups(topups) });
   }
 
   async placeOrder(
@@ -116,23 +112,21 @@ export class SandboxProvider implements EsimProvider {
 
   async placeTopup(request: ProviderTopupRequest): Promise<ProviderTopupState> {
     const { reference, packageId, esim } = request;
-    await this.repository.insertTopup({
+    const topup = {
       reference,
       packageId,
       providerEsimId: esim.providerEsimId,
-      rejection: packageId === MAGIC_PACKAGES.topupFail ? 'package_unavailable' : null,
-    });
-    return (await this.findTopup(request))!;
+      rejection: packageId === MAGIC_PACKAGES.topupFail ? ('package_unavailable' as const) : null,
+    };
+    const isNew = await this.topups.add(topup);
+    return isNew ? toTopupState(topup) : (await this.findTopup(request))!;
   }
 
   async findTopup({
     reference,
   }: Pick<ProviderTopupRequest, 'reference'>): Promise<ProviderTopupState | null> {
     const topup = await this.repository.findTopup(reference);
-    if (!topup) return null;
-    if (topup.rejection !== null) return { state: 'rejected', failure: failure(topup.rejection) };
-    // It only remembers what was bought; what the eSIM has now is counted by us.
-    return { state: 'completed', totalBytes: null, expiresAt: null };
+    return topup && toTopupState(topup);
   }
 }
 
@@ -154,6 +148,12 @@ function toState(order: Omit<SandboxOrder, 'canceled'>): ProviderOrderState {
   if (order.readyInMs > 0) return { state: 'in_progress', checkAfterMs: order.readyInMs };
   const shortfall = order.profiles.length < order.quantity ? failure('package_unavailable') : null;
   return { state: 'provisioned', profiles: order.profiles, shortfall };
+}
+
+function toTopupState({ rejection }: Pick<SandboxTopup, 'rejection'>): ProviderTopupState {
+  if (rejection !== null) return { state: 'rejected', failure: failure(rejection) };
+  // It only remembers what was bought; what the eSIM has now is counted by us.
+  return { state: 'completed', totalBytes: null, expiresAt: null };
 }
 
 function failureOf(state: ProviderOrderState | null): ProviderFailure | null {

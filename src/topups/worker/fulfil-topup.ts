@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
-import { Transactions } from '../../infra/database/index.js';
+import { GroupCommit } from '../../infra/group-commit.js';
+import type { PlacementNote, PlacementSlot } from '../../infra/jobs/index.js';
 import {
   callProvider,
   type EsimProvider,
@@ -12,9 +13,11 @@ import {
   type ProviderTopupState,
   ProviderUnavailable,
 } from '../../providers/index.js';
-import { CompleteTopup } from '../complete-topup.js';
-import { TopupJobsRepository, type TopupLease } from '../topup-jobs.repository.js';
+import { type ClaimedTopup, TopupJobsRepository, type TopupLease } from '../topup-jobs.repository.js';
 import { toProviderTopupRequest, type TopupEntity } from '../topup.js';
+import { TopupEnds } from './topup-ends.js';
+
+const GROUPS = { maxItems: 64, gatherMs: 2, maxUnderWay: 4 } as const;
 
 /**
  * Gets the provider's answer to a top-up without ever buying it twice. Not every provider takes a repeated reference
@@ -23,11 +26,16 @@ import { toProviderTopupRequest, type TopupEntity } from '../topup.js';
  */
 @Injectable()
 export class FindOrPlaceTopup {
+  /** What is about to be sent at the same time is recorded by one statement. */
+  private readonly notes: GroupCommit<PlacementNote<TopupLease>, PlacementSlot | null>;
+
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly jobs: TopupJobsRepository,
     private readonly purchases: EsimPurchasesRepository,
-  ) {}
+  ) {
+    this.notes = new GroupCommit({ ...GROUPS, commit: (notes) => jobs.markAllPlaced(notes) });
+  }
 
   /**
    * Null when the lease is void: then nothing was sent.
@@ -48,7 +56,7 @@ export class FindOrPlaceTopup {
     request: ProviderTopupRequest,
     placement: Placement,
   ): Promise<ProviderTopupState | null> {
-    const slot = await this.jobs.markPlaced(lease, provider.readLagMs);
+    const slot = await this.notes.add({ lease, readLagMs: provider.readLagMs });
     if (slot === null) return null;
     if (slot.waitMs > 0) return { state: 'in_progress', checkAfterMs: slot.waitMs };
     try {
@@ -74,27 +82,33 @@ const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = 
 
 /**
  * Takes a processing top-up to its outcome: one provider call outside any transaction, then one transaction with the
- * top-up's status, the change of its eSIM, its charge and its event. Killed anywhere, it is done again with the same
- * reference (D19).
+ * top-up's status, the change of its eSIM, its charge and its event, and those of other top-ups that end now. Killed
+ * anywhere, it is done again with the same reference (D19).
  *
  * An eSIM may end between acceptance and here. While nothing has left for the provider, the top-up fails and costs
  * nothing. Once the provider has applied it, the money is spent: it completes, and the ended eSIM stays ended.
  */
 @Injectable()
 export class FulfilTopup {
+  /** The eSIMs of top-ups that one claim has leased are read by one statement. */
+  private readonly esims: GroupCommit<string, EsimEntity>;
+
   constructor(
     private readonly findOrPlace: FindOrPlaceTopup,
     private readonly jobs: TopupJobsRepository,
-    private readonly esims: EsimsRepository,
-    private readonly complete: CompleteTopup,
-    private readonly transactions: Transactions,
-  ) {}
+    esims: EsimsRepository,
+    private readonly ends: TopupEnds,
+  ) {
+    this.esims = new GroupCommit({ ...GROUPS, commit: (ids) => esims.getAllById(ids) });
+  }
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable without an answer: the top-up stays processing. */
-  async execute(lease: TopupLease, topup: TopupEntity): Promise<void> {
-    const esim = await this.esims.getById(topup.esimId);
-    const ended = ENDED[esim.status];
-    if (ended && topup.upstreamPlacedAt === null) return this.fail(lease, topup, ended);
+  async execute(lease: ClaimedTopup): Promise<void> {
+    const { topup } = lease;
+    const esim = await this.esims.add(topup.esimId);
+    const failure = ENDED[esim.status];
+    if (failure && topup.upstreamPlacedAt === null)
+      return this.ends.add({ lease, topup, result: { state: 'rejected', failure } });
     const result = await this.findOrPlace.execute(lease, topup, esim);
     switch (result?.state) {
       case undefined:
@@ -102,13 +116,8 @@ export class FulfilTopup {
       case 'in_progress':
         return this.jobs.postpone(lease, result.checkAfterMs);
       case 'rejected':
-        return this.fail(lease, topup, result.failure);
       case 'completed':
-        await this.transactions.run((tx) => this.complete.complete(tx, lease, topup, result));
+        return this.ends.add({ lease, topup, result });
     }
-  }
-
-  private async fail(lease: TopupLease, topup: TopupEntity, failure: ProviderFailure): Promise<void> {
-    await this.transactions.run((tx) => this.complete.fail(tx, lease, topup, failure));
   }
 }

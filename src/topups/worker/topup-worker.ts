@@ -11,7 +11,7 @@ import {
   providerWorkerOptions,
   retryDelayMs,
 } from '../../providers/index.js';
-import { TOPUP_JOBS, type TopupLease, TopupJobsRepository } from '../topup-jobs.repository.js';
+import { type ClaimedTopup, TOPUP_JOBS, TopupJobsRepository } from '../topup-jobs.repository.js';
 import { FulfilTopup } from './fulfil-topup.js';
 
 /** Top-ups under way at once in one worker process, over all partners. */
@@ -21,7 +21,7 @@ const KEPT_FOR_OTHERS = 1 / 4;
 
 /** Works off the top-ups that are due, partner by partner; each partner has its own concurrency (D27, Fairness). */
 @Processor(TOPUP_JOBS, { concurrency: 20 })
-export class TopupWorker extends JobWorker<TopupLease> {
+export class TopupWorker extends JobWorker<ClaimedTopup> {
   constructor(
     private readonly jobs: TopupJobsRepository,
     private readonly fulfil: FulfilTopup,
@@ -39,10 +39,10 @@ export class TopupWorker extends JobWorker<TopupLease> {
     });
   }
 
-  protected override async run(lease: TopupLease): Promise<JobEnd> {
-    const topup = await this.jobs.getById(lease.topupId);
+  protected override async run(lease: ClaimedTopup): Promise<JobEnd> {
+    const { topup } = lease;
     try {
-      await this.fulfil.execute(lease, topup);
+      await this.fulfil.execute(lease);
     } catch (error) {
       // Whatever went wrong, only the provider's answer ends a top-up (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
