@@ -102,7 +102,8 @@ export class Transport {
 
   private async tryOnce(call: Call, facts: CallFacts, endsAt: number): Promise<Answer | Failed> {
     const { timeoutMs = TIMEOUT_MS } = this.options;
-    const forMs = Math.max(1, Math.min(timeoutMs + waitMsOf(call), endsAt - performance.now()));
+    // Whole milliseconds: Node refuses others.
+    const forMs = Math.max(1, Math.ceil(Math.min(timeoutMs + waitMsOf(call), endsAt - performance.now())));
     const timeout = AbortSignal.timeout(forMs);
     const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
     let response: Response;
@@ -116,7 +117,7 @@ export class Transport {
       text = await response.text();
     } catch (cause) {
       call.signal?.throwIfAborted();
-      const why = timeout.aborted ? `no answer within ${Math.round(forMs)} ms` : 'the connection failed';
+      const why = timeout.aborted ? `no answer within ${forMs} ms` : 'the connection failed';
       return new Failed(
         new EsimConnectionError(why, timeout.aborted || mayHaveArrived(cause), facts, { cause }),
         0,

@@ -92,6 +92,11 @@ describe('a client behind a network that breaks', () => {
     expect(answers).toEqual([404]);
   });
 
+  it('tries what is left of a deadline that is shorter than a time-out, in whole milliseconds', async () => {
+    const esim = clientOf(service.process.api!.url, { timeoutMs: 60_000, deadlineMs: 40_000 });
+    expect((await esim.me()).partner_id).toBe(partner.id);
+  });
+
   it('says that nothing has left when nobody is there', async () => {
     const error = await clientOf(`http://127.0.0.1:${await freePort()}`, { maxTries: 1 })
       .me()
