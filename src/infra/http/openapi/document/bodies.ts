@@ -25,8 +25,8 @@ function requireExactlyOne(document: OpenAPIObject, name: string, fields: readon
   const schema = document.components?.schemas?.[name];
   if (!schema || '$ref' in schema) return;
   const [first] = fields;
-  const { example } = resolve(document, schema.properties![first!]!);
-  schema.example = { [first!]: example as unknown };
+  const example: unknown = resolve(document, schema.properties![first!]!).example;
+  schema.example = { [first!]: example };
   schema.oneOf = fields.map((field) => ({
     required: [field],
     properties: Object.fromEntries(
