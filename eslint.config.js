@@ -11,6 +11,7 @@ export default defineConfig(
     'scripts',
     'bench/results',
     'portal/src/api/types.gen.ts',
+    'sdk/src/generated',
   ]),
   js.configs.recommended,
   {

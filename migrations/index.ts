@@ -22,10 +22,12 @@ import { IndexWhatIsPurged1763700000023 } from './1763700000023-index-what-is-pu
 import { KeepWhatWasSold1763700000024 } from './1763700000024-keep-what-was-sold.js';
 import { ContinueReconciliation1763700000025 } from './1763700000025-continue-reconciliation.js';
 import { RecordEvents1763700000028 } from './1763700000028-record-events.js';
-import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
-import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
 import { CreatePortalSessions1763700000029 } from './1763700000029-create-portal-sessions.js';
 import { RollUpWebhookAttempts1763700000030 } from './1763700000030-roll-up-webhook-attempts.js';
+import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
+import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
+import { ChooseSignatureSchemes1763700000035 } from './1763700000035-choose-signature-schemes.js';
+import { ClaimFromManyEndpoints1763700000036 } from './1763700000036-claim-from-many-endpoints.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -53,8 +55,10 @@ export const MIGRATIONS = [
   KeepWhatWasSold1763700000024,
   ContinueReconciliation1763700000025,
   RecordEvents1763700000028,
-  NumberChanges1763700000033,
-  IndexEventsOfOrders1763700000034,
   CreatePortalSessions1763700000029,
   RollUpWebhookAttempts1763700000030,
+  NumberChanges1763700000033,
+  IndexEventsOfOrders1763700000034,
+  ChooseSignatureSchemes1763700000035,
+  ClaimFromManyEndpoints1763700000036,
 ];

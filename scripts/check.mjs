@@ -15,6 +15,7 @@ const CHECKS = {
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
   'docs drift': 'node scripts/docs.mjs --check',
   'drift of the portal’s types': 'node scripts/portal-types.mjs --check',
+  'SDK types drift': 'node scripts/sdk-types.mjs --check',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

@@ -4,6 +4,7 @@ import { mapPage, type Page } from '../../common/page.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { MOST_COUNTED } from '../endpoint-stats.repository.js';
 import type { ShownEndpoint } from '../show-endpoints.js';
+import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
 import {
   type DisabledReason,
   ENDPOINT_STATUSES,
@@ -31,6 +32,9 @@ export class WebhookEndpointResponse {
 
   @ApiProperty({ enum: EVENT_TYPES, isArray: true, nullable: true, description: 'Null means every type.' })
   event_types!: readonly EventType[] | null;
+
+  @ApiProperty({ enum: SIGNATURE_SCHEMES, isArray: true, example: ['document'] })
+  signature_schemes!: readonly SignatureScheme[];
 
   @ApiProperty({ enum: ENDPOINT_STATUSES })
   status!: EndpointStatus;
@@ -99,6 +103,7 @@ export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): Webhoo
     url: endpoint.url,
     description: endpoint.description,
     event_types: endpoint.eventTypes,
+    signature_schemes: endpoint.signatureSchemes,
     status: endpointStatus(endpoint),
     blocked_until: endpoint.blocked ? (endpoint.blockedUntil?.toISOString() ?? null) : null,
     consecutive_blocks: endpoint.consecutiveBlocks,

@@ -23,6 +23,8 @@ export interface ClaimedDelivery {
   readonly url: string;
   /** Sealed signing secrets, newest first (D29). */
   readonly sealedSecrets: readonly string[];
+  /** Whether the headers of Standard Webhooks go with it (D49). */
+  readonly standard: boolean;
   /** The stored bytes (D28); null when the claim did not see the event: see `findBody`. */
   readonly body: string | null;
   /** Set when the lease before this one lapsed: its attempt was interrupted and must be logged first (D30). */
@@ -58,6 +60,7 @@ interface ClaimRow extends OwnerRow {
   fence: string;
   counted_attempts: number;
   url: string;
+  standard: boolean;
   secret: string;
   previous_secret: string | null;
   body: string | null;
@@ -254,6 +257,7 @@ function toClaimedDelivery(endpointId: string, row: ClaimRow): ClaimedDelivery {
     endpointId,
     eventType: row.event_type,
     fence: row.fence,
+    standard: row.standard,
     countedAttempts: row.counted_attempts,
     url: row.url,
     sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],
