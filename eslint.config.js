@@ -3,7 +3,7 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
 export default defineConfig(
-  globalIgnores(['**/dist', 'node_modules', '.data', '.ci', 'scripts', 'bench/results']),
+  globalIgnores(['**/dist', 'node_modules', '.data', '.ci', 'scripts', 'bench/results', 'sdk/src/generated']),
   js.configs.recommended,
   {
     files: ['**/*.ts'],

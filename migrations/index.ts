@@ -24,6 +24,7 @@ import { ContinueReconciliation1763700000025 } from './1763700000025-continue-re
 import { RecordEvents1763700000028 } from './1763700000028-record-events.js';
 import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
 import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
+import { ChooseSignatureSchemes1763700000035 } from './1763700000035-choose-signature-schemes.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -53,4 +54,5 @@ export const MIGRATIONS = [
   RecordEvents1763700000028,
   NumberChanges1763700000033,
   IndexEventsOfOrders1763700000034,
+  ChooseSignatureSchemes1763700000035,
 ];

@@ -12,6 +12,7 @@ const CHECKS = {
   'OpenAPI drift': 'node --enable-source-maps scripts/start.mjs openapi --check',
   'routes drift': 'node --enable-source-maps scripts/start.mjs routes --check',
   'docs drift': 'node scripts/docs.mjs --check',
+  'SDK types drift': 'node scripts/sdk-types.mjs --check',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

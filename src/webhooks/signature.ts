@@ -1,12 +1,17 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { randomBase62 } from '../common/base62.js';
 
+const SECRET_PREFIX = 'whsec_';
 const SECRET_LENGTH = 40;
 
 /** A new signing secret: `whsec_` and 40 base62 characters of a CSPRNG (238 bits), used as shown (D29). */
 export function newSigningSecret(): string {
-  return `whsec_${randomBase62(SECRET_LENGTH)}`;
+  return `${SECRET_PREFIX}${randomBase62(SECRET_LENGTH)}`;
 }
+
+/** What an endpoint may ask for: the document's headers, which every one has, and those of Standard Webhooks (D49). */
+export const SIGNATURE_SCHEMES = ['document', 'standard'] as const;
+export type SignatureScheme = (typeof SIGNATURE_SCHEMES)[number];
 
 export interface SignatureInput {
   /** Unix seconds of this attempt: receivers refuse what is older than 300 s, so a retry needs its own (D29). */
@@ -21,6 +26,26 @@ export interface SignatureInput {
 export function signWebhook({ timestampSeconds, body, secrets }: SignatureInput): string {
   const signatures = secrets.map((secret) => `v1=${hexHmac(secret, String(timestampSeconds), body)}`);
   return [`t=${timestampSeconds}`, ...signatures].join(',');
+}
+
+/**
+ * The headers of Standard Webhooks (D49): `v1,<base64>` over `<id>.<timestamp>.<body>`, one for each secret. The key is
+ * what its libraries make of the secret: the 40 characters behind `whsec_`, which are base64, are 30 bytes.
+ * @param messageId the event's id, the same in every attempt and resend
+ */
+export function standardHeaders(
+  messageId: string,
+  { timestampSeconds, body, secrets }: SignatureInput,
+): Record<string, string> {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${messageId}.${timestampSeconds}.`).update(body).digest('base64')}`;
+  });
+  return {
+    'webhook-id': messageId,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': signatures.join(' '),
+  };
 }
 
 export interface VerificationInput {

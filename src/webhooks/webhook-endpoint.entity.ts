@@ -1,6 +1,7 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn, VirtualColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import type { EventType } from '../events/index.js';
+import type { SignatureScheme } from './signature.js';
 
 /** Where a partner receives the events of one mode (spec section 2). */
 @Entity({ name: 'webhook_endpoints' })
@@ -23,6 +24,10 @@ export class WebhookEndpointEntity {
   /** Null means every type (D28). */
   @Column({ name: 'event_types', type: 'text', array: true, nullable: true })
   eventTypes!: EventType[] | null;
+
+  /** The document's, and what it asked for besides (D49). */
+  @Column({ name: 'signature_schemes', type: 'text', array: true })
+  signatureSchemes!: SignatureScheme[];
 
   /** Sealed with the endpoint's id as owner (D37). */
   @Column({ type: 'text' })

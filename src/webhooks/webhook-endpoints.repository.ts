@@ -14,9 +14,11 @@ export interface EndpointKey {
 
 export type NewEndpoint = Pick<
   WebhookEndpointEntity,
-  'id' | 'partnerId' | 'mode' | 'url' | 'description' | 'eventTypes' | 'secret'
+  'id' | 'partnerId' | 'mode' | 'url' | 'description' | 'eventTypes' | 'signatureSchemes' | 'secret'
 >;
-export type EndpointChange = Partial<Pick<WebhookEndpointEntity, 'url' | 'description' | 'eventTypes'>>;
+export type EndpointChange = Partial<
+  Pick<WebhookEndpointEntity, 'url' | 'description' | 'eventTypes' | 'signatureSchemes'>
+>;
 
 const STATUS_CONDITIONS: Record<EndpointStatus, string> = {
   enabled: 't.enabled AND coalesce(t.blocked_until <= statement_timestamp(), true)',

@@ -171,11 +171,14 @@ function found(endpoint: WebhookEndpointEntity | null): WebhookEndpointEntity {
 }
 
 function differences(before: WebhookEndpointEntity, wanted: EndpointChange): EndpointChange {
-  const { url, description, eventTypes } = wanted;
+  const { url, description, eventTypes, signatureSchemes: schemes } = wanted;
   return {
     ...(url === undefined || url === before.url ? {} : { url }),
     ...(description === undefined || description === before.description ? {} : { description }),
     ...(eventTypes === undefined || sameTypes(eventTypes, before.eventTypes) ? {} : { eventTypes }),
+    ...(schemes === undefined || sameTypes(schemes, before.signatureSchemes)
+      ? {}
+      : { signatureSchemes: schemes }),
   };
 }
 

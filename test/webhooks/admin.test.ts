@@ -39,6 +39,7 @@ describe('registration', () => {
       url: URL,
       description: 'orders',
       event_types: ['order.issued'],
+      signature_schemes: ['document'],
       status: 'enabled',
       blocked_until: null,
       consecutive_blocks: 0,

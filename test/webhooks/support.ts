@@ -19,7 +19,7 @@ export interface RegisteredEndpoint {
 export async function registerEndpoint(
   service: TestService,
   partnerId: string,
-  fields: { url: string; mode?: Mode; event_types?: EventType[] },
+  fields: { url: string; mode?: Mode; event_types?: EventType[]; signature_schemes?: readonly string[] },
 ): Promise<RegisteredEndpoint> {
   const collection = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
   const answer = await service.admin.post(collection, { mode: 'sandbox', ...fields });

@@ -53,6 +53,7 @@ export class ConsumeDto {
 
   @ApiPropertyOptional({
     type: 'integer',
+    nullable: true,
     minimum: 1,
     maximum: 100,
     description: 'Of `total_bytes`, rounded up.',

@@ -41,6 +41,8 @@ export class EventsQueryDto extends ListQueryDto {
 
   @ApiPropertyOptional({
     type: String,
+    minLength: 1,
+    maxLength: 1_024,
     description: 'A `next_cursor` of this list, or the id of the last event that you have.',
   })
   @Optional()

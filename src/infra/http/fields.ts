@@ -63,6 +63,17 @@ const METADATA_MAX_PAIRS = 20;
 const METADATA_MAX_KEY = 40;
 const METADATA_MAX_VALUE = 500;
 
+/** `metadata` in the OpenAPI documents; `Metadata` is the rule. */
+export const METADATA_SCHEMA = {
+  type: 'object',
+  nullable: true,
+  maxProperties: METADATA_MAX_PAIRS,
+  // Swagger's types do not know it, OpenAPI 3.1 does.
+  propertyNames: { type: 'string', minLength: 1, maxLength: METADATA_MAX_KEY },
+  additionalProperties: { type: 'string', maxLength: METADATA_MAX_VALUE },
+  example: { traveller: 'A-17' },
+} as const;
+
 /** At most 20 string pairs, keys of 1 to 40, values of up to 500 characters (D10). */
 export function Metadata(): PropertyDecorator {
   return ValidateBy({

@@ -14,7 +14,16 @@ export {
   SerializedListResponse,
 } from './envelope.interceptor.js';
 export { FailureResponse, toFailureResponse } from './shared.dto.js';
-export { compose, Metadata, Optional, QueryInteger, Reference, Rfc3339, ShortText } from './fields.js';
+export {
+  compose,
+  Metadata,
+  METADATA_SCHEMA,
+  Optional,
+  QueryInteger,
+  Reference,
+  Rfc3339,
+  ShortText,
+} from './fields.js';
 export {
   assertEveryRouteIsGuarded,
   Authenticates,

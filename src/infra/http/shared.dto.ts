@@ -13,7 +13,12 @@ export class ListQueryDto {
   @QueryInteger({ min: 1, max: MAX_LIMIT })
   limit?: number;
 
-  @ApiPropertyOptional({ type: String, description: 'The `next_cursor` of the page before.' })
+  @ApiPropertyOptional({
+    type: String,
+    minLength: 1,
+    maxLength: 1_024,
+    description: 'The `next_cursor` of the page before.',
+  })
   @Optional()
   @IsString({ message: 'must be text' })
   @MaxLength(1_024, { message: 'must have at most 1024 characters' })

@@ -4,6 +4,7 @@ import { IsIn, IsInt, IsObject, Max, Min, ValidateNested } from 'class-validator
 import {
   ListQueryDto,
   Metadata,
+  METADATA_SCHEMA,
   MoneyDto,
   Optional,
   Reference,
@@ -49,13 +50,7 @@ export class PlaceOrderDto {
   @Type(() => MoneyDto)
   max_unit_price?: MoneyDto | null;
 
-  @ApiPropertyOptional({
-    type: 'object',
-    nullable: true,
-    additionalProperties: { type: 'string', maxLength: 500 },
-    maxProperties: 20,
-    example: { traveller: 'A-17' },
-  })
+  @ApiPropertyOptional({ ...METADATA_SCHEMA })
   @Optional()
   @Metadata()
   metadata?: Record<string, string> | null;

@@ -1,7 +1,15 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsIn, IsObject, ValidateNested } from 'class-validator';
-import { ListQueryDto, Metadata, MoneyDto, Optional, Reference, ShortText } from '../../infra/http/index.js';
+import {
+  ListQueryDto,
+  Metadata,
+  METADATA_SCHEMA,
+  MoneyDto,
+  Optional,
+  Reference,
+  ShortText,
+} from '../../infra/http/index.js';
 import type { PlaceTopupCommand } from '../place-topup.js';
 import { TOPUP_STATUSES, type TopupFilters, type TopupStatus } from '../topup.js';
 
@@ -42,13 +50,7 @@ export class PlaceTopupDto {
   @Type(() => MoneyDto)
   max_price?: MoneyDto | null;
 
-  @ApiPropertyOptional({
-    type: 'object',
-    nullable: true,
-    additionalProperties: { type: 'string', maxLength: 500 },
-    maxProperties: 20,
-    example: { traveller: 'A-17' },
-  })
+  @ApiPropertyOptional({ ...METADATA_SCHEMA })
   @Optional()
   @Metadata()
   metadata?: Record<string, string> | null;

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import {
+  ArrayContains,
   ArrayNotEmpty,
   ArrayUnique,
   IsArray,
@@ -15,6 +16,7 @@ import { MODES, type Mode } from '../../common/mode.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
 import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
 import type { NewEndpointTerms } from '../webhook-endpoints.service.js';
+import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
 import { MAX_URL_LENGTH } from '../target-policy.js';
 import { ENDPOINT_STATUSES, type EndpointStatus } from '../webhook-endpoint.entity.js';
 import type { EndpointChange } from '../webhook-endpoints.repository.js';
@@ -45,6 +47,26 @@ function EventTypes(): PropertyDecorator {
   );
 }
 
+/** The document's signature is always there (D49). */
+function SignatureSchemes(): PropertyDecorator {
+  return compose(
+    ApiPropertyOptional({
+      enum: SIGNATURE_SCHEMES,
+      isArray: true,
+      uniqueItems: true,
+      minItems: 1,
+      example: [...SIGNATURE_SCHEMES],
+      description:
+        '`document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.',
+    }),
+    ValidateIf((body: UpdateWebhookEndpointDto) => body.signature_schemes !== undefined),
+    IsArray({ message: 'must be a list of signature schemes' }),
+    ArrayUnique({ message: 'must not repeat a scheme' }),
+    IsIn(SIGNATURE_SCHEMES, { each: true, message: 'must hold known schemes' }),
+    ArrayContains(['document'], { message: 'must hold document' }),
+  );
+}
+
 export class CreateWebhookEndpointDto {
   @ApiProperty({ enum: MODES })
   @IsIn(MODES, oneOf(MODES))
@@ -63,6 +85,9 @@ export class CreateWebhookEndpointDto {
   @Optional()
   @EventTypes()
   event_types?: EventType[] | null;
+
+  @SignatureSchemes()
+  signature_schemes?: SignatureScheme[];
 }
 
 export class UpdateWebhookEndpointDto {
@@ -80,6 +105,9 @@ export class UpdateWebhookEndpointDto {
   @Optional()
   @EventTypes()
   event_types?: EventType[] | null;
+
+  @SignatureSchemes()
+  signature_schemes?: SignatureScheme[];
 }
 
 export const HELD_CHOICES = ['release', 'discard'] as const;
@@ -132,6 +160,7 @@ export function toNewEndpointTerms(partnerId: string, body: CreateWebhookEndpoin
     url: body.url,
     description: body.description ?? null,
     eventTypes: body.event_types ?? null,
+    signatureSchemes: inOrder(body.signature_schemes ?? ['document']),
   };
 }
 
@@ -141,5 +170,11 @@ export function toEndpointChange(body: UpdateWebhookEndpointDto): EndpointChange
     ...(body.url === undefined ? {} : { url: body.url }),
     ...(body.description === undefined ? {} : { description: body.description }),
     ...(body.event_types === undefined ? {} : { eventTypes: body.event_types }),
+    ...(body.signature_schemes === undefined ? {} : { signatureSchemes: inOrder(body.signature_schemes) }),
   };
+}
+
+/** A set, shown in one order. */
+function inOrder(schemes: readonly SignatureScheme[]): SignatureScheme[] {
+  return SIGNATURE_SCHEMES.filter((scheme) => schemes.includes(scheme));
 }

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
+import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
 import {
   type DisabledReason,
   ENDPOINT_STATUSES,
@@ -27,6 +28,9 @@ export class WebhookEndpointResponse {
 
   @ApiProperty({ enum: EVENT_TYPES, isArray: true, nullable: true, description: 'Null means every type.' })
   event_types!: readonly EventType[] | null;
+
+  @ApiProperty({ enum: SIGNATURE_SCHEMES, isArray: true, example: ['document'] })
+  signature_schemes!: readonly SignatureScheme[];
 
   @ApiProperty({ enum: ENDPOINT_STATUSES })
   status!: EndpointStatus;
@@ -82,6 +86,7 @@ export function toEndpointResponse(endpoint: WebhookEndpointEntity): WebhookEndp
     url: endpoint.url,
     description: endpoint.description,
     event_types: endpoint.eventTypes,
+    signature_schemes: endpoint.signatureSchemes,
     status: endpointStatus(endpoint),
     blocked_until: endpoint.blocked ? (endpoint.blockedUntil?.toISOString() ?? null) : null,
     consecutive_blocks: endpoint.consecutiveBlocks,

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
 import type { AttemptOutcome } from '../delivery.js';
-import { signWebhook } from '../signature.js';
+import { signWebhook, standardHeaders } from '../signature.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
 import type { SecretBox } from '../../infra/crypto/index.js';
 import type { ClaimedDelivery, DeliveryJobsRepository, LapsedLease } from './delivery-jobs.repository.js';
@@ -61,12 +61,14 @@ export class AttemptPerformer {
   private sign(delivery: ClaimedDelivery, body: Buffer): OutgoingWebhook | null {
     const { secrets, clock, logger } = this.parts;
     try {
-      const signature = signWebhook({
+      const input = {
         timestampSeconds: Math.floor(clock.now().getTime() / 1_000),
         body,
         secrets: delivery.sealedSecrets.map((sealed) => secrets.open(sealed, delivery.endpointId)),
-      });
-      return { url: delivery.url, body, headers: headersOf(delivery, signature) };
+      };
+      const headers = headersOf(delivery, signWebhook(input));
+      if (delivery.standard) Object.assign(headers, standardHeaders(messageIdOf(body), input));
+      return { url: delivery.url, body, headers };
     } catch (error) {
       const { id: deliveryId, endpointId } = delivery;
       logger.error(
@@ -78,7 +80,12 @@ export class AttemptPerformer {
   }
 }
 
-/** The document's headers and nothing else (spec section 6, D28). */
+/** Every body, a test's too, begins with its id. */
+function messageIdOf(body: Buffer): string {
+  return (JSON.parse(body.toString()) as { readonly id: string }).id;
+}
+
+/** The document's headers; nothing else for an endpoint that has asked for nothing (spec section 6, D28, D49). */
 function headersOf(delivery: ClaimedDelivery, signature: string): Record<string, string> {
   return {
     'Content-Type': 'application/json',
@@ -91,8 +98,14 @@ function headersOf(delivery: ClaimedDelivery, signature: string): Record<string,
 
 /** For the log: `t` and how many signatures there were, and not the signatures, which a receiver would accept. */
 function withoutSignature(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const { 'X-Service-Signature': signature = '' } = headers;
-  return { ...headers, 'X-Service-Signature': signature.replaceAll(/v1=[0-9a-f]+/g, 'v1=[redacted]') };
+  const { 'X-Service-Signature': signature = '', 'webhook-signature': standard } = headers;
+  return {
+    ...headers,
+    'X-Service-Signature': signature.replaceAll(/v1=[0-9a-f]+/g, 'v1=[redacted]'),
+    ...(standard === undefined
+      ? {}
+      : { 'webhook-signature': standard.replaceAll(/v1,[^ ]+/g, 'v1,[redacted]') }),
+  };
 }
 
 function finished(delivery: ClaimedDelivery, attempt: MadeAttempt): FinishedAttempt {

@@ -23,6 +23,8 @@ export interface ClaimedDelivery {
   readonly url: string;
   /** Sealed signing secrets, newest first (D29). */
   readonly sealedSecrets: readonly string[];
+  /** Whether the headers of Standard Webhooks go with it (D49). */
+  readonly standard: boolean;
   /** The stored bytes (D28); null when the claim did not see the event: see `findBody`. */
   readonly body: string | null;
   /** Set when the lease before this one lapsed: its attempt was interrupted and must be logged first (D30). */
@@ -57,6 +59,7 @@ interface ClaimRow extends OwnerRow {
   fence: string;
   counted_attempts: number;
   url: string;
+  standard: boolean;
   secret: string;
   previous_secret: string | null;
   body: string | null;
@@ -101,7 +104,8 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   async claim(endpointId: string, limit: number): Promise<Claim<ClaimedDelivery>> {
     const { rows } = await sql<ClaimRow | NextRow>(
       this.manager,
-      `SELECT c.*, c.due_at::text AS due_text, w.partner_id, w.mode
+      `SELECT c.*, c.due_at::text AS due_text, w.partner_id, w.mode,
+              'standard' = ANY (w.signature_schemes) AS standard
        FROM claim_webhook_deliveries($1, $2, $3, $4, $5) c JOIN webhook_endpoints w ON w.id = $1`,
       [endpointId, limit, this.mostInFlight, this.owner, this.leaseMs],
     );
@@ -233,6 +237,7 @@ function toClaimedDelivery(endpointId: string, row: ClaimRow): ClaimedDelivery {
     endpointId,
     eventType: row.event_type,
     fence: row.fence,
+    standard: row.standard,
     countedAttempts: row.counted_attempts,
     url: row.url,
     sealedSecrets: row.previous_secret === null ? [row.secret] : [row.secret, row.previous_secret],

@@ -6,6 +6,7 @@ import type { DescribedOperation } from './operation.js';
  * fields is required may be left out.
  */
 export function closeRequestBodies(document: OpenAPIObject, operations: readonly DescribedOperation[]): void {
+  for (const [name, fields] of Object.entries(EXACTLY_ONE_OF)) requireExactlyOne(document, name, fields);
   for (const { operation } of operations) {
     const { requestBody } = operation;
     if (!requestBody || '$ref' in requestBody) continue;
@@ -15,6 +16,24 @@ export function closeRequestBodies(document: OpenAPIObject, operations: readonly
       requestBody.required = (resolve(document, schema).required ?? []).length > 0;
     }
   }
+}
+
+/** Bodies that take one of several fields, which no decorator can say. */
+const EXACTLY_ONE_OF: Readonly<Record<string, readonly string[]>> = { ConsumeDto: ['bytes', 'percent'] };
+
+function requireExactlyOne(document: OpenAPIObject, name: string, fields: readonly string[]): void {
+  const schema = document.components?.schemas?.[name];
+  if (!schema || '$ref' in schema) return;
+  const [first] = fields;
+  const { example } = resolve(document, schema.properties![first!]!);
+  schema.example = { [first!]: example as unknown };
+  schema.oneOf = fields.map((field) => ({
+    required: [field],
+    properties: Object.fromEntries(
+      fields.map((each) => [each, each === field ? { not: { type: 'null' } } : { type: 'null' }]),
+    ),
+    additionalProperties: false,
+  }));
 }
 
 /** The schema behind a reference. @throws Error when there is none. */

@@ -1,6 +1,7 @@
 import type { ComponentsObject, OpenAPIObject, OperationObject, ResponseObject } from '@nestjs/swagger';
 import { type HeaderName, headerRefs, HEADERS, PARAMETERS, SCHEMAS } from './components.js';
 import { closeRequestBodies, exampleOf } from './bodies.js';
+import { linksOf } from './links.js';
 import {
   addParameters,
   type DescribedOperation,
@@ -65,7 +66,12 @@ function addSuccessHeaders(described: DescribedOperation): void {
     ...(method === 'post' ? (['Idempotent-Replayed'] as const) : []),
     ...(traits.waits ? (['Preference-Applied'] as const) : []),
   ]);
-  operation.responses[status] = { description, headers, ...(content ? { content } : {}) };
+  operation.responses[status] = {
+    description,
+    headers,
+    ...(content ? { content } : {}),
+    ...linksOf(described),
+  };
   if (traits.cached) {
     operation.responses['304'] = {
       description: 'Not modified since the `ETag` in `If-None-Match`. The one answer without a body.',

@@ -1,0 +1,14 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** An endpoint may ask for the headers of Standard Webhooks beside the document's (D49). */
+export class ChooseSignatureSchemes1763700000035 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(
+      `ALTER TABLE webhook_endpoints ADD COLUMN signature_schemes text[] NOT NULL DEFAULT '{document}'`,
+    );
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE webhook_endpoints DROP COLUMN signature_schemes');
+  }
+}

@@ -1,0 +1,45 @@
+import { Events } from './events.js';
+import type { MeResponse } from './generated/types.gen.js';
+import { Orders } from './orders.js';
+import { Catalog, Esims, get, Sandbox, Topups, Wallet } from './resources.js';
+import { type CallOptions, Transport, type TransportOptions } from './transport.js';
+
+export type EsimClientOptions = TransportOptions;
+
+/** A client of the partner API. It has no state but its settings: one for the whole process is enough. */
+export class EsimClient {
+  /** Read from the key; null for a key of another form. */
+  readonly mode: 'sandbox' | 'live' | null;
+  readonly catalog: Catalog;
+  readonly orders: Orders;
+  readonly esims: Esims;
+  readonly topups: Topups;
+  readonly wallet: Wallet;
+  readonly events: Events;
+  /** With Sandbox keys only. */
+  readonly sandbox: Sandbox;
+  readonly #transport: Transport;
+
+  constructor(options: EsimClientOptions) {
+    const transport = new Transport(options);
+    const { apiKey } = options;
+    this.mode = apiKey.startsWith('svc_sk_test_')
+      ? 'sandbox'
+      : apiKey.startsWith('svc_sk_live_')
+        ? 'live'
+        : null;
+    this.#transport = transport;
+    this.catalog = new Catalog(transport);
+    this.events = new Events(transport);
+    this.orders = new Orders(transport, this.events);
+    this.esims = new Esims(transport);
+    this.topups = new Topups(transport);
+    this.wallet = new Wallet(transport);
+    this.sandbox = new Sandbox(transport);
+  }
+
+  /** Whose key this is, and its limits. */
+  me(options?: CallOptions): Promise<MeResponse> {
+    return get(this.#transport, '/me', options);
+  }
+}

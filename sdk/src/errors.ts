@@ -1,0 +1,87 @@
+import type * as Api from './generated/types.gen.js';
+import type { ErrorCode, FieldProblem } from './types.js';
+
+type CodeIn<Errors> = {
+  [Status in keyof Errors]: Errors[Status] extends { code?: infer Code } ? Code : never;
+}[keyof Errors];
+
+/** The codes that one operation can answer with, for a `switch` that the compiler finds complete. */
+export interface CodesOf {
+  placeOrder: NonNullable<CodeIn<Api.PlaceOrderErrors>>;
+  cancelOrder: NonNullable<CodeIn<Api.CancelOrderErrors>>;
+  getOrder: NonNullable<CodeIn<Api.GetOrderErrors>>;
+  placeTopup: NonNullable<CodeIn<Api.PlaceTopupErrors>>;
+  getEsim: NonNullable<CodeIn<Api.GetEsimErrors>>;
+  listEvents: NonNullable<CodeIn<Api.ListEventsErrors>>;
+}
+
+/** What every error of this package knows of its call. */
+export interface CallFacts {
+  readonly method: string;
+  readonly path: string;
+  /** The key of all tries of a POST: with it the call can be made again, and takes effect once. */
+  readonly idempotencyKey: string | null;
+  /** How often the call was sent. */
+  readonly tries: number;
+}
+
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly detail: string;
+  readonly errors: readonly FieldProblem[];
+  readonly requestId: string;
+  readonly retryable: boolean;
+}
+
+/** The service refused the call; `code` says why. */
+export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = 'EsimApiError';
+  readonly code: Code;
+  readonly status: number;
+  /** Prose for people; it may change. */
+  readonly detail: string;
+  readonly errors: readonly FieldProblem[];
+  /** To be quoted to support. */
+  readonly requestId: string;
+  /** The same call with the same key may succeed later. */
+  readonly retryable: boolean;
+
+  constructor(
+    refusal: Refusal,
+    readonly call: CallFacts,
+  ) {
+    super(
+      `${call.method} ${call.path}: ${refusal.status} ${refusal.code}: ${refusal.detail} (${refusal.requestId})`,
+    );
+    this.code = refusal.code as Code;
+    this.status = refusal.status;
+    this.detail = refusal.detail;
+    this.errors = refusal.errors;
+    this.requestId = refusal.requestId;
+    this.retryable = refusal.retryable;
+  }
+}
+
+/** No answer of the service came: no connection, a time-out, half a body, or the answer of something in between. */
+export class EsimConnectionError extends Error {
+  override readonly name = 'EsimConnectionError';
+
+  constructor(
+    message: string,
+    /** False only when the call has certainly not reached the service. */
+    readonly mayHaveArrived: boolean,
+    readonly call: CallFacts,
+    options?: { readonly cause: unknown },
+  ) {
+    super(`${call.method} ${call.path}: ${message}`, options);
+  }
+}
+
+/** Whether the service refused the call, perhaps with one of `codes`; TypeScript knows the code then. */
+export function isApiError<Code extends ErrorCode = ErrorCode>(
+  error: unknown,
+  ...codes: readonly Code[]
+): error is EsimApiError<Code> {
+  return error instanceof EsimApiError && (codes.length === 0 || codes.includes(error.code as Code));
+}

@@ -1,0 +1,130 @@
+import { EsimApiError, EsimConnectionError } from './errors.js';
+import { get, part } from './resources.js';
+import { type CallOptions, pause, type Transport } from './transport.js';
+import type { EsimEvent, EventFilters } from './types.js';
+
+export interface EventPage {
+  readonly data: readonly EsimEvent[];
+  readonly hasMore: boolean;
+  /** Never null: read on with it as `after`, also when the page is empty. */
+  readonly nextCursor: string;
+  /** The service was willing to wait. */
+  readonly waited: boolean;
+}
+
+export interface ListEventsOptions extends CallOptions {
+  /** When nothing is there, wait for it: so many seconds, 25 at most. */
+  readonly waitSeconds?: number;
+  readonly limit?: number;
+}
+
+export interface StreamOptions extends EventFilters {
+  /** Seconds of each long read; default 25. */
+  readonly waitSeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Where a reader of the feed has come to. */
+export interface CursorStore {
+  load(): Promise<string | null>;
+  save(cursor: string): Promise<void>;
+}
+
+export interface ReconcileOptions {
+  readonly cursorStore: CursorStore;
+  /** Takes an event unless its id is known; answers true when it was new. The handler of webhooks will do. */
+  readonly handle: (event: EsimEvent) => boolean | Promise<boolean>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Reconciled {
+  readonly read: number;
+  /** Ids of events that no webhook had brought. */
+  readonly missed: readonly string[];
+}
+
+const PAGE = 100;
+const WAIT_SECONDS = 25;
+/** After a long read that the service did not hold. */
+const PAUSE_MS = 2_000;
+const PAUSE_AFTER_TROUBLE_MS = 5_000;
+
+/** The events of this key's mode, oldest first, in an order that never changes. */
+export class Events {
+  constructor(private readonly transport: Transport) {}
+
+  /** One page. `after` takes a cursor, or the id of an event. */
+  async list(filters: EventFilters = {}, options: ListEventsOptions = {}): Promise<EventPage> {
+    const { waitSeconds, limit = PAGE, ...rest } = options;
+    const { body, headers } = await this.transport.send({
+      ...rest,
+      method: 'GET',
+      path: '/events',
+      query: { ...filters, limit },
+      ...(waitSeconds === undefined ? {} : { waitSeconds }),
+    });
+    return {
+      data: body.data as EsimEvent[],
+      hasMore: body.has_more ?? false,
+      nextCursor: body.next_cursor!,
+      waited: headers.get('preference-applied') !== null,
+    };
+  }
+
+  get(id: string, options?: CallOptions): Promise<EsimEvent> {
+    return get(this.transport, `/events/${part(id)}`, options);
+  }
+
+  /**
+   * Every event after `after`, then those that come, without an end: long reads, some two calls a minute while nothing
+   * happens. Keep the id of the last event that you have handled, and begin with it. A service that is away is waited for.
+   * @throws EsimApiError that trying again does not mend; the reason of `signal`
+   */
+  async *stream({ waitSeconds = WAIT_SECONDS, signal, ...filters }: StreamOptions = {}): AsyncGenerator<
+    EsimEvent,
+    never,
+    undefined
+  > {
+    const options = { waitSeconds, ...(signal ? { signal } : {}) };
+    let { after } = filters;
+    for (;;) {
+      const page = await this.listUntilAnswered({ ...filters, ...(after ? { after } : {}) }, options);
+      yield* page.data;
+      after = page.nextCursor;
+      if (page.data.length === 0 && !page.waited) await pause(PAUSE_MS, signal);
+    }
+  }
+
+  /**
+   * Reads on from the stored cursor to the end of the feed and hands every event to `handle`. The cursor is stored
+   * after each page that was handled: who dies in between reads the page again, and knows its ids.
+   */
+  async reconcile({ cursorStore, handle, signal }: ReconcileOptions): Promise<Reconciled> {
+    const missed: string[] = [];
+    let read = 0;
+    let cursor = await cursorStore.load();
+    for (;;) {
+      const page = await this.list(cursor === null ? {} : { after: cursor }, signal ? { signal } : {});
+      for (const event of page.data) {
+        read++;
+        if (await handle(event)) missed.push(event.id);
+      }
+      cursor = page.nextCursor;
+      await cursorStore.save(cursor);
+      if (!page.hasMore) return { read, missed };
+    }
+  }
+
+  private async listUntilAnswered(filters: EventFilters, options: ListEventsOptions): Promise<EventPage> {
+    for (;;) {
+      try {
+        return await this.list(filters, options);
+      } catch (error) {
+        const passes =
+          error instanceof EsimConnectionError || (error instanceof EsimApiError && error.retryable);
+        if (!passes) throw error;
+        await pause(PAUSE_AFTER_TROUBLE_MS * (0.5 + Math.random()), options.signal);
+      }
+    }
+  }
+}

@@ -1,0 +1,121 @@
+import { type List, listOf } from './list.js';
+import type { CallOptions, Transport, WriteOptions } from './transport.js';
+import type {
+  Balance,
+  Esim,
+  EsimFilters,
+  EsimWithInstall,
+  NewTopup,
+  Package,
+  PackageFilters,
+  QrCode,
+  Topup,
+  TopupFilters,
+  Transaction,
+  Usage,
+} from './types.js';
+
+/** Reads one object. */
+export async function get<T>(transport: Transport, path: string, options?: CallOptions): Promise<T> {
+  return (await transport.send({ ...options, method: 'GET', path })).body.data as T;
+}
+
+/** Sends one change; it takes effect once, however often it is tried. */
+export async function post<T>(
+  transport: Transport,
+  path: string,
+  body: unknown,
+  options?: WriteOptions,
+): Promise<T> {
+  return (await transport.send({ ...options, method: 'POST', path, body })).body.data as T;
+}
+
+/** An id as a part of a path. */
+export const part = encodeURIComponent;
+
+export class Catalog {
+  constructor(private readonly transport: Transport) {}
+
+  list(filters?: PackageFilters, options?: CallOptions): List<Package> {
+    return listOf(this.transport, '/catalog', filters, options);
+  }
+
+  get(packageId: string, options?: CallOptions): Promise<Package> {
+    return get(this.transport, `/catalog/${part(packageId)}`, options);
+  }
+}
+
+export class Esims {
+  constructor(private readonly transport: Transport) {}
+
+  list(filters?: EsimFilters, options?: CallOptions): List<Esim> {
+    return listOf(this.transport, '/esims', filters, options);
+  }
+
+  /** With its install data: keep it from logs. */
+  get(id: string, options?: CallOptions): Promise<EsimWithInstall> {
+    return get(this.transport, `/esims/${part(id)}`, options);
+  }
+
+  qr(id: string, options?: CallOptions): Promise<QrCode> {
+    return get(this.transport, `/esims/${part(id)}/qr`, options);
+  }
+
+  usage(id: string, options?: CallOptions): Promise<Usage> {
+    return get(this.transport, `/esims/${part(id)}/usage`, options);
+  }
+
+  /** Packages that fit this eSIM now. */
+  topupPackages(id: string, options?: CallOptions): List<Package> {
+    return listOf(this.transport, `/esims/${part(id)}/topup-packages`, {}, options);
+  }
+}
+
+export class Topups {
+  constructor(private readonly transport: Transport) {}
+
+  place(topup: NewTopup, options?: WriteOptions): Promise<Topup> {
+    return post(this.transport, '/topups', topup, options);
+  }
+
+  list(filters?: TopupFilters, options?: CallOptions): List<Topup> {
+    return listOf(this.transport, '/topups', filters, options);
+  }
+
+  get(id: string, options?: CallOptions): Promise<Topup> {
+    return get(this.transport, `/topups/${part(id)}`, options);
+  }
+}
+
+/** Plays the device of a Sandbox eSIM. */
+export class Sandbox {
+  constructor(private readonly transport: Transport) {}
+
+  activate(esimId: string, options?: WriteOptions): Promise<Esim> {
+    return post(this.transport, `/sandbox/esims/${part(esimId)}/activate`, undefined, options);
+  }
+
+  consume(
+    esimId: string,
+    use: { bytes: number } | { percent: number },
+    options?: WriteOptions,
+  ): Promise<Esim> {
+    return post(this.transport, `/sandbox/esims/${part(esimId)}/consume`, use, options);
+  }
+
+  expire(esimId: string, options?: WriteOptions): Promise<Esim> {
+    return post(this.transport, `/sandbox/esims/${part(esimId)}/expire`, undefined, options);
+  }
+}
+
+export class Wallet {
+  constructor(private readonly transport: Transport) {}
+
+  balance(options?: CallOptions): Promise<readonly Balance[]> {
+    return get(this.transport, '/balance', options);
+  }
+
+  transactions(filters?: { limit?: number }, options?: CallOptions): List<Transaction> {
+    return listOf(this.transport, '/transactions', filters, options);
+  }
+}

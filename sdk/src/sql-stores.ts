@@ -1,0 +1,56 @@
+import type { CursorStore } from './events.js';
+import type { Intent, IntentOutcome, IntentStore } from './purchases.js';
+
+/** Runs one statement with `$1` parameters, as `pg` does, and answers its rows. */
+export type SqlQuery = (
+  text: string,
+  parameters: readonly unknown[],
+) => Promise<readonly Record<string, unknown>[]>;
+
+/** The tables of both stores, for your own migrations. PostgreSQL; SQLite takes them, too. */
+export const SQL_STORE_TABLES = `
+CREATE TABLE IF NOT EXISTS esim_intents (id text PRIMARY KEY, intent text NOT NULL, outcome text);
+CREATE TABLE IF NOT EXISTS esim_cursors (name text PRIMARY KEY, cursor text NOT NULL);`;
+
+/** Keeps intents in a table of yours. Each call has to be a transaction of its own, committed when it answers. */
+export class SqlIntentStore implements IntentStore {
+  constructor(private readonly query: SqlQuery) {}
+
+  async add(intent: Intent): Promise<Intent> {
+    await this.query('INSERT INTO esim_intents (id, intent) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING', [
+      intent.id,
+      JSON.stringify(intent),
+    ]);
+    const [row] = await this.query('SELECT intent FROM esim_intents WHERE id = $1', [intent.id]);
+    return JSON.parse(row!['intent'] as string) as Intent;
+  }
+
+  async finish(id: string, outcome: IntentOutcome): Promise<void> {
+    await this.query('UPDATE esim_intents SET outcome = $2 WHERE id = $1', [id, JSON.stringify(outcome)]);
+  }
+
+  async listOpen(): Promise<readonly Intent[]> {
+    const rows = await this.query('SELECT intent FROM esim_intents WHERE outcome IS NULL', []);
+    return rows.map((row) => JSON.parse(row['intent'] as string) as Intent);
+  }
+}
+
+/** Keeps a cursor of the feed in a table of yours, under a name. */
+export class SqlCursorStore implements CursorStore {
+  constructor(
+    private readonly query: SqlQuery,
+    private readonly name = 'default',
+  ) {}
+
+  async load(): Promise<string | null> {
+    const [row] = await this.query('SELECT cursor FROM esim_cursors WHERE name = $1', [this.name]);
+    return (row?.['cursor'] as string | undefined) ?? null;
+  }
+
+  async save(cursor: string): Promise<void> {
+    await this.query(
+      'INSERT INTO esim_cursors (name, cursor) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor',
+      [this.name, cursor],
+    );
+  }
+}

@@ -1,0 +1,247 @@
+import { type CallFacts, EsimApiError, EsimConnectionError } from './errors.js';
+import type { ErrorCode, FieldProblem } from './types.js';
+
+export interface TransportOptions {
+  readonly apiKey: string;
+  /** Where the partner API is, e.g. `https://api.example.com`; with or without `/v1`. */
+  readonly baseUrl: string;
+  /** Default: the runtime's own. */
+  readonly fetch?: typeof fetch;
+  /** For one try, from the first byte sent to the last one received; default 30 s. A wait for events comes on top. */
+  readonly timeoutMs?: number;
+  /** For all tries of a call and the pauses between them; default 60 s. */
+  readonly deadlineMs?: number;
+  /** Tries of a call at most; default 5. */
+  readonly maxTries?: number;
+  /** Told of every answer, for logs and metrics. */
+  readonly onAnswer?: (answer: AnswerFacts) => void;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** For this call; default as the client's. */
+  readonly deadlineMs?: number;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** One key for all tries; default a new UUID. A call that is made again with it takes effect once. */
+  readonly idempotencyKey?: string;
+}
+
+export interface AnswerFacts {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly requestId: string | null;
+  readonly attempt: number;
+  /** The stored answer of an earlier call with the same key. */
+  readonly replayed: boolean;
+  readonly rateLimit: { readonly limit: number; readonly remaining: number } | null;
+}
+
+export interface Call extends WriteOptions {
+  readonly method: 'GET' | 'POST';
+  /** Below `/v1`. */
+  readonly path: string;
+  readonly query?: object;
+  readonly body?: unknown;
+  /** How long the service may wait for events before it answers. */
+  readonly waitSeconds?: number;
+}
+
+export interface Answer {
+  readonly body: { data: unknown; has_more?: boolean; next_cursor?: string | null };
+  readonly headers: Headers;
+}
+
+const TIMEOUT_MS = 30_000;
+const DEADLINE_MS = 60_000;
+const MAX_TRIES = 5;
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 8_000;
+
+/** A try that may be made again, and when at the earliest. */
+class Failed {
+  constructor(
+    readonly error: EsimApiError | EsimConnectionError,
+    readonly retryAfterMs: number,
+  ) {}
+}
+
+/**
+ * Sends calls. All tries of a call have one idempotency key and one deadline. A call is tried again when no answer of
+ * the service came, and when its problem body says `retryable`; never otherwise.
+ */
+export class Transport {
+  private readonly base: string;
+  private readonly fetch: typeof fetch;
+
+  constructor(private readonly options: TransportOptions) {
+    if (!options.apiKey) throw new TypeError('apiKey is missing');
+    const url = new URL(options.baseUrl);
+    this.base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
+    // Called on its own: some runtimes refuse a `fetch` that is called as a method of something else.
+    const given = options.fetch ?? globalThis.fetch;
+    this.fetch = (input, init) => given(input, init);
+  }
+
+  /** @throws EsimApiError, EsimConnectionError, and the reason of `signal` when it aborts */
+  async send(call: Call): Promise<Answer> {
+    const { deadlineMs = DEADLINE_MS, maxTries = MAX_TRIES } = this.options;
+    const endsAt = performance.now() + (call.deadlineMs ?? deadlineMs) + waitMsOf(call);
+    const idempotencyKey = call.method === 'POST' ? (call.idempotencyKey ?? crypto.randomUUID()) : null;
+    for (let tries = 1; ; tries++) {
+      const facts: CallFacts = { method: call.method, path: `/v1${call.path}`, idempotencyKey, tries };
+      const outcome = await this.tryOnce(call, facts, endsAt);
+      if (!(outcome instanceof Failed)) return outcome;
+      const pauseMs = Math.max(outcome.retryAfterMs, jitter(tries));
+      if (tries >= maxTries || performance.now() + pauseMs >= endsAt) throw outcome.error;
+      await pause(pauseMs, call.signal);
+    }
+  }
+
+  private async tryOnce(call: Call, facts: CallFacts, endsAt: number): Promise<Answer | Failed> {
+    const { timeoutMs = TIMEOUT_MS } = this.options;
+    const forMs = Math.max(1, Math.min(timeoutMs + waitMsOf(call), endsAt - performance.now()));
+    const timeout = AbortSignal.timeout(forMs);
+    const signal = call.signal ? AbortSignal.any([timeout, call.signal]) : timeout;
+    let response: Response;
+    let text: string;
+    try {
+      response = await this.fetch(
+        this.base + call.path + queryOf(call.query),
+        this.requestOf(call, facts, signal),
+      );
+      // Within the time-out, too: half a body is no answer.
+      text = await response.text();
+    } catch (cause) {
+      call.signal?.throwIfAborted();
+      const why = timeout.aborted ? `no answer within ${Math.round(forMs)} ms` : 'the connection failed';
+      return new Failed(
+        new EsimConnectionError(why, timeout.aborted || mayHaveArrived(cause), facts, { cause }),
+        0,
+      );
+    }
+    this.options.onAnswer?.(answerFacts(facts, response));
+    return toOutcome(response, text, facts);
+  }
+
+  private requestOf(call: Call, { idempotencyKey }: CallFacts, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${this.options.apiKey}`,
+      accept: 'application/json',
+    };
+    if (idempotencyKey !== null) headers['idempotency-key'] = idempotencyKey;
+    if (call.waitSeconds) headers['prefer'] = `wait=${call.waitSeconds}`;
+    if (call.body === undefined) return { method: call.method, headers, signal };
+    headers['content-type'] = 'application/json';
+    return { method: call.method, headers, signal, body: JSON.stringify(call.body) };
+  }
+}
+
+function toOutcome(response: Response, text: string, facts: CallFacts): Answer | Failed {
+  const { status, headers } = response;
+  const body = parse(text);
+  if (response.ok && body && 'data' in body) return { body: body, headers };
+  const retryAfterMs = retryAfterOf(headers);
+  if (response.ok || !isProblem(body)) {
+    // Not the service's words: something in between, or the half of them.
+    const error = new EsimConnectionError(
+      `an answer with status ${status} that is not the service's`,
+      true,
+      facts,
+    );
+    if (response.ok || status >= 500 || status === 408 || status === 429)
+      return new Failed(error, retryAfterMs);
+    throw error;
+  }
+  const { code, detail, errors = [], request_id: requestId, retryable } = body;
+  const error = new EsimApiError({ code, status, detail, errors, requestId, retryable }, facts);
+  if (retryable) return new Failed(error, retryAfterMs);
+  throw error;
+}
+
+interface ProblemBody {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly errors?: readonly FieldProblem[];
+  readonly request_id: string;
+  readonly retryable: boolean;
+}
+
+function isProblem(body: object | null): body is ProblemBody {
+  const { code, retryable } = (body ?? {}) as Partial<ProblemBody>;
+  return typeof code === 'string' && typeof retryable === 'boolean';
+}
+
+function parse(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function answerFacts({ method, path, tries }: CallFacts, { status, headers }: Response): AnswerFacts {
+  const limit = headers.get('x-ratelimit-limit');
+  return {
+    method,
+    path,
+    status,
+    requestId: headers.get('x-request-id'),
+    attempt: tries,
+    replayed: headers.get('idempotent-replayed') === 'true',
+    rateLimit:
+      limit === null
+        ? null
+        : { limit: Number(limit), remaining: Number(headers.get('x-ratelimit-remaining')) },
+  };
+}
+
+function queryOf(query: object | undefined): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {}) as [string, string | number | null | undefined][])
+    if (value !== undefined && value !== null) parameters.set(name, String(value));
+  return parameters.size === 0 ? '' : `?${parameters}`;
+}
+
+/** Seconds, or a date (RFC 9110); what is neither counts as nothing. */
+function retryAfterOf(headers: Headers): number {
+  const value = headers.get('retry-after') ?? '';
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return ms > 0 ? ms : 0;
+}
+
+/** Codes of Node's and Bun's that mean: nobody was there to send it to. */
+const NEVER_LEFT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ConnectionRefused)$/;
+
+function mayHaveArrived(error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
+  return !NEVER_LEFT.test(String(cause?.code ?? code));
+}
+
+function waitMsOf({ waitSeconds = 0 }: Call): number {
+  return waitSeconds * 1_000;
+}
+
+/** Full jitter: callers that failed together do not come back together. */
+function jitter(tries: number): number {
+  return Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
+}
+
+/** @throws the reason of `signal` as soon as it aborts */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error);
+    const end = (): void => {
+      clearTimeout(timer);
+      reject(signal!.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', end);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', end, { once: true });
+  });
+}

@@ -1,0 +1,163 @@
+import type { EsimEvent } from './types.js';
+
+/** Why a webhook was not believed. */
+export type WebhookRefusal =
+  | 'no_signature'
+  | 'malformed_signature'
+  | 'no_match'
+  | 'timestamp_too_old'
+  | 'timestamp_in_future'
+  | 'body_was_parsed'
+  | 'invalid_body';
+
+const WORDS: Readonly<Record<WebhookRefusal, string>> = {
+  no_signature: 'There is neither X-Service-Signature nor webhook-signature.',
+  malformed_signature: 'The signature header cannot be read.',
+  no_match: 'No signature matches: another secret, or not the bytes that were sent.',
+  timestamp_too_old: 'The signature is older than the tolerance.',
+  timestamp_in_future: 'The signature is from the future: look at your clock.',
+  body_was_parsed: 'Pass the raw body, as text or bytes: parsed and written again, JSON has other bytes.',
+  invalid_body: 'The signature is good, but the body is not an event.',
+};
+
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+
+  constructor(readonly reason: WebhookRefusal) {
+    super(WORDS[reason]);
+  }
+}
+
+/** As a `Request` has them, or as Node's `request.headers`. */
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface UnwrapOptions {
+  /** How far the signature's time may be from now, either way; default 300 s. */
+  readonly toleranceSeconds?: number;
+  /** Unix seconds; default: now. */
+  readonly nowSeconds?: number;
+}
+
+interface Signed {
+  readonly timestamp: string;
+  readonly signatures: readonly Uint8Array<ArrayBuffer>[];
+  /** What was signed before the body. */
+  readonly prefix: string;
+  readonly keyOf: (secret: string) => Uint8Array<ArrayBuffer>;
+}
+
+const TOLERANCE_SECONDS = 300;
+const encoder = new TextEncoder();
+
+/**
+ * Believes a webhook, by the document's `X-Service-Signature` or, without one, by the headers of Standard Webhooks, and
+ * answers its event. During a rotation pass both secrets. Signatures are compared in constant time, by WebCrypto.
+ * @throws WebhookVerificationError with the reason
+ */
+export async function unwrapWebhook(
+  rawBody: string | Uint8Array | ArrayBuffer,
+  headers: WebhookHeaders,
+  secret: string | readonly string[],
+  { toleranceSeconds = TOLERANCE_SECONDS, nowSeconds = Math.floor(Date.now() / 1_000) }: UnwrapOptions = {},
+): Promise<EsimEvent> {
+  const body = bytesOf(rawBody);
+  const signed = readHeaders(headers);
+  const secrets = [secret].flat().filter((each) => each !== '');
+  if (!(await someMatches(signed, body, secrets))) throw new WebhookVerificationError('no_match');
+  const ageSeconds = nowSeconds - Number(signed.timestamp);
+  if (!(ageSeconds <= toleranceSeconds)) throw new WebhookVerificationError('timestamp_too_old');
+  if (!(-ageSeconds <= toleranceSeconds)) throw new WebhookVerificationError('timestamp_in_future');
+  return parseEvent(body);
+}
+
+function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
+  if (typeof body === 'string') return encoder.encode(body);
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body as Uint8Array);
+  throw new WebhookVerificationError('body_was_parsed');
+}
+
+function readHeaders(headers: WebhookHeaders): Signed {
+  const own = headerOf(headers, 'x-service-signature');
+  if (own !== null) return readOwn(own);
+  const standard = headerOf(headers, 'webhook-signature');
+  if (standard === null) throw new WebhookVerificationError('no_signature');
+  return readStandard(standard, headerOf(headers, 'webhook-id'), headerOf(headers, 'webhook-timestamp'));
+}
+
+/** `t=<unix seconds>,v1=<hex>[,v1=<hex>]` over `<t>.<body>`; the key is the secret as shown. */
+function readOwn(header: string): Signed {
+  const parts = header.split(',').map((each) => each.trim());
+  const timestamps = parts.filter((each) => each.startsWith('t=')).map((each) => each.slice(2));
+  const hex = parts.filter((each) => each.startsWith('v1=')).map((each) => each.slice(3));
+  const signatures = hex.filter((each) => /^[0-9a-f]{64}$/.test(each)).map(fromHex);
+  const timestamp = timestampOf(timestamps.length === 1 ? timestamps[0] : undefined);
+  return { timestamp, signatures, prefix: `${timestamp}.`, keyOf: (secret) => encoder.encode(secret) };
+}
+
+/** `v1,<base64>[ v1,<base64>]` over `<id>.<timestamp>.<body>`; the key is what follows `whsec_`, from base64. */
+function readStandard(header: string, id: string | null, given: string | null): Signed {
+  const base64 = header.split(' ').filter((each) => each.startsWith('v1,'));
+  const signatures = base64.flatMap((each) => fromBase64(each.slice(3)) ?? []);
+  const timestamp = timestampOf(given ?? undefined);
+  if (id === null) throw new WebhookVerificationError('malformed_signature');
+  const keyOf = (secret: string): Uint8Array<ArrayBuffer> =>
+    fromBase64(secret.replace(/^whsec_/, '')) ?? new Uint8Array();
+  return { timestamp, signatures, prefix: `${id}.${timestamp}.`, keyOf };
+}
+
+function timestampOf(value: string | undefined): string {
+  if (value === undefined || !/^\d{1,15}$/.test(value))
+    throw new WebhookVerificationError('malformed_signature');
+  return value;
+}
+
+async function someMatches(
+  { signatures, prefix, keyOf }: Signed,
+  body: Uint8Array<ArrayBuffer>,
+  secrets: readonly string[],
+): Promise<boolean> {
+  const text = encoder.encode(prefix);
+  const message = new Uint8Array(text.length + body.length);
+  message.set(text);
+  message.set(body, text.length);
+  const hmac = { name: 'HMAC', hash: 'SHA-256' };
+  let matches = false;
+  for (const bytes of secrets.map(keyOf)) {
+    // An empty key is one that could not be read: WebCrypto would refuse it in words of its own.
+    if (bytes.length === 0) continue;
+    const key = await crypto.subtle.importKey('raw', bytes, hmac, false, ['verify']);
+    for (const signature of signatures)
+      if (await crypto.subtle.verify('HMAC', key, signature, message)) matches = true;
+  }
+  return matches;
+}
+
+function parseEvent(body: Uint8Array<ArrayBuffer>): EsimEvent {
+  try {
+    const event = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as EsimEvent;
+    if (typeof event.id === 'string' && typeof event.type === 'string') return event;
+  } catch {
+    // Said below.
+  }
+  throw new WebhookVerificationError('invalid_body');
+}
+
+function headerOf(headers: WebhookHeaders, name: string): string | null {
+  if (headers instanceof Headers) return headers.get(name);
+  const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
+  const value = key === undefined ? undefined : headers[key];
+  return value === undefined ? null : String(value);
+}
+
+function fromHex(hex: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(hex.match(/../g)!, (pair) => parseInt(pair, 16));
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
+  try {
+    return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}

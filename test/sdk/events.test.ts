@@ -1,0 +1,124 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EsimClient, SQL_STORE_TABLES, SqlCursorStore } from '../../sdk/src/index.js';
+import { FileCursorStore } from '../../sdk/src/node/file-stores.js';
+import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { recordEvents } from '../webhooks/support.js';
+
+/** A full proof takes 10,000. */
+const DELIVERIES = Number(process.env['SDK_DELIVERIES'] ?? 1_000);
+
+let service: TestService;
+let partner: TestPartner;
+let esim: EsimClient;
+let folder: string;
+beforeAll(async () => {
+  service = await startTestService();
+  folder = await mkdtemp(path.join(tmpdir(), 'cursor-'));
+  await service.database.pool.query(SQL_STORE_TABLES);
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+  esim = new EsimClient({ apiKey: partner.sandboxKey, baseUrl: service.process.api!.url });
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+describe('events.reconcile', () => {
+  it(`finds exactly those of ${DELIVERIES} events that no webhook brought, and goes on where it ended`, async () => {
+    await recordEvents(
+      service,
+      Array.from({ length: DELIVERIES }, () => ({ partnerId: partner.id })),
+    );
+    const { rows } = await service.database.pool.query<{ id: string }>(
+      'SELECT id FROM events WHERE partner_id = $1',
+      [partner.id],
+    );
+    const dropped = new Set(rows.map(({ id }) => id).filter(() => Math.random() < 0.03));
+    const known = new Set(rows.map(({ id }) => id).filter((id) => !dropped.has(id)));
+    const handle = ({ id }: { id: string }): boolean => known.size < known.add(id).size;
+    const cursorStore = new FileCursorStore(path.join(folder, 'cursor'));
+    const first = await esim.events.reconcile({ cursorStore, handle });
+    expect([...first.missed].sort()).toEqual([...dropped].sort());
+    expect(first.read).toBe(DELIVERIES);
+    expect(await esim.events.reconcile({ cursorStore, handle })).toEqual({ read: 0, missed: [] });
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    expect((await esim.events.reconcile({ cursorStore, handle })).missed).toHaveLength(1);
+  }, 120_000);
+
+  it('reads a page again whose handler died, and stores its cursor in SQL', async () => {
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    const cursorStore = new SqlCursorStore(async (text, parameters) => {
+      return (await service.database.pool.query<Record<string, unknown>>(text, [...parameters])).rows;
+    }, partner.id);
+    const seen: string[] = [];
+    const dying = esim.events.reconcile({
+      cursorStore,
+      handle: ({ id }) => {
+        if (seen.push(id) === 2) throw new Error('died');
+        return true;
+      },
+    });
+    await expect(dying).rejects.toThrow('died');
+    expect(await cursorStore.load()).toBeNull();
+    expect((await esim.events.reconcile({ cursorStore, handle: () => true })).missed).toEqual(seen);
+    expect(await cursorStore.load()).toEqual(expect.any(String));
+  });
+});
+
+describe('events.stream', () => {
+  it('has every event once, in feed order, as it comes, and ends with its signal', async () => {
+    await recordEvents(service, [{ partnerId: partner.id, iccid: '8910000000000000000' }]);
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const streaming = (async () => {
+      for await (const { data } of esim.events.stream({ signal: stop.signal })) {
+        seen.push((data as { iccid: string }).iccid);
+        if (seen.length === 4) stop.abort(new Error('enough'));
+        else
+          await recordEvents(service, [{ partnerId: partner.id, iccid: `891000000000000000${seen.length}` }]);
+      }
+    })();
+    await expect(streaming).rejects.toThrow('enough');
+    expect(seen).toEqual([0, 1, 2, 3].map((n) => `891000000000000000${n}`));
+  }, 60_000);
+
+  it('begins behind the event that the caller has', async () => {
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    const [first, second] = (await esim.events.list()).data;
+    for await (const event of esim.events.stream({ after: first!.id })) {
+      expect(event.id).toBe(second!.id);
+      break;
+    }
+  });
+});
+
+describe('orders', () => {
+  it('are placed, waited for by events, listed page by page, and canceled', async () => {
+    const calls: string[] = [];
+    const watching = new EsimClient({
+      apiKey: partner.sandboxKey,
+      baseUrl: `${service.process.api!.url}/v1/`,
+      onAnswer: ({ path: called }) => calls.push(called),
+    });
+    expect(watching.mode).toBe('sandbox');
+    const placed = await watching.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-1' });
+    calls.length = 0;
+    const issued = await watching.orders.waitFor(placed.id);
+    expect(issued).toMatchObject({ status: 'issued', version: 3 });
+    // Not a poll a second: a read, a wait, a read; one more where the wait began too early.
+    expect(calls.length).toBeLessThanOrEqual(5);
+    await watching.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-2' });
+    const references: (string | null)[] = [];
+    for await (const order of watching.orders.iterate({ limit: 1 })) references.push(order.reference);
+    expect(references).toEqual(['sdk-2', 'sdk-1']);
+    const page = await watching.orders.list({ limit: 1 });
+    expect(page).toMatchObject({ hasMore: true, data: [{ reference: 'sdk-2' }] });
+    await watching.orders.cancel(placed.id);
+    expect((await watching.orders.waitFor(placed.id)).status).toBe('canceled');
+  }, 60_000);
+});
