@@ -7,7 +7,6 @@ import { availableParallelism } from 'node:os';
 const CHECKS = {
   lint: 'eslint . --max-warnings 0',
   types: 'tsc --noEmit',
-  'types of the packages': 'node scripts/packages.mjs',
   'types of the portal': 'tsc -p portal',
   format: 'prettier --check .',
   'import direction': 'depcruise src migrations --config .dependency-cruiser.cjs',
@@ -34,6 +33,8 @@ function run(name, command) {
   });
 }
 
+// The examples are checked against what the packages declare.
+const packages = await run('types of the packages', 'node scripts/packages.mjs');
 const waiting = Object.entries(CHECKS);
 async function work() {
   let ok = true;
@@ -41,4 +42,4 @@ async function work() {
   return ok;
 }
 const results = await Promise.all(Array.from({ length: availableParallelism() }, work));
-process.exit(results.every(Boolean) ? 0 : 1);
+process.exit(packages && results.every(Boolean) ? 0 : 1);

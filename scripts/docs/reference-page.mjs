@@ -3,6 +3,9 @@ import { escapeHtml, inlineMarkdown, jsonBlock, codeBlock, markdown } from './ht
 import { REFERENCE_STYLE } from './reference-style.mjs';
 import { bounds, fieldsTable, typeText } from './schema-table.mjs';
 
+/** A link to another file of docs/, as it is reached from docs/reference. */
+const page = (file, label) => `<a href="${file.replace(/^docs/, '..')}">${label}</a>`;
+
 const slug = (text) => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
 /** docs/reference/index.html: one page without scripts or outside files, so that it opens from a disk too. */
@@ -23,9 +26,9 @@ export function renderReference(api) {
 <main id="content">
 <h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1>
 ${markdown(description)}
-<p>More: <a href="../guides/quick-start.md">quick start</a>, <a href="../webhooks.md">webhooks</a>,
-<a href="../errors.md">errors</a>, <a href="../openapi/partner.json">OpenAPI document</a>,
-<a href="../postman.json">Postman collection</a>.</p>
+<p>More: ${page('docs/guides/quick-start.md', 'quick start')}, ${page('docs/webhooks.md', 'webhooks')},
+${page('docs/errors.md', 'errors')}, ${page('docs/openapi/partner.json', 'OpenAPI document')},
+${page('docs/postman.json', 'Postman collection')}.</p>
 ${[...api.operationsByTag()].map(([tag, operations]) => tagSection(api, tag, operations)).join('\n')}
 ${webhookSection(api)}
 ${errorSection(api)}
@@ -134,9 +137,9 @@ function errorSection(api) {
     .toSorted((a, b) => a.status - b.status)
     .map(
       ({ code, status, title, retryable }) =>
-        `<tr id="error-${code}"><td>${status}</td><td><a href="../errors.md#${code}"><code>${code}</code></a></td><td>${escapeHtml(title)}</td><td>${retryable ? 'yes' : 'no'}</td></tr>`,
+        `<tr id="error-${code}"><td>${status}</td><td>${page(`docs/errors.md#${code}`, `<code>${code}</code>`)}</td><td>${escapeHtml(title)}</td><td>${retryable ? 'yes' : 'no'}</td></tr>`,
     );
   return `<section aria-labelledby="errors"><h2 id="errors">Errors</h2>
-<p>Cause and cure of each: <a href="../errors.md">errors</a>.</p>
+<p>Cause and cure of each: ${page('docs/errors.md', 'errors')}.</p>
 <table><thead><tr><th>status</th><th>code</th><th>what it says</th><th>retryable</th></tr></thead><tbody>${rows.join('')}</tbody></table></section>`;
 }
