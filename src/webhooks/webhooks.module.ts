@@ -14,6 +14,10 @@ import { DeliveryFanOut, DeliveryNotifierModule } from './delivery-fan-out.js';
 import { PortalDeliveriesController } from './portal/portal-deliveries.controller.js';
 import { PortalEndpointActionsController } from './portal/portal-endpoint-actions.controller.js';
 import { PortalEndpointsController } from './portal/portal-endpoints.controller.js';
+import { Explain } from './explain.js';
+import { FindExplanation } from './find-explanation.js';
+import { PortalExplanationsController } from './portal/portal-explanations.controller.js';
+import { SignatureDoctor } from './signature-doctor.js';
 import { OwnedWebhooks } from './portal/owned-webhooks.js';
 import { ReplayEvents } from './replay-events.js';
 import { ShowEndpoints } from './show-endpoints.js';
@@ -66,13 +70,25 @@ import { WebhookSender } from './worker/webhook-sender.js';
 })
 export class WebhooksCoreModule {}
 
-const USE_CASES = [WebhookEndpointsService, SendOnRequest, ReplayEvents, ShowEndpoints];
+const USE_CASES = [
+  WebhookEndpointsService,
+  SendOnRequest,
+  ReplayEvents,
+  ShowEndpoints,
+  Explain,
+  FindExplanation,
+];
 
 /** Endpoints and the delivery log, on the portal's port. */
 @Module({
   imports: [WebhooksCoreModule, PartnersModule, AuditModule],
-  providers: [...USE_CASES, OwnedWebhooks],
-  controllers: [PortalEndpointsController, PortalEndpointActionsController, PortalDeliveriesController],
+  providers: [...USE_CASES, OwnedWebhooks, SignatureDoctor],
+  controllers: [
+    PortalEndpointsController,
+    PortalEndpointActionsController,
+    PortalDeliveriesController,
+    PortalExplanationsController,
+  ],
 })
 export class WebhooksPortalModule {}
 

@@ -61,11 +61,11 @@ export const deliveryQuery = (id: string) =>
     refetchInterval: LIVE_INTERVAL_MS,
   });
 
-export const explanationQuery = (id: string, attempts: number) =>
+/** Why a delivery or an endpoint is how it is: another answer when `state` is another. */
+export const explanationQuery = (of: 'deliveries' | 'webhook-endpoints', id: string, state: string) =>
   queryOptions({
-    queryKey: ['deliveries', id, 'explanation', attempts],
-    queryFn: async ({ signal }) =>
-      (await get<One<Explanation>>(`deliveries/${id}/explanation`, {}, signal)).data,
+    queryKey: [of, id, 'explanation', state],
+    queryFn: async ({ signal }) => (await get<One<Explanation>>(`${of}/${id}/explanation`, {}, signal)).data,
     placeholderData: keepPreviousData,
   });
 

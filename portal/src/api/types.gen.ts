@@ -168,6 +168,16 @@ export type DeletedWebhookEndpointResponse = {
     deleted: true;
 };
 
+export type DiagnosisResponse = {
+    diagnosis: 'valid' | 'header_missing' | 'header_malformed' | 'signature_changed' | 'clock_off' | 'old_secret' | 'other_endpoint' | 'other_mode' | 'whitespace_changed' | 'reserialized_json' | 'wrong_charset' | 'secret_without_prefix' | 'secret_decoded' | 'unknown';
+    summary: string;
+    cure: string;
+    /**
+     * How far `t` is behind our time, for `clock_off`.
+     */
+    seconds_off: number | null;
+};
+
 export type EnableWebhookEndpointDto = {
     held?: 'release' | 'discard' | null;
     /**
@@ -318,6 +328,28 @@ export type ExchangeCodeDto = {
      * From the fragment of the link; it works once.
      */
     code: string;
+};
+
+export type ExplanationResponse = {
+    cause: 'delivered' | 'not_tried' | 'dns' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'interrupted' | 'switched_off';
+    /**
+     * Whose it is to mend; `you` is the partner.
+     */
+    owner: 'you' | 'us' | 'network' | 'nobody';
+    summary: string;
+    cure: string;
+    /**
+     * Facts of the log.
+     */
+    evidence: Array<string>;
+    /**
+     * What happens next.
+     */
+    next: string;
+    /**
+     * When that is.
+     */
+    next_at: string | null;
 };
 
 export type FailureResponse = {
@@ -717,6 +749,20 @@ export type SessionResponse = {
     step_up_until: string;
     return_url: string | null;
     branding: BrandingResponse;
+};
+
+export type SignatureDoctorDto = {
+    endpoint_id: string;
+    /**
+     * As received; only `X-Service-Signature` counts.
+     */
+    headers: {
+        [key: string]: string;
+    };
+    /**
+     * As your code has it when it verifies.
+     */
+    body: string;
 };
 
 export type StatsBucketResponse = {
@@ -5208,3 +5254,325 @@ export type CancelReplayResponses = {
 };
 
 export type CancelReplayResponse = CancelReplayResponses[keyof CancelReplayResponses];
+
+export type ExplainDeliveryData = {
+    body?: never;
+    path: {
+        /**
+         * Begins with `dlv_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/deliveries/{id}/explanation';
+};
+
+export type ExplainDeliveryErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ExplainDeliveryError = ExplainDeliveryErrors[keyof ExplainDeliveryErrors];
+
+export type ExplainDeliveryResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: ExplanationResponse;
+    };
+};
+
+export type ExplainDeliveryResponse = ExplainDeliveryResponses[keyof ExplainDeliveryResponses];
+
+export type ExplainEndpointData = {
+    body?: never;
+    path: {
+        /**
+         * Begins with `whe_`; a malformed one is 404 like an unknown one.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/portal/v1/webhook-endpoints/{id}/explanation';
+};
+
+export type ExplainEndpointErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `not_found`: There is no such resource.
+     */
+    404: Problem & {
+        code?: 'not_found';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ExplainEndpointError = ExplainEndpointErrors[keyof ExplainEndpointErrors];
+
+export type ExplainEndpointResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: ExplanationResponse;
+    };
+};
+
+export type ExplainEndpointResponse = ExplainEndpointResponses[keyof ExplainEndpointResponses];
+
+export type DiagnoseSignatureData = {
+    body: SignatureDoctorDto;
+    headers?: {
+        /**
+         * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path?: never;
+    query?: never;
+    url: '/portal/v1/signature-doctor';
+};
+
+export type DiagnoseSignatureErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     */
+    409: Problem & {
+        code?: 'idempotency_in_progress';
+    };
+    /**
+     * `payload_too_large`: The body is too large.
+     */
+    413: Problem & {
+        code?: 'payload_too_large';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `unsupported_media_type`: Only application/json is accepted.
+     */
+    415: Problem & {
+        code?: 'unsupported_media_type';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `idempotency_key_reused`: The Idempotency-Key was used for another request.
+     */
+    422: Problem & {
+        code?: 'idempotency_key_reused';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type DiagnoseSignatureError = DiagnoseSignatureErrors[keyof DiagnoseSignatureErrors];
+
+export type DiagnoseSignatureResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: DiagnosisResponse;
+    };
+};
+
+export type DiagnoseSignatureResponse = DiagnoseSignatureResponses[keyof DiagnoseSignatureResponses];

@@ -8,9 +8,11 @@ export type {
   BalanceResponse as Wallet,
   CallResponse as Call,
   CreatedWebhookEndpointResponse as CreatedEndpoint,
+  DiagnosisResponse as Diagnosis,
   EndpointStatsResponse as EndpointStats,
   EsimResponse as Esim,
   EventResponse as Event,
+  ExplanationResponse as Explanation,
   InstallDataResponse as InstallData,
   IssuedApiKeyResponse as IssuedKey,
   MoneyResponse as Money,
@@ -33,21 +35,6 @@ export type Session = SessionResponse & {
   api_url?: string | null;
 };
 export type Scope = SessionResponse['scopes'][number];
-
-/** Why a delivery is where it is, in words. */
-export type Explanation = {
-  cause: string;
-  summary?: string;
-  responsible?: string;
-  whose?: string;
-  cure?: string;
-  evidence?: string | string[] | null;
-  next?: string | null;
-  next_attempt_at?: string | null;
-};
-
-/** What the signature doctor found. */
-export type Diagnosis = { valid: boolean; diagnosis: string; explanation: string; cure?: string | null };
 
 export const EVENT_TYPES = [
   'order.issued',

@@ -36,16 +36,15 @@ export function Dialog({
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
         <Base.Popup className={`dialog ${shape}`} {...(initialFocus ? { initialFocus } : {})}>
-          <div className="dialog-head">
-            <Base.Title className="dialog-title">{title}</Base.Title>
-            {dismissible && (
-              <Base.Close className="button quiet" aria-label="Close">
-                <span aria-hidden="true">✕</span>
-              </Base.Close>
-            )}
-          </div>
+          <Base.Title className="dialog-title">{title}</Base.Title>
           {description !== undefined && <Base.Description className="hint">{description}</Base.Description>}
           {children}
+          {/* Last, so that the first field has the focus, and stands at the top all the same. */}
+          {dismissible && (
+            <Base.Close className="button quiet dialog-close" aria-label="Close">
+              <span aria-hidden="true">✕</span>
+            </Base.Close>
+          )}
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

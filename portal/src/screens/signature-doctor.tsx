@@ -6,7 +6,6 @@ import type { Diagnosis, Endpoint } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
 import { ErrorNote } from '../components/feedback.tsx';
 import { fieldError, SelectField, Submit } from '../components/form.tsx';
-import { words } from '../components/format.ts';
 import { useMode } from '../layout/use-mode.ts';
 import { doctorRoute } from '../router.tsx';
 
@@ -95,12 +94,14 @@ export function SignatureDoctor() {
   );
 }
 
-function Result({ diagnosis }: { diagnosis: Diagnosis }) {
+function Result({ diagnosis: { diagnosis, summary, cure } }: { diagnosis: Diagnosis }) {
   return (
-    <div className={diagnosis.valid ? 'note good' : 'note bad'}>
-      <h2>{diagnosis.valid ? 'The signature is right' : words(diagnosis.diagnosis)}</h2>
-      <p>{diagnosis.explanation}</p>
-      {diagnosis.cure && <p>{diagnosis.cure}</p>}
+    <div className={diagnosis === 'valid' ? 'note good' : 'note bad'}>
+      <h2>{summary}</h2>
+      <p>{cure}</p>
+      <p className="hint">
+        <code>{diagnosis}</code>
+      </p>
     </div>
   );
 }

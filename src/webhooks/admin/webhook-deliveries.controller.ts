@@ -23,6 +23,8 @@ import {
   EndpointStatsResponse,
   toEndpointStatsResponse,
 } from './endpoint-stats.dto.js';
+import { FindExplanation } from '../find-explanation.js';
+import { ExplanationResponse, toExplanationResponse } from './explanation.response.js';
 import { DeliveriesQueryDto, toDeliveryFilters } from './webhook-delivery-requests.dto.js';
 import {
   toDeliveryResponse,
@@ -42,6 +44,7 @@ export class WebhookDeliveriesController {
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly deliveries: WebhookDeliveriesRepository,
     private readonly show: ShowEndpoints,
+    private readonly explanations: FindExplanation,
     private readonly send: SendOnRequest,
     private readonly idempotent: IdempotentExecutor,
   ) {}
@@ -85,6 +88,14 @@ export class WebhookDeliveriesController {
     const found = await this.deliveries.findWithLog(id);
     if (!found) throw new NotFound();
     return toDeliveryWithAttemptsResponse(found);
+  }
+
+  @Get('deliveries/:id/explanation')
+  @Responds(ExplanationResponse, { summary: 'Explain how a delivery stands, and what happens next' })
+  async explainDelivery(@Param('id', PathId('dlv')) id: string): Promise<ExplanationResponse> {
+    const delivery = await this.deliveries.find(id);
+    if (!delivery) throw new NotFound();
+    return toExplanationResponse(await this.explanations.ofDelivery(delivery));
   }
 
   @IdempotentPost('deliveries/:id/resend', {

@@ -12,7 +12,7 @@ import { milliseconds } from '../../components/format.ts';
 import { Countdown, Time } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
 import { DeliveryStatus } from './delivery-row.tsx';
-import { ExplanationNote } from './explanation.tsx';
+import { DeliveryExplanation } from './explanation.tsx';
 import { PhaseBar } from './phase-bar.tsx';
 
 /** One delivery with all that was sent and answered. */
@@ -67,7 +67,7 @@ function Content({ delivery }: { delivery: DeliveryWithAttempts }) {
           </>
         )}
       </dl>
-      {explained && <ExplanationNote delivery={delivery} />}
+      {explained && <DeliveryExplanation delivery={delivery} />}
       <div className="row-actions">
         {mayResend && delivery.kind !== 'test' && (
           <button type="button" className="button" disabled={resend.busy} onClick={() => void resend.run()}>

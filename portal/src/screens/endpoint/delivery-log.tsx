@@ -10,6 +10,7 @@ import { endpointRoute } from '../../router.tsx';
 import { DeliveryFilters, FILTERS } from './delivery-filters.tsx';
 import { DeliveryRow } from './delivery-row.tsx';
 import { useDeliveryLog } from './use-delivery-log.ts';
+import { useKeptPlace } from './use-kept-place.ts';
 
 const COLUMNS = ['Event', 'Delivery', 'Status code', 'Latency', 'Time'];
 
@@ -24,6 +25,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
     FILTERS.map((name) => search[name]),
   );
   const { log, deliveries, refresh } = useDeliveryLog(endpoint.id, filters);
+  const frame = useKeptPlace(deliveries);
   const filtered = FILTERS.some((name) => search[name] !== undefined);
 
   const open = (delivery: Delivery) =>
@@ -40,7 +42,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   };
 
   return (
-    <section aria-labelledby="delivery-log">
+    <section aria-labelledby="delivery-log" className="keeps-place" ref={frame}>
       <h2 id="delivery-log">Delivery log</h2>
       <DeliveryFilters />
       <ErrorNote error={error} />

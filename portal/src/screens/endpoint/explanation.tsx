@@ -1,49 +1,56 @@
 import { useQuery } from '@tanstack/react-query';
-import { explanationQuery, lastFailedQuery } from '../../api/queries.ts';
-import type { Delivery, Endpoint } from '../../api/types.ts';
+import { explanationQuery } from '../../api/queries.ts';
+import type { Delivery, Endpoint, Explanation } from '../../api/types.ts';
+import { Facts } from '../../components/facts.tsx';
+import { Countdown } from '../../components/time.tsx';
 
-/** Why it failed or waits, whose it is, and what to do. */
-export function ExplanationNote({ delivery }: { delivery: Delivery }) {
-  const { data } = useQuery(explanationQuery(delivery.id, delivery.attempt_count));
-  if (!data) return null;
-  const evidence = Array.isArray(data.evidence) ? data.evidence.join('\n') : data.evidence;
+const OWNERS: Record<Explanation['owner'], string> = {
+  you: 'Yours',
+  us: 'Ours',
+  network: 'The network between us',
+  nobody: 'Nobody’s',
+};
+
+/** Why a delivery failed or waits. */
+export function DeliveryExplanation({ delivery }: { delivery: Delivery }) {
+  const state = `${delivery.status} ${delivery.attempt_count}`;
+  const { data } = useQuery(explanationQuery('deliveries', delivery.id, state));
+  return data ? <Words explanation={data} /> : null;
+}
+
+/** Why an endpoint was blocked or disabled. */
+export function EndpointExplanation({ endpoint }: { endpoint: Endpoint }) {
+  const state = `${endpoint.status} ${endpoint.consecutive_blocks}`;
+  const { data } = useQuery(explanationQuery('webhook-endpoints', endpoint.id, state));
+  return data ? <Words explanation={data} /> : null;
+}
+
+/** What it is, whose, the cure, the evidence, and what comes next. */
+function Words({ explanation }: { explanation: Explanation }) {
+  const { summary, owner, cure, evidence, next, next_at: nextAt } = explanation;
   return (
     <section className="note wait" aria-label="Explanation">
       <p>
-        <strong>{data.summary ?? data.cause}</strong>
+        <strong>{summary}</strong>
       </p>
-      <dl className="facts">
-        {(data.responsible ?? data.whose) && (
-          <>
-            <dt>Whose it is</dt>
-            <dd>{data.responsible ?? data.whose}</dd>
-          </>
-        )}
-        {data.cure && (
-          <>
-            <dt>What helps</dt>
-            <dd>{data.cure}</dd>
-          </>
-        )}
-        {evidence && (
-          <>
-            <dt>Evidence</dt>
-            <dd>{evidence}</dd>
-          </>
-        )}
-        {data.next && (
-          <>
-            <dt>What comes next</dt>
-            <dd>{data.next}</dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        entries={[
+          ['Whose it is', OWNERS[owner]],
+          ['What helps', cure],
+          [
+            'Evidence',
+            evidence.length === 0 ? null : (
+              <ul key="evidence">
+                {evidence.map((fact) => (
+                  <li key={fact}>{fact}</li>
+                ))}
+              </ul>
+            ),
+          ],
+          ['What comes next', next],
+          ['When', nextAt && <Countdown key="when" to={nextAt} />],
+        ]}
+      />
     </section>
   );
-}
-
-/** Why an endpoint was blocked or disabled: what its last failed delivery came to. */
-export function EndpointExplanation({ endpoint }: { endpoint: Endpoint }) {
-  const { data } = useQuery(lastFailedQuery(endpoint.id, endpoint.consecutive_blocks));
-  return data ? <ExplanationNote delivery={data} /> : null;
 }

@@ -1,0 +1,153 @@
+import type { AttemptOutcome } from './delivery.js';
+
+/** What went wrong, as one word that a program can branch on. */
+export const CAUSES = [
+  'delivered',
+  'not_tried',
+  'dns',
+  'refused',
+  'reset',
+  'unreachable',
+  'tls_expired',
+  'tls_wrong_host',
+  'tls_untrusted',
+  'timeout',
+  'redirect',
+  'unauthorized',
+  'not_found',
+  'gone',
+  'rate_limited',
+  'client_error',
+  'server_error',
+  'protocol',
+  'target_refused',
+  'interrupted',
+  'switched_off',
+] as const;
+export type Cause = (typeof CAUSES)[number];
+
+/** Whose it is to mend: the partner's, ours, or the network's between the two. */
+export const CAUSE_OWNERS = ['you', 'us', 'network', 'nobody'] as const;
+export type CauseOwner = (typeof CAUSE_OWNERS)[number];
+
+export interface CauseInWords {
+  readonly owner: CauseOwner;
+  readonly summary: string;
+  readonly cure: string;
+}
+
+/** What is known of the attempt that is explained. */
+export interface FailedAttempt {
+  readonly outcome: AttemptOutcome;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+}
+
+const CODES: readonly (readonly [RegExp, Cause])[] = [
+  [/^dns/, 'dns'],
+  [/ECONNREFUSED$/, 'refused'],
+  [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'reset'],
+  [/^connect/, 'unreachable'],
+  [/CERT_HAS_EXPIRED$/, 'tls_expired'],
+  [/(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'tls_wrong_host'],
+  [/^tls/, 'tls_untrusted'],
+  [/^timeout/, 'timeout'],
+  [/^target_refused/, 'target_refused'],
+];
+
+const STATUSES: Readonly<Record<number, Cause>> = {
+  401: 'unauthorized',
+  403: 'unauthorized',
+  404: 'not_found',
+  405: 'not_found',
+  410: 'gone',
+  429: 'rate_limited',
+};
+
+/** The cause of how an attempt ended: an answer goes before an error, as it came first. */
+export function causeOf({ outcome, statusCode, error }: FailedAttempt): Cause {
+  if (outcome === 'delivered') return 'delivered';
+  if (outcome === 'interrupted') return 'interrupted';
+  if (statusCode !== null && !/^timeout/.test(error ?? '')) return ofStatus(statusCode);
+  return CODES.find(([pattern]) => pattern.test(error ?? ''))?.[1] ?? 'protocol';
+}
+
+function ofStatus(code: number): Cause {
+  if (code >= 200 && code < 300) return 'protocol';
+  if (code >= 300 && code < 400) return 'redirect';
+  return STATUSES[code] ?? (code < 500 ? 'client_error' : 'server_error');
+}
+
+const you = (summary: string, cure: string): CauseInWords => ({ owner: 'you', summary, cure });
+const us = (summary: string, cure: string): CauseInWords => ({ owner: 'us', summary, cure });
+
+/** Each cause in words: what it is, whose, and what to do. */
+export const IN_WORDS: Readonly<Record<Cause, CauseInWords>> = {
+  delivered: { owner: 'nobody', summary: 'Your receiver has taken it.', cure: 'Nothing is to be done.' },
+  not_tried: { owner: 'nobody', summary: 'It has not been tried yet.', cure: 'Nothing is to be done.' },
+  dns: you('The host of your URL has no address.', "Check the URL's host and its DNS records."),
+  refused: you(
+    'Nothing listens at the host and port of your URL.',
+    'Start your receiver, or open its port in the firewall.',
+  ),
+  reset: you(
+    'Your receiver, or something before it, cut the connection before it answered.',
+    'Look into the log of your receiver and its load balancer at this time; answer before you close.',
+  ),
+  unreachable: {
+    owner: 'network',
+    summary: 'No connection to your receiver came about.',
+    cure: 'Check that its address can be reached from the internet, by IPv4 and IPv6, and that no firewall drops us.',
+  },
+  tls_expired: you(
+    "Your receiver's TLS certificate has expired.",
+    'Renew the certificate, and have it renewed by itself.',
+  ),
+  tls_wrong_host: you(
+    "Your receiver's TLS certificate is for another host.",
+    'Serve a certificate that names the host of your URL, or correct the URL.',
+  ),
+  tls_untrusted: you(
+    "Your receiver's TLS certificate or handshake is not accepted.",
+    'Serve the whole chain of a public authority; self-signed ones are refused.',
+  ),
+  timeout: you(
+    'Your receiver did not answer in time.',
+    'Store the event and answer 2xx at once; do the work afterwards.',
+  ),
+  redirect: you(
+    'Your receiver redirects; redirects are not followed.',
+    'Enter the final address as the URL of the endpoint.',
+  ),
+  unauthorized: you(
+    'Your receiver refused the call: most often it checks the signature with another secret.',
+    'Compare its signing secret with this endpoint, an old one after a rotation above all; the signature doctor tells which it is.',
+  ),
+  not_found: you(
+    'Your receiver knows no such path or method.',
+    'Correct the path of the URL; it must take POST.',
+  ),
+  gone: you('Your receiver says that it is gone for good.', 'Enter the new URL, or delete the endpoint.'),
+  rate_limited: you(
+    'Your receiver limits how often we may call.',
+    'Exempt webhooks from the limit, or store events and answer at once.',
+  ),
+  client_error: you(
+    'Your receiver refused the event.',
+    'Its answer, below, says why; fix that and send the event again.',
+  ),
+  server_error: you('Your receiver failed.', 'Look into its log at the time of the attempt.'),
+  protocol: you('What your receiver answered is not HTTP that we understand.', 'Check what serves the URL.'),
+  target_refused: you(
+    'The URL leads to a private address or is not https; such targets are refused.',
+    'Use a public https address.',
+  ),
+  interrupted: us(
+    'Our process ended during the attempt. It does not count.',
+    'Nothing is to be done: it is tried again by itself.',
+  ),
+  switched_off: you(
+    'The endpoint is switched off, so events are held.',
+    'Switch it on when your receiver is ready.',
+  ),
+};

@@ -1,0 +1,63 @@
+import { Body, Controller, Get, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
+import { NotFound } from '../../common/errors/index.js';
+import { isId } from '../../common/ids.js';
+import { PathId } from '../../infra/http/index.js';
+import { Responds } from '../../infra/http/openapi/responds.js';
+import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
+import { ExplanationResponse, toExplanationResponse } from '../admin/explanation.response.js';
+import { FindExplanation } from '../find-explanation.js';
+import { SignatureDoctor } from '../signature-doctor.js';
+import { OwnedWebhooks } from './owned-webhooks.js';
+import { DiagnosisResponse, SignatureDoctorDto, toDiagnosisResponse } from './signature-doctor.dto.js';
+
+/** Why something is not delivered, and why a signature is not accepted, in words. */
+@ApiTags('Explanations')
+@UseGuards(PortalSessionGuard)
+@Controller('portal/v1')
+export class PortalExplanationsController {
+  constructor(
+    private readonly owned: OwnedWebhooks,
+    private readonly explanations: FindExplanation,
+    private readonly doctor: SignatureDoctor,
+  ) {}
+
+  @Get('deliveries/:id/explanation')
+  @NeedsScope('webhooks:read')
+  @Responds(ExplanationResponse, { summary: 'Explain how a delivery stands, and what happens next' })
+  async explainDelivery(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('dlv')) id: string,
+  ): Promise<ExplanationResponse> {
+    const { delivery } = await this.owned.deliveryWithLog(caller, id);
+    return toExplanationResponse(await this.explanations.ofDelivery(delivery));
+  }
+
+  @Get('webhook-endpoints/:id/explanation')
+  @NeedsScope('webhooks:read')
+  @Responds(ExplanationResponse, {
+    summary: 'Explain why an endpoint is blocked or disabled, and what happens next',
+  })
+  async explainEndpoint(
+    @Caller() caller: PortalPrincipal,
+    @Param('id', PathId('whe')) id: string,
+  ): Promise<ExplanationResponse> {
+    return toExplanationResponse(await this.explanations.ofEndpoint(await this.owned.endpoint(caller, id)));
+  }
+
+  /** No `Idempotency-Key`: it changes nothing. */
+  @Post('signature-doctor')
+  @HttpCode(200)
+  @NoIdempotencyKey()
+  @NeedsScope('webhooks:read')
+  @Responds(DiagnosisResponse, { summary: 'Tell why a receiver does not accept a signature' })
+  async diagnoseSignature(
+    @Caller() caller: PortalPrincipal,
+    @Body() { endpoint_id, headers, body }: SignatureDoctorDto,
+  ): Promise<DiagnosisResponse> {
+    if (!isId('whe', endpoint_id)) throw new NotFound();
+    const endpoint = await this.owned.endpoint(caller, endpoint_id);
+    return toDiagnosisResponse(await this.doctor.diagnose(endpoint, { headers, body }));
+  }
+}

@@ -1,0 +1,103 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startReceiver, startTestService, type TestReceiver, type TestService } from '../harness/index.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage } from './browser.js';
+
+let service: TestService;
+let browser: Browser;
+let receiver: TestReceiver;
+
+/** Everything that a page keeps beyond its own life. */
+const STORED = `(async () => JSON.stringify([
+  { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state,
+  await indexedDB.databases(), await caches.keys(),
+]))()`;
+
+async function occurrences(page: Page, text: string): Promise<number> {
+  return (await page.content()).split(text).length - 1;
+}
+
+/** Follows a secret from its dialog on. `answers` are all that the page has received. */
+async function isShownOnce(page: Page, dialog: Locator, pattern: RegExp, answers: string[]): Promise<void> {
+  await dialog.getByRole('button', { name: 'Done' }).waitFor();
+  const secret = pattern.exec(await dialog.innerText())?.[0] ?? '';
+  expect(secret).not.toBe('');
+  expect(await occurrences(page, secret)).toBe(1);
+  await dialog.getByRole('button', { name: 'Copy' }).click();
+  expect(await occurrences(page, secret)).toBe(1);
+  // What cannot be shown again does not go by a slip of the finger.
+  await page.keyboard.press('Escape');
+  expect(await occurrences(page, secret)).toBe(1);
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await occurrences(page, secret)).toBe(0);
+  expect(await page.evaluate<string>(STORED)).not.toContain(secret);
+  await page.reload();
+  await page.getByRole('table').first().waitFor();
+  expect(await occurrences(page, secret)).toBe(0);
+  expect(answers.filter((answer) => answer.includes(secret))).toHaveLength(1);
+}
+
+describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSER_TEST_MS }, () => {
+  beforeAll(async () => {
+    service = await startTestService();
+    browser = await launchChromium();
+    receiver = await startReceiver();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await receiver.close();
+    await service.stop();
+  });
+
+  it('is in the page once, gone after Done, in one answer, and stored nowhere', async () => {
+    const partner = await service.createPartner('Discreet Travel');
+    const { page, open, close } = await openPortalPage(browser, service, partner.id);
+    const answers: string[] = [];
+    page.on(
+      'response',
+      (response) =>
+        void response.text().then(
+          (text) => answers.push(text),
+          () => undefined,
+        ),
+    );
+    const dialog = page.getByRole('dialog');
+
+    await open('/developers/api-keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await isShownOnce(page, dialog, /svc_sk_test_[A-Za-z0-9]{32}/, answers);
+
+    await open('/developers/webhooks');
+    await page.getByRole('button', { name: 'New endpoint' }).click();
+    await dialog.getByRole('textbox', { name: 'URL' }).fill(receiver.url);
+    await dialog.getByRole('button', { name: 'Create endpoint' }).click();
+    await isShownOnce(page, dialog, /whsec_\S+/, answers);
+    await close();
+  });
+
+  it('and the code of the link leaves the address at once', async () => {
+    const partner = await service.createPartner();
+    const { page, close } = await openPortalPage(browser, service, partner.id);
+    expect(page.url()).not.toContain('code');
+    expect(await page.evaluate<string>(STORED)).not.toContain('pst_');
+    await close();
+  });
+
+  it('of a session that was revoked: the next look says so and leads back', async () => {
+    const partner = await service.createPartner();
+    const terms = { return_url: 'https://portal.example/back' };
+    const { page, close } = await openPortalPage(browser, service, partner.id, { terms });
+    await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+    const revoked = await service.admin.post(
+      `/internal/v1/partners/${partner.id}/portal-sessions/revoke-all`,
+    );
+    expect(revoked.status).toBe(200);
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
+    const back = page.getByRole('link', { name: 'Sign in again' });
+    expect(await back.getAttribute('href')).toBe('https://portal.example/back');
+    await close();
+  });
+});
