@@ -32,6 +32,10 @@ interface ChaosOptions {
   readonly rate: number;
 }
 
+let opened: ChaosBed | null = null;
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void (opened?.close() ?? Promise.resolve()).finally(() => process.exit(2)));
+
 try {
   const options = parse(process.argv.slice(2));
   if (options === null) console.log(HELP);
@@ -47,8 +51,7 @@ async function run(options: ChaosOptions): Promise<boolean> {
   const { minutes, redis, seed, rate } = options;
   console.log(`chaos: ${minutes} min${redis ? ' on Redis' : ''}, ${rate} orders/s, --seed ${seed}`);
   const bed = await ChaosBed.open(redis);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => void bed.close().finally(() => process.exit(2)));
+  opened = bed;
   try {
     // Apart, so that the storm does not depend on how many purchases the machine begins.
     const load = new Load(bed, new Random(seed + 1));

@@ -10,6 +10,18 @@ export const ROOT = path.resolve(import.meta.dirname, '../..');
 const START_LIMIT_MS = 600_000;
 const LAST_WORDS = 2_000;
 
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Ends with this process, however that ends: a run that is given up leaves nothing behind. */
+export function endWithUs(child: ChildProcess): ChildProcess {
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
 type Environment = Readonly<Record<string, string>>;
 
 /** A program with its last words, for whoever has to find out why it ended. */
@@ -24,6 +36,7 @@ class Program {
       env: { PATH: process.env['PATH'] ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    endWithUs(this.child);
     this.child.stdout?.on(
       'data',
       (text: Buffer) => (this.stdout = (this.stdout + text.toString()).slice(-LAST_WORDS)),

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres/index.js';
-import { freePort } from './processes.js';
+import { endWithUs, freePort } from './processes.js';
 
 /** Durable, as in production: what was committed must be there after a crash of the server. */
 const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };
@@ -123,7 +123,8 @@ export class RedisServer {
 
   private async launch(): Promise<void> {
     const address = ['--port', String(this.port), '--bind', '127.0.0.1'];
-    this.child = spawn('redis-server', [...address, '--save', '', '--appendonly', 'no'], { stdio: 'ignore' });
+    const memoryOnly = ['--save', '', '--appendonly', 'no'];
+    this.child = endWithUs(spawn('redis-server', [...address, ...memoryOnly], { stdio: 'ignore' }));
     for (let tries = 0; tries < 200; tries++) {
       if (await this.ask((client) => client.ping()).catch(() => null)) return;
       await sleep(50);

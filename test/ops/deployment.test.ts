@@ -91,19 +91,24 @@ describe('what runs the service', () => {
   if (composeMissing !== null)
     console.warn(`docker-compose is not there (apt-get install docker-compose): ${composeMissing}`);
 
-  it.skipIf(composeMissing !== null)('docker-compose takes the file, and refuses it without secrets', () => {
-    const config = (env: Record<string, string>): string =>
-      execFileSync('docker-compose', ['-f', path.join(PROJECT_ROOT, 'compose.yaml'), 'config'], {
-        env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-        cwd: path.join(PROJECT_ROOT, 'ops'),
-      });
-    expect(() => config({})).toThrow(/run ops\/compose\/up\.sh/);
-    const whole = config({ POSTGRES_PASSWORD: 'a', ADMIN_TOKENS: 'b', SECRETS_KEYS: 'c' });
-    for (const service of [...ROLES, 'migrate', 'postgres', 'valkey'])
-      expect(whole).toContain(`  ${service}:\n`);
-  });
+  it.skipIf(composeMissing !== null)(
+    'docker-compose takes the file, and refuses it without secrets',
+    () => {
+      const config = (env: Record<string, string>): string =>
+        execFileSync('docker-compose', ['-f', path.join(PROJECT_ROOT, 'compose.yaml'), 'config'], {
+          env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'pipe'],
+          cwd: path.join(PROJECT_ROOT, 'ops'),
+        });
+      expect(() => config({})).toThrow(/run ops\/compose\/up\.sh/);
+      const whole = config({ POSTGRES_PASSWORD: 'a', ADMIN_TOKENS: 'b', SECRETS_KEYS: 'c' });
+      for (const service of [...ROLES, 'migrate', 'postgres', 'valkey'])
+        expect(whole).toContain(`  ${service}:\n`);
+      // Python takes its time on a busy machine.
+    },
+    240_000,
+  );
 
   it('helm and kubeconform take the chart', () => {
     const output = execFileSync(process.execPath, [path.join(PROJECT_ROOT, 'ops/chart/validate.mjs')], {
