@@ -20,6 +20,10 @@ export interface AppConfig {
   readonly production: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly databaseUrl: string;
+  /** Past a pooler, to the primary itself: the queue with its LISTEN, locks of sessions, migrations. */
+  readonly databaseDirectUrl: string;
+  /** `databaseUrl` leads to a pooler in transaction mode. */
+  readonly databaseIsPooled: boolean;
   readonly databasePoolMax: number;
   /** How long a call waits for a connection before it gets 503. */
   readonly databasePoolWaitMs: number;
@@ -134,7 +138,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
   const config: AppConfig = {
     production,
     logLevel: read.choice('LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error', 'silent']),
-    databaseUrl: readDatabaseUrl(read),
+    ...readDatabaseUrls(read),
     databasePoolMax: read.integer('DATABASE_POOL_MAX', 16, { min: 2, max: 500 }),
     databasePoolWaitMs: read.integer('DATABASE_POOL_WAIT_MS', DEFAULT_POOL_WAIT_MS, {
       min: 100,
@@ -190,12 +194,12 @@ function refuseShortReadLag(read: EnvReader, { production, provisioning }: AppCo
   read.problems.push('PROVIDER_READ_LAG_MS must be at least PROVIDER_TIMEOUT_MS');
 }
 
-/** `DATABASE_URL` alone, for `npm run migrate`. @throws ConfigError */
+/** The direct address alone, for `npm run migrate`, whose lock is a session's. @throws ConfigError */
 export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
   const read = new EnvReader(env);
-  const url = readDatabaseUrl(read);
+  const { databaseDirectUrl } = readDatabaseUrls(read);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
-  return url;
+  return databaseDirectUrl;
 }
 
 /** What `npm run reseal` needs. @throws ConfigError */
@@ -204,6 +208,19 @@ export function readResealSettings(env: NodeJS.ProcessEnv): Pick<AppConfig, 'dat
   const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   return settings;
+}
+
+/** A second address says that the first one leads to a pooler: only then do the two differ. */
+function readDatabaseUrls(
+  read: EnvReader,
+): Pick<AppConfig, 'databaseUrl' | 'databaseDirectUrl' | 'databaseIsPooled'> {
+  const databaseUrl = readDatabaseUrl(read);
+  const direct = read.url('DATABASE_DIRECT_URL', ['postgres:', 'postgresql:']);
+  return {
+    databaseUrl,
+    databaseDirectUrl: direct ?? databaseUrl,
+    databaseIsPooled: direct !== undefined && direct !== databaseUrl,
+  };
 }
 
 function readDatabaseUrl(read: EnvReader): string {

@@ -21,6 +21,7 @@ export {
 export {
   createDataSource,
   DatabaseModule,
+  DIRECT_DATABASE,
   EDGE_POOL,
   openDataSource,
   poolOf,
@@ -35,6 +36,7 @@ export {
   type RowCursor,
   type WindowRows,
 } from './day-windows.js';
+export { openEdgePool } from './edge-pool.js';
 export { StatementFailures, watchPool } from './database-metrics.js';
 export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
+import { applyTransactionLimits } from './pooled-sessions.js';
 
 /** An open transaction. Use cases receive it and pass it on: there is no ambient transaction. */
 export interface Tx {
@@ -30,9 +31,10 @@ export class Transactions {
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const actions: (() => void)[] = [];
-    const result = await this.dataSource.transaction((manager) =>
-      work({ manager, afterCommit: (action) => actions.push(action) }),
-    );
+    const result = await this.dataSource.transaction(async (manager) => {
+      await applyTransactionLimits(manager);
+      return work({ manager, afterCommit: (action) => actions.push(action) });
+    });
     for (const action of actions) action();
     return result;
   }
