@@ -6,6 +6,7 @@ import {
   type StatementTimeouts,
 } from './bounds.js';
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
+import { readDatabaseUrl, readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
 import { readRetention, type RetentionConfig } from './retention.js';
@@ -208,27 +209,6 @@ export function readResealSettings(env: NodeJS.ProcessEnv): Pick<AppConfig, 'dat
   const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   return settings;
-}
-
-/** A second address says that the first one leads to a pooler: only then do the two differ. */
-function readDatabaseUrls(
-  read: EnvReader,
-): Pick<AppConfig, 'databaseUrl' | 'databaseDirectUrl' | 'databaseIsPooled'> {
-  const databaseUrl = readDatabaseUrl(read);
-  const direct = read.url('DATABASE_DIRECT_URL', ['postgres:', 'postgresql:']);
-  return {
-    databaseUrl,
-    databaseDirectUrl: direct ?? databaseUrl,
-    databaseIsPooled: direct !== undefined && direct !== databaseUrl,
-  };
-}
-
-function readDatabaseUrl(read: EnvReader): string {
-  const url = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
-  if (url === undefined && read.text('DATABASE_URL') === undefined) {
-    read.problems.push('DATABASE_URL is required (only `npm start` without it runs an embedded PostgreSQL)');
-  }
-  return url ?? '';
 }
 
 function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig {
