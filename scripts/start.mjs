@@ -22,6 +22,7 @@ const ENTRIES = {
   reconcile: 'dist/src/main.reconcile.js',
   reseal: 'dist/src/reseal.js',
   bench: 'dist/bench/main.js',
+  chaos: 'dist/chaos/main.js',
 };
 
 /** Roles whose process serves the pages of the portal. */
@@ -33,7 +34,15 @@ const LEAST_NODE = [22, 19];
 const root = path.resolve(import.meta.dirname, '..');
 // Its time is that of the build's start: an edit made while it ran must count as newer.
 const STAMP = path.join(root, 'dist/.built');
-const SOURCES = ['src', 'migrations', 'bench', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json'];
+const SOURCES = [
+  'src',
+  'migrations',
+  'bench',
+  'chaos',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'package-lock.json',
+];
 
 function newest(file) {
   const stat = statSync(file, { throwIfNoEntry: false });

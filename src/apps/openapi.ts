@@ -139,6 +139,7 @@ export function previewProcess(): ProcessResources {
     logger: nothing as ProcessResources['logger'],
     dataSource: nothing as ProcessResources['dataSource'],
     edgePool: nothing as ProcessResources['edgePool'],
+    directDataSource: nothing as ProcessResources['directDataSource'],
     metrics: new Registry(),
     queue: nothing as ProcessResources['queue'],
     of: () => resources,

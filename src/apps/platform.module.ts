@@ -28,7 +28,7 @@ export class PlatformModule {
         ConfigModule.of(process.config),
         LoggerModule.of(process.logger),
         MetricsModule.of(process.metrics),
-        DatabaseModule.of(process.dataSource, process.edgePool),
+        DatabaseModule.of(process.dataSource, process.edgePool, process.directDataSource),
         JobsModule.of(process.queue),
         SweepsModule,
         CryptoModule,

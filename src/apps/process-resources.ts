@@ -1,4 +1,4 @@
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
@@ -15,10 +15,9 @@ import { EventEntity } from '../events/index.js';
 import {
   createDataSource,
   openDataSource,
+  openEdgePool,
   poolOf,
-  preparing,
   StatementFailures,
-  surviveLostConnections,
   watchPool,
 } from '../infra/database/index.js';
 import { logDestinationOf } from '../infra/log-destination.js';
@@ -63,6 +62,8 @@ export interface ProcessResources {
   /** The connections of one role: see `of`. */
   readonly dataSource: DataSource;
   readonly edgePool: Pool;
+  /** Sessions of this process's own: past the pooler, where there is one; else those of `dataSource`. */
+  readonly directDataSource: DataSource;
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
@@ -84,10 +85,10 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
   all: ['api', 'admin', 'portal', 'worker'],
 };
 
-const EDGE_POOL_MAX = 4;
-const EDGE_QUERY_TIMEOUT_MS = 4_000;
 /** Every worker pins one connection of the queue's pool for LISTEN; fewer than workers + 2 hang. */
 const QUEUE_POOL_MAX = 8;
+/** Beside a pooler: partitions are detached one after the other. */
+const DIRECT_POOL_MAX = 2;
 
 /** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
 export async function openProcess(
@@ -97,18 +98,13 @@ export async function openProcess(
 ): Promise<ProcessResources> {
   const metrics = new Registry();
   const dataSources = await openDataSources(config, role, metrics);
-  const edgePool = new Pool({
-    connectionString: config.databaseUrl,
-    max: EDGE_POOL_MAX,
-    keepAlive: true,
-    ...preparing(config.databasePrepared),
-    connectionTimeoutMillis: config.databasePoolWaitMs,
-    // One statement is under way at a time: one that hangs must not hold every caller of the port.
-    query_timeout: EDGE_QUERY_TIMEOUT_MS,
-    statement_timeout: EDGE_QUERY_TIMEOUT_MS,
-    application_name: `partner-esim-${role}-edge`,
+  const edgePool = openEdgePool({
+    url: config.databaseUrl,
+    isPooled: config.databaseIsPooled,
+    prepared: config.databasePrepared,
+    waitMs: config.databasePoolWaitMs,
+    applicationName: `partner-esim-${role}-edge`,
   });
-  surviveLostConnections(edgePool);
   watchPool(metrics, 'edge', edgePool);
   const log = logger ?? createLogger(config.logLevel, role);
   // An idle connection that the server closes is no reason to end the process.
@@ -118,8 +114,8 @@ export async function openProcess(
   const destination = logDestinationOf(log);
   destination?.reportTo(log, metrics);
   const queue = openQueueConnection({
-    databaseUrl: config.databaseUrl,
-    listenUrl: config.databaseUrl,
+    databaseUrl: config.databaseDirectUrl,
+    listenUrl: config.databaseDirectUrl,
     redisUrl: config.redisUrl,
     poolMax: QUEUE_POOL_MAX,
     logger: log,
@@ -130,9 +126,13 @@ export async function openProcess(
     logger: log,
     dataSource: dataSources.get(APP_ROLES[role][0])!,
     edgePool,
+    directDataSource: directOf(dataSources, dataSources.get(APP_ROLES[role][0])!),
     queue,
     metrics,
-    of: (app) => ({ ...resources, dataSource: dataSources.get(app)! }),
+    of: (app) => {
+      const dataSource = dataSources.get(app)!;
+      return { ...resources, dataSource, directDataSource: directOf(dataSources, dataSource) };
+    },
     close: async () => {
       await queue.close();
       await edgePool.end();
@@ -143,7 +143,12 @@ export async function openProcess(
   return resources;
 }
 
-type DataSources = ReadonlyMap<AppRole, DataSource>;
+/** By role, and the one past the pooler, where there is one. */
+type DataSources = ReadonlyMap<AppRole | 'direct', DataSource>;
+
+function directOf(dataSources: DataSources, own: DataSource): DataSource {
+  return dataSources.get('direct') ?? own;
+}
 
 /** One for each role, with the time-out of its statements (D43). */
 async function openDataSources(
@@ -153,12 +158,13 @@ async function openDataSources(
 ): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
   const timeoutMs = { api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs, reconcile: reconcileMs };
-  const opened = new Map<AppRole, DataSource>();
+  const opened = new Map<AppRole | 'direct', DataSource>();
   const logger = new StatementFailures(metrics);
   try {
     for (const app of APP_ROLES[role]) {
       const settings = {
         url: config.databaseUrl,
+        isPooled: config.databaseIsPooled,
         poolMax: config.databasePoolMax,
         poolWaitMs: config.databasePoolWaitMs,
         statementTimeoutMs: timeoutMs[app],
@@ -172,6 +178,7 @@ async function openDataSources(
       opened.set(app, dataSource);
       watchPool(metrics, app, poolOf(dataSource));
     }
+    if (config.databaseIsPooled) opened.set('direct', await openDirect(config, role));
     const first = opened.get(APP_ROLES[role][0])!;
     await assertSchemaIsCurrent(first);
     await ensurePartitions(first, config.retention);
@@ -180,6 +187,19 @@ async function openDataSources(
     throw error;
   }
   return opened;
+}
+
+function openDirect(config: AppConfig, role: ProcessName): Promise<DataSource> {
+  return openDataSource(
+    createDataSource({
+      url: config.databaseDirectUrl,
+      poolMax: DIRECT_POOL_MAX,
+      poolWaitMs: config.databasePoolWaitMs,
+      statementTimeoutMs: config.statementTimeouts.workerMs,
+      entities: [],
+      applicationName: `partner-esim-${role}-direct`,
+    }),
+  );
 }
 
 async function destroyAll(dataSources: DataSources): Promise<void> {

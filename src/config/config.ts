@@ -8,6 +8,7 @@ import {
   type StatementTimeouts,
 } from './bounds.js';
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
+import { readDatabaseUrl, readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
 import { type PortalConfig, readPortalConfig } from './portal.js';
@@ -18,6 +19,10 @@ export interface AppConfig {
   readonly production: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly databaseUrl: string;
+  /** Past a pooler, to the primary itself: the queue with its LISTEN, locks of sessions, migrations. */
+  readonly databaseDirectUrl: string;
+  /** `databaseUrl` leads to a pooler in transaction mode. */
+  readonly databaseIsPooled: boolean;
   readonly databasePoolMax: number;
   /** How long a call waits for a connection before it gets 503. */
   readonly databasePoolWaitMs: number;
@@ -126,16 +131,18 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
   const read = new EnvReader(env);
   const production =
     read.choice('NODE_ENV', 'development', ['development', 'test', 'production']) === 'production';
+  const urls = readDatabaseUrls(read);
   const config: AppConfig = {
     production,
     logLevel: read.choice('LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error', 'silent']),
-    databaseUrl: readDatabaseUrl(read),
+    ...urls,
     databasePoolMax: read.integer('DATABASE_POOL_MAX', 16, { min: 2, max: 500 }),
     databasePoolWaitMs: read.integer('DATABASE_POOL_WAIT_MS', DEFAULT_POOL_WAIT_MS, {
       min: 100,
       max: 60_000,
     }),
-    databasePrepared: read.choice('DATABASE_PREPARED', 'on', ['on', 'off']) === 'on',
+    databasePrepared:
+      read.choice('DATABASE_PREPARED', urls.databaseIsPooled ? 'off' : 'on', ['on', 'off']) === 'on',
     statementTimeouts: readStatementTimeouts(read),
     listsPerPartner: read.integer('LISTS_PER_PARTNER', 2, COUNTS),
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
@@ -187,12 +194,12 @@ function refuseShortReadLag(read: EnvReader, { production, provisioning }: AppCo
   read.problems.push('PROVIDER_READ_LAG_MS must be at least PROVIDER_TIMEOUT_MS');
 }
 
-/** `DATABASE_URL` alone, for `npm run migrate`. @throws ConfigError */
+/** The direct address alone, for `npm run migrate`, whose lock is a session's. @throws ConfigError */
 export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
   const read = new EnvReader(env);
-  const url = readDatabaseUrl(read);
+  const { databaseDirectUrl } = readDatabaseUrls(read);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
-  return url;
+  return databaseDirectUrl;
 }
 
 /** What `npm run reseal` needs. @throws ConfigError */
@@ -201,14 +208,6 @@ export function readResealSettings(env: NodeJS.ProcessEnv): Pick<AppConfig, 'dat
   const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   return settings;
-}
-
-function readDatabaseUrl(read: EnvReader): string {
-  const url = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
-  if (url === undefined && read.text('DATABASE_URL') === undefined) {
-    read.problems.push('DATABASE_URL is required (only `npm start` without it runs an embedded PostgreSQL)');
-  }
-  return url ?? '';
 }
 
 function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig {

@@ -1,8 +1,8 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { EntityManager, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { idFloor } from '../common/ids.js';
-import { sql, Transactions, type Tx } from './database/index.js';
+import { DIRECT_DATABASE, sql, Transactions, type Tx } from './database/index.js';
 import {
   type DailyTable,
   type Day,
@@ -58,6 +58,7 @@ export class DailyPartitions {
   constructor(
     @InjectEntityManager() private readonly manager: EntityManager,
     private readonly transactions: Transactions,
+    @Inject(DIRECT_DATABASE) private readonly direct: DataSource = manager.dataSource,
   ) {}
 
   /**
@@ -152,7 +153,7 @@ export class DailyPartitions {
     const from = dayOfPartition(daily.table, partition)!;
     const day = { from, to: dayOf(from, 1) };
     // No transaction may be open around DETACH ... CONCURRENTLY, so the lock is the session's.
-    const runner = this.manager.dataSource.createQueryRunner();
+    const runner = this.direct.createQueryRunner();
     try {
       // A process that freezes with the lock would keep everybody from making partitions: the server ends its session.
       await sql(runner.manager, `SET idle_session_timeout = '60s'`);

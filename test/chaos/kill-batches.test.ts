@@ -12,7 +12,7 @@ import {
 import { placeOrder } from '../harness/order-steps.js';
 import { RoleChild } from '../harness/role-child.js';
 import { count, OPEN_ORDERS, readEvents, readOrders } from './books.js';
-import { Random } from './random.js';
+import { Random } from '../../chaos/random.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 /** A kill at each point by default; `BATCH_KILLS=100` goes round them. */

@@ -21,7 +21,7 @@ import {
   readEvents,
   readOrders,
 } from './books.js';
-import { Random } from './random.js';
+import { Random } from '../../chaos/random.js';
 import { Shop } from './shop.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));

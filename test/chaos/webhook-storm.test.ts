@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
 import { OwnPostgres } from './own-postgres.js';
-import { Random } from './random.js';
+import { Random } from '../../chaos/random.js';
 import { type EndpointBooks, inFlight, isBalanced, readDeliveries, readEquation } from './storm-books.js';
 import { EventSource } from './storm-events.js';
 import { type Behaviour, StormReceiver } from './storm-receivers.js';

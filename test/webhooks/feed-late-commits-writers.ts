@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Random } from '../chaos/random.js';
+import { Random } from '../../chaos/random.js';
 import type { TestService } from '../harness/index.js';
 import { recordEvents } from './support.js';
 

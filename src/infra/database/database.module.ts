@@ -3,6 +3,7 @@ import { getDataSourceToken, getEntityManagerToken } from '@nestjs/typeorm';
 import { Client, type Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
+import { limitTransactions } from './pooled-sessions.js';
 import { KeysetPages } from './keyset-page.js';
 import { Transactions } from './transactions.js';
 
@@ -20,6 +21,8 @@ interface DataSourceSettings {
   readonly lockTimeoutMs?: number;
   /** False where a pooler in between gives each transaction another connection and forgets prepared statements. */
   readonly prepared?: boolean;
+  /** `url` leads to a pooler in transaction mode, which takes no start-up options: transactions set their limits. */
+  readonly isPooled?: boolean;
   /** Told of statements that fail. */
   readonly logger?: Logger;
 }
@@ -77,7 +80,8 @@ function sessionLimits(statementTimeoutMs: number, lockTimeoutMs: number): strin
 
 /** The one DataSource of a role in a process; its Nest app gets it by value and does not destroy it. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
-  return new DataSource({
+  const { statementTimeoutMs = 0, lockTimeoutMs = LOCK_TIMEOUT_MS, isPooled = false } = settings;
+  const dataSource = new DataSource({
     type: 'postgres',
     url: settings.url,
     entities: settings.entities,
@@ -98,9 +102,11 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       // Statements go out as they come, and are answered in order (`OpenTransaction`).
       pipeline: true,
       ...preparing(settings.prepared ?? true),
-      options: sessionLimits(settings.statementTimeoutMs ?? 0, settings.lockTimeoutMs ?? LOCK_TIMEOUT_MS),
+      ...(isPooled ? {} : { options: sessionLimits(statementTimeoutMs, lockTimeoutMs) }),
     },
   });
+  if (isPooled) limitTransactions(dataSource, { statementTimeoutMs, lockTimeoutMs });
+  return dataSource;
 }
 
 /**
@@ -109,21 +115,35 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
  */
 export const EDGE_POOL = Symbol('EDGE_POOL');
 
+/**
+ * Injection token of the DataSource whose sessions are this process's own (`DATABASE_DIRECT_URL`): for locks and settings of
+ * a session, which a pooler in transaction mode would leave to somebody else. The usual DataSource where there is no pooler.
+ */
+export const DIRECT_DATABASE = Symbol('DIRECT_DATABASE');
+
 /** Gives a process's connections to a Nest app by value, so that no app can close them under another. */
 @Global()
 @Module({})
 export class DatabaseModule {
-  static of(dataSource: DataSource, edgePool: Pool): DynamicModule {
+  static of(dataSource: DataSource, edgePool: Pool, direct: DataSource = dataSource): DynamicModule {
     return {
       module: DatabaseModule,
       providers: [
         { provide: getDataSourceToken(), useValue: dataSource },
         { provide: getEntityManagerToken(), useValue: dataSource.manager },
         { provide: EDGE_POOL, useValue: edgePool },
+        { provide: DIRECT_DATABASE, useValue: direct },
         Transactions,
         KeysetPages,
       ],
-      exports: [getDataSourceToken(), getEntityManagerToken(), EDGE_POOL, Transactions, KeysetPages],
+      exports: [
+        getDataSourceToken(),
+        getEntityManagerToken(),
+        EDGE_POOL,
+        DIRECT_DATABASE,
+        Transactions,
+        KeysetPages,
+      ],
     };
   }
 }

@@ -25,6 +25,7 @@ export {
 export {
   createDataSource,
   DatabaseModule,
+  DIRECT_DATABASE,
   EDGE_POOL,
   openDataSource,
   preparing,
@@ -40,6 +41,7 @@ export {
   type RowCursor,
   type WindowRows,
 } from './day-windows.js';
+export { openEdgePool } from './edge-pool.js';
 export { StatementFailures, watchPool } from './database-metrics.js';
 export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';

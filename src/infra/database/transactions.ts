@@ -4,6 +4,7 @@ import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
 import { OpenTransaction, send } from './open-transaction.js';
 import { prepared, type Tx } from './sql.js';
+import { limitsOf } from './pooled-sessions.js';
 
 const MAX_ATTEMPTS = 4;
 
@@ -31,6 +32,8 @@ export class Transactions {
     let result: T;
     try {
       const transaction = await OpenTransaction.begin(runner);
+      const limits = limitsOf(this.dataSource);
+      if (limits) transaction.send(...limits);
       result = await transaction.end(
         work({ manager: runner.manager, afterCommit: (action) => actions.push(action) }),
       );

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Mode } from '../../../src/common/mode.js';
 import { type GroupSlots, modeOf, type Pace, SlotShares } from '../../../src/infra/jobs/slot-shares.js';
 import { WaitingGroups } from '../../../src/infra/jobs/waiting-groups.js';
-import { Random } from '../../chaos/random.js';
+import { Random } from '../../../chaos/random.js';
 
 const PACES = ['fast', 'new', 'slow'] as const;
 const SLOTS = 64;

@@ -1,0 +1,29 @@
+# syntax=docker/dockerfile:1
+# The service in one image; the command chooses the role: dist/src/main.{api,admin,portal,worker}.js, dist/src/migrate.js.
+# ops/image/prove.mjs runs what `assemble.mjs` puts together behind the same walls, where there is no container engine.
+# Pin both bases by digest when you build for production.
+
+FROM node:24-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+COPY portal/package.json portal/
+COPY sdk/package.json sdk/
+COPY cli/package.json cli/
+# Optional packages too: native parts of the build tools are among them. The image gets none of this.
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build && node ops/image/assemble.mjs /app \
+  && cd /app && npm sbom --sbom-format cyclonedx --omit=dev --omit=optional > sbom.cdx.json
+
+FROM gcr.io/distroless/nodejs24-debian13:nonroot
+WORKDIR /app
+COPY --from=build --chown=root:root /app /app
+# Inside a container the network decides who reaches a port, not the address.
+ENV NODE_ENV=production ENV_FILE= HOST=0.0.0.0 ADMIN_HOST=0.0.0.0 OPS_HOST=0.0.0.0 CALLBACK_HOST=0.0.0.0 PORTAL_HOST=0.0.0.0
+USER 65532:65532
+# api, admin, ops (probes and metrics), callbacks, portal
+EXPOSE 3000 3001 3002 3003 3004
+STOPSIGNAL SIGTERM
+# The entry point of the base is Node.js; nothing writes to the root, and /tmp is the runtime's tmpfs.
+ENTRYPOINT ["/nodejs/bin/node", "--enable-source-maps"]
+CMD ["dist/src/main.api.js"]

@@ -1,0 +1,201 @@
+import { randomBytes } from 'node:crypto';
+import { type Behaviour, Receiver, TROUBLES } from './receivers.js';
+import { type RoleName, RoleProcess, runCommand, SimulatorProcess } from './processes.js';
+import { Postgres, RedisServer } from './stores.js';
+
+export type Mode = 'sandbox' | 'live';
+
+export interface ChaosPartner {
+  readonly id: string;
+  readonly keys: Readonly<Record<Mode, string>>;
+}
+
+export interface Endpoint {
+  readonly id: string;
+  readonly path: string;
+  readonly receiver: Receiver;
+}
+
+const PARTNERS = 6;
+const SANDBOX_PACKAGES = ['pkg_fr_1gb_7d'];
+/** Small base packages, two of each wholesaler. */
+const LIVE_UPSTREAM_IDS = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB'];
+/** Minor units: no run uses it up. */
+const DEPOSIT = 100_000_000;
+const CATALOG_LIMIT_MS = 120_000;
+
+/** Short, so that minutes hold many lapsed leases, retries and blocks. The read lag is longer than a slow call's effect. */
+const SETTINGS = {
+  NODE_ENV: 'test',
+  LOG_LEVEL: 'silent',
+  LEASE_MS: '4000',
+  SWEEP_INTERVAL_MS: '500',
+  DATABASE_POOL_MAX: '12',
+  WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+  WEBHOOK_TIMEOUT_MS: '2000',
+  WEBHOOK_RETRY_DELAYS_MS: '200,500,1000,2000,4000',
+  WEBHOOK_BLOCK_MS: '2000',
+  PROVIDER_REQUESTS_PER_SECOND: '500',
+  PROVIDER_TIMEOUT_MS: '2000',
+  PROVIDER_READ_LAG_MS: '3500',
+  NEEDS_REVIEW_AFTER_MS: '60000',
+  RATE_LIMIT_PER_MINUTE: '6000000',
+  RATE_LIMIT_BURST: '1000000',
+  ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
+  ADMIN_RATE_LIMIT_BURST: '1000000',
+};
+
+/** What a storm goes over: every role as processes, both wholesalers, partners with receivers. */
+export class ChaosBed {
+  readonly partners: ChaosPartner[] = [];
+  readonly endpoints: Endpoint[] = [];
+  packages: Readonly<Record<Mode, readonly string[]>> = { sandbox: SANDBOX_PACKAGES, live: [] };
+  private readonly started: { stop(): Promise<void> }[] = [];
+
+  private constructor(
+    readonly postgres: Postgres,
+    readonly redis: RedisServer | null,
+    readonly simulators: { readonly esimAccess: SimulatorProcess; readonly zendit: SimulatorProcess },
+    /** Of every role, and of `npm run reconcile`. */
+    readonly env: Readonly<Record<string, string>>,
+    private readonly adminToken: string,
+  ) {}
+
+  apis: RoleProcess[] = [];
+  workers: RoleProcess[] = [];
+  private admin!: RoleProcess;
+
+  /** @throws Error when something does not start; what did is stopped */
+  static async open(withRedis: boolean): Promise<ChaosBed> {
+    const postgres = await Postgres.start();
+    const redis = withRedis ? await RedisServer.start() : null;
+    const [accessCode, signingKey, apiKey] = [newSecret(), newSecret(), newSecret()];
+    const esimAccess = await SimulatorProcess.start(['simulators/esim-access/main.ts', '--rate', '0'], {
+      SIM_ACCESS_CODE: accessCode,
+      SIM_SIGNING_KEY: signingKey,
+    });
+    const zendit = await SimulatorProcess.start(['simulators/zendit/main.ts', '--api-key', apiKey]);
+    await Promise.all([esimAccess.control({ balance: 1e12 }), zendit.control({ balance: 1e11 })]);
+    const adminToken = newSecret();
+    const env = {
+      ...SETTINGS,
+      DATABASE_URL: postgres.url,
+      ADMIN_TOKENS: `chaos:${adminToken}`,
+      SECRETS_KEYS: `chaos:${randomBytes(32).toString('base64')}`,
+      ESIM_ACCESS_BASE_URL: esimAccess.url,
+      ESIM_ACCESS_CODE: accessCode,
+      ESIM_ACCESS_SECRET: signingKey,
+      ZENDIT_BASE_URL: `${zendit.url}/v1`,
+      ZENDIT_API_KEY: apiKey,
+      ...(redis ? { REDIS_URL: redis.url } : {}),
+    };
+    const bed = new ChaosBed(postgres, redis, { esimAccess, zendit }, env, adminToken);
+    bed.started.push(esimAccess, zendit, ...(redis ? [redis] : []));
+    try {
+      await bed.fill();
+      return bed;
+    } catch (error) {
+      await bed.close();
+      throw error;
+    }
+  }
+
+  /** Calls the admin API until it answers: its role is not hurt, but the database is. @throws Error on any refusal */
+  async callAdmin<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data> {
+    const { status, data, text } = await this.tryAdmin<Data>(method, path, body);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return data;
+  }
+
+  /** As `callAdmin`, and leaves a refusal to the caller. */
+  async tryAdmin<Data>(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly data: Data; readonly text: string }> {
+    for (let tries = 0; ; tries++) {
+      const answer = await fetch(this.admin.url + path, {
+        method,
+        headers: { authorization: `Bearer ${this.adminToken}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }).catch(() => null);
+      const text = (await answer?.text().catch(() => null)) ?? null;
+      const isBusy = answer === null || text === null || answer.status >= 500 || answer.status === 429;
+      if (!isBusy || tries >= 100)
+        return { status: answer?.status ?? 0, data: dataOf(text), text: text ?? '' };
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const role of [...this.apis, ...this.workers, ...(this.admin ? [this.admin] : [])])
+      await role.stop();
+    for (const { receiver } of this.endpoints) await receiver.stop();
+    for (const each of this.started) await each.stop();
+    await this.postgres.remove();
+  }
+
+  private async fill(): Promise<void> {
+    const { code, output } = await runCommand(['dist/src/migrate.js'], this.env);
+    if (code !== 0) throw new Error(`migrating failed: ${output}`);
+    const start = (role: RoleName, name: string): Promise<RoleProcess> =>
+      RoleProcess.start(role, name, this.env);
+    this.admin = await start('admin', 'admin');
+    this.workers = [await start('worker', 'worker 1'), await start('worker', 'worker 2')];
+    this.apis = [await start('api', 'api 1'), await start('api', 'api 2')];
+    this.packages = { ...this.packages, live: await this.livePackages() };
+    for (let nth = 0; nth < PARTNERS; nth++) await this.addPartner(TROUBLES[nth % TROUBLES.length]!);
+  }
+
+  private async livePackages(): Promise<readonly string[]> {
+    const deadline = performance.now() + CATALOG_LIMIT_MS;
+    while (performance.now() < deadline) {
+      const rows = await this.postgres.rows<{ package_id: string }>(
+        `SELECT s.package_id FROM package_sources s JOIN packages p ON p.mode = 'live' AND p.id = s.package_id
+         WHERE s.kind = 'base' AND s.upstream_id = ANY($1) AND p.available ORDER BY 1`,
+        [LIVE_UPSTREAM_IDS],
+      );
+      if (rows.length === LIVE_UPSTREAM_IDS.length) return rows.map((row) => row.package_id);
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+    throw new Error('the live catalogue is not synchronised');
+  }
+
+  /** Keys of both modes, money, and for each mode a good endpoint and a troubled one. */
+  private async addPartner(trouble: Behaviour): Promise<void> {
+    const { id } = await this.callAdmin<{ id: string }>('POST', '/internal/v1/partners', { name: 'Chaos' });
+    const path = `/internal/v1/partners/${id}`;
+    const key = async (mode: Mode): Promise<string> =>
+      (await this.callAdmin<{ key: string }>('POST', `${path}/api-keys`, { mode })).key;
+    this.partners.push({ id, keys: { sandbox: await key('sandbox'), live: await key('live') } });
+    await this.callAdmin('POST', `${path}/wallet/deposits`, {
+      amount: { amount: DEPOSIT, currency: 'USD' },
+      reference: 'chaos',
+    });
+    for (const mode of ['sandbox', 'live'] as const)
+      for (const behaviour of ['good', trouble] as const) await this.register(path, mode, behaviour);
+  }
+
+  private async register(partnerPath: string, mode: Mode, behaviour: Behaviour): Promise<void> {
+    const receiver = await Receiver.start(behaviour);
+    const collection = `${partnerPath}/webhook-endpoints`;
+    const { id, secret } = await this.callAdmin<{ id: string; secret: string }>('POST', collection, {
+      mode,
+      url: receiver.url,
+    });
+    receiver.secret = secret;
+    this.endpoints.push({ id, path: `${collection}/${id}`, receiver });
+  }
+}
+
+function newSecret(): string {
+  return randomBytes(24).toString('hex');
+}
+
+function dataOf<Data>(text: string | null): Data {
+  try {
+    return (JSON.parse(text ?? '') as { data: Data }).data;
+  } catch {
+    return undefined as Data;
+  }
+}

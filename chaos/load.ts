@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import type { ChaosBed, ChaosPartner, Mode } from './bed.js';
+import type { Random } from './random.js';
+
+export interface AcceptedOrder {
+  readonly orderId: string;
+  readonly partnerId: string;
+  readonly mode: Mode;
+  readonly quantity: number;
+}
+
+interface Purchase {
+  readonly key: string;
+  readonly partner: ChaosPartner;
+  readonly mode: Mode;
+  readonly body: string;
+  readonly quantity: number;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+const TICK_MS = 10;
+const CALL_LIMIT_MS = 15_000;
+/** A caller comes again after so long, and after twice as long each time: hundreds that insist are a load, too. */
+const PAUSE_MS = { first: 250, longest: 5_000 };
+/** A caller insists for so long: longer than the longest outage of a storm. */
+const INSIST_MS = 300_000;
+/** One purchase in so many is made again after its answer. */
+const REPEATED = 0.1;
+
+/**
+ * Partners who order at a fixed rate, whatever becomes of the answers: each wants every purchase exactly once, so it calls
+ * again, at the other API, with the same Idempotency-Key until there is an answer (D18).
+ */
+export class Load {
+  /** By Idempotency-Key, of every 202. */
+  readonly accepted = new Map<string, AcceptedOrder>();
+  /** Answers that no partner should ever see, with how often. */
+  readonly wrong = new Map<string, number>();
+  begun = 0;
+  refused = 0;
+  unanswered = 0;
+  /** Calls that were cut, or asked to come again. */
+  repeats = 0;
+  private readonly agent = new Agent({ connections: 64 });
+  private readonly underWay = new Set<Promise<void>>();
+  private turn = 0;
+
+  constructor(
+    private readonly bed: ChaosBed,
+    private readonly random: Random,
+  ) {}
+
+  /** Begins purchases until `signal` aborts, then waits for the answers of those that were begun. */
+  async run(perSecond: number, signal: AbortSignal): Promise<void> {
+    const startedAt = performance.now();
+    while (!signal.aborted) {
+      for (; startedAt + (this.begun * 1_000) / perSecond <= performance.now(); this.begun++) {
+        const work = this.buy(this.nextPurchase());
+        this.underWay.add(work);
+        void work.finally(() => this.underWay.delete(work));
+      }
+      await sleep(TICK_MS);
+    }
+    await Promise.all(this.underWay);
+    await this.agent.close();
+  }
+
+  get waiting(): number {
+    return this.underWay.size;
+  }
+
+  private nextPurchase(): Purchase {
+    const mode: Mode = this.random.chance(0.5) ? 'live' : 'sandbox';
+    const quantity = this.random.between(1, 3);
+    const body = JSON.stringify({ package_id: this.random.pick(this.bed.packages[mode]), quantity });
+    return { key: randomUUID(), partner: this.random.pick(this.bed.partners), mode, body, quantity };
+  }
+
+  private async buy(purchase: Purchase): Promise<void> {
+    const isRepeated = this.random.chance(REPEATED);
+    const orderId = await this.insist(purchase);
+    if (orderId === null) return;
+    const { partner, mode, quantity } = purchase;
+    this.accepted.set(purchase.key, { orderId, partnerId: partner.id, mode, quantity });
+    if (!isRepeated) return;
+    const again = await this.insist(purchase);
+    if (again !== null && again !== orderId) this.complain('a repeated POST made another order');
+  }
+
+  /** The order's id, or null when the purchase was refused or nobody answered in time. */
+  private async insist(purchase: Purchase): Promise<string | null> {
+    const deadline = performance.now() + INSIST_MS;
+    for (let pauseMs = PAUSE_MS.first; performance.now() < deadline;) {
+      const answer = await this.call(purchase);
+      if (answer?.status === 202) return (JSON.parse(answer.text) as { data: { id: string } }).data.id;
+      if (answer && !isRepeatable(answer.text)) {
+        // What a wholesaler has withdrawn, or sold out, is refused: no order, no money.
+        if (answer.status === 409 || answer.status === 422 || answer.status === 404) this.refused++;
+        else this.complain(`${answer.status} ${answer.text.slice(0, 160)}`);
+        return null;
+      }
+      this.repeats++;
+      await sleep(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, PAUSE_MS.longest);
+    }
+    this.unanswered++;
+    return null;
+  }
+
+  private async call({ key, partner, mode, body }: Purchase): Promise<Answer | null> {
+    const { apis } = this.bed;
+    const api = apis[this.turn++ % apis.length]!;
+    try {
+      const answer = await request(`${api.url}/v1/orders`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${partner.keys[mode]}`,
+          'content-type': 'application/json',
+          'idempotency-key': key,
+        },
+        body,
+        dispatcher: this.agent,
+        signal: AbortSignal.timeout(CALL_LIMIT_MS),
+      });
+      return { status: answer.statusCode, text: await answer.body.text() };
+    } catch {
+      return null;
+    }
+  }
+
+  private complain(what: string): void {
+    this.wrong.set(what, (this.wrong.get(what) ?? 0) + 1);
+  }
+}
+
+/** Only what says of itself that it may be repeated is repeated (D6). */
+function isRepeatable(text: string): boolean {
+  try {
+    return (JSON.parse(text) as { retryable?: unknown }).retryable === true;
+  } catch {
+    return true;
+  }
+}

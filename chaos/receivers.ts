@@ -1,0 +1,103 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** How a receiver treats us until the end of the storm. */
+export type Behaviour = 'good' | 'slow' | 'failing' | 'hanging' | 'resetting' | 'flapping' | 'lying';
+
+export const TROUBLES: readonly Behaviour[] = [
+  'slow',
+  'failing',
+  'hanging',
+  'resetting',
+  'flapping',
+  'lying',
+];
+
+const SLOW_MS = 500;
+const FLAP_EVERY_MS = 3_000;
+let lies = 0;
+
+const BEHAVIOURS: Record<Behaviour, (response: ServerResponse) => void> = {
+  good: (response) => void response.writeHead(200).end(),
+  slow: (response) => void setTimeout(() => response.writeHead(200).end(), SLOW_MS),
+  failing: (response) => void response.writeHead(500).end(),
+  hanging: () => undefined,
+  resetting: (response) => response.socket?.resetAndDestroy(),
+  flapping: (response) => {
+    const isUp = Math.floor(performance.now() / FLAP_EVERY_MS) % 2 === 0;
+    response.writeHead(isUp ? 200 : 500).end();
+  },
+  lying: (response) => LIES[lies++ % LIES.length]!(response),
+};
+
+/** Promises that are not kept: a body that never ends, elsewhere, a 2xx that is none, a length that is wrong. */
+const LIES: readonly ((response: ServerResponse) => void)[] = [
+  (response) => void response.writeHead(200, { 'content-length': '1000000' }).write('half'),
+  (response) => void response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+  (response) => void response.socket?.end('HTTP/1.1 2OO fine\r\n\r\n'),
+  (response) => void response.writeHead(200, { 'transfer-encoding': 'chunked' }).write('x'),
+  (response) => void response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nmuch more than that'),
+];
+
+/** A receiver that counts events and checks every signature by itself. */
+export class Receiver {
+  /** Events that arrived, whatever was answered, and how often. */
+  readonly events = new Map<string, number>();
+  badSignatures = 0;
+  /** Known once the endpoint is registered. */
+  secret = '';
+  private isCalm = false;
+
+  private constructor(
+    private readonly server: Server,
+    readonly behaviour: Behaviour,
+  ) {}
+
+  static async start(behaviour: Behaviour): Promise<Receiver> {
+    const server = createServer();
+    const receiver = new Receiver(server, behaviour);
+    server.on('request', (request, response) => {
+      void text(request).then(
+        (body) => {
+          receiver.note(request.headers, body);
+          BEHAVIOURS[receiver.isCalm ? 'good' : behaviour](response);
+        },
+        () => undefined,
+      );
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/hook`;
+  }
+
+  get received(): number {
+    return [...this.events.values()].reduce((sum, times) => sum + times, 0);
+  }
+
+  /** From now on it is a good one. */
+  calmDown(): void {
+    this.isCalm = true;
+  }
+
+  async stop(): Promise<void> {
+    this.server.close();
+    this.server.closeAllConnections();
+    await Promise.resolve();
+  }
+
+  private note(headers: IncomingHttpHeaders, body: string): void {
+    const { id } = JSON.parse(body) as { id: string };
+    this.events.set(id, (this.events.get(id) ?? 0) + 1);
+    const [, t, v1] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-service-signature'])) ?? [];
+    const expected = createHmac('sha256', this.secret).update(`${t}.${body}`).digest('hex');
+    // The registration's answer, with the secret, comes before the first order.
+    if (expected !== v1) this.badSignatures++;
+  }
+}

@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { Pool } from 'pg';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres/index.js';
+import { endWithUs, freePort } from './processes.js';
+
+/** Durable, as in production: what was committed must be there after a crash of the server. */
+const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };
+
+/** A PostgreSQL that is restarted and crashed on the same port and data. */
+export class Postgres {
+  restarts = 0;
+  crashes = 0;
+  readonly pool: Pool;
+
+  private constructor(
+    private readonly folder: string,
+    private readonly port: number,
+    private server: EmbeddedPostgres,
+  ) {
+    this.pool = new Pool({ connectionString: this.url, max: 4, connectionTimeoutMillis: 5_000 });
+    this.pool.on('error', () => undefined);
+  }
+
+  static async start(): Promise<Postgres> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'esim-chaos-'));
+    const port = await freePort();
+    return new Postgres(folder, port, await launch(folder, port));
+  }
+
+  get url(): string {
+    return this.server.url();
+  }
+
+  /** Ends every session; what is committed is there afterwards. */
+  async restart(downMs: number): Promise<void> {
+    this.restarts++;
+    await this.server.stop();
+    await sleep(downMs);
+    this.server = await launch(this.folder, this.port);
+  }
+
+  /** As a crash: no checkpoint, and the write-ahead log is replayed. */
+  async crash(downMs: number): Promise<void> {
+    this.crashes++;
+    const pid = Number(
+      readFileSync(path.join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n', 1)[0],
+    );
+    process.kill(pid, 'SIGQUIT');
+    await sleep(downMs);
+    await this.server.stop().catch(() => undefined);
+    this.server = await launch(this.folder, this.port);
+  }
+
+  /** Rows of a query, asked again while the server is away. @throws Error after a minute */
+  async rows<Row extends object>(text: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const deadline = performance.now() + 60_000;
+    for (;;) {
+      try {
+        return (await this.pool.query<Row>(text, [...values])).rows;
+      } catch (error) {
+        if (performance.now() > deadline || (error as { code?: string }).code?.startsWith('42')) throw error;
+        await sleep(200);
+      }
+    }
+  }
+
+  async remove(): Promise<void> {
+    await this.pool.end();
+    await this.server.stop();
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+function launch(folder: string, port: number): Promise<EmbeddedPostgres> {
+  return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), port, settings: SETTINGS });
+}
+
+/** A Redis without persistence: each death loses everything that it held. */
+export class RedisServer {
+  kills = 0;
+  flushes = 0;
+  private child: ChildProcess | null = null;
+
+  private constructor(private readonly port: number) {}
+
+  /** @throws Error when there is no redis-server */
+  static async start(): Promise<RedisServer> {
+    if (spawnSync('redis-server', ['--version']).status !== 0)
+      throw new Error('redis-server is not installed (apt-get install redis-server)');
+    const redis = new RedisServer(await freePort());
+    await redis.launch();
+    return redis;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  async killFor(downMs: number): Promise<void> {
+    this.kills++;
+    await this.stop();
+    await sleep(downMs);
+    await this.launch();
+  }
+
+  async flush(): Promise<void> {
+    this.flushes++;
+    await this.ask((client) => client.flushall());
+  }
+
+  async stop(): Promise<void> {
+    if (!this.child || this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await ended;
+  }
+
+  private async launch(): Promise<void> {
+    const address = ['--port', String(this.port), '--bind', '127.0.0.1'];
+    const memoryOnly = ['--save', '', '--appendonly', 'no'];
+    this.child = endWithUs(spawn('redis-server', [...address, ...memoryOnly], { stdio: 'ignore' }));
+    for (let tries = 0; tries < 200; tries++) {
+      if (await this.ask((client) => client.ping()).catch(() => null)) return;
+      await sleep(50);
+    }
+    throw new Error('redis-server does not answer');
+  }
+
+  private async ask<T>(question: (client: Redis) => Promise<T>): Promise<T> {
+    const client = new Redis(this.url, { lazyConnect: true, retryStrategy: () => null });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return await question(client);
+    } finally {
+      client.disconnect();
+    }
+  }
+}

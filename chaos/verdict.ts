@@ -1,0 +1,190 @@
+import type { ChaosBed } from './bed.js';
+import type { FeedReader } from './feed-reader.js';
+import type { Load } from './load.js';
+import { runCommand } from './processes.js';
+
+/** One promise, and what breaks it. */
+export interface Check {
+  readonly promise: string;
+  readonly breaches: readonly string[];
+  /** What was looked at. */
+  readonly count: number;
+}
+
+interface OrderRow {
+  readonly id: string;
+  readonly mode: 'sandbox' | 'live';
+  readonly provider: string;
+  readonly reference: string;
+  readonly status: string;
+  readonly quantity: number;
+  readonly issued: number;
+  readonly failed: number;
+  readonly esims: number;
+  readonly sandbox_purchases: number;
+  /** `order.issued` and `order.failed`. */
+  readonly outcomes: number;
+  /** Where something was placed a second time, and support was told: what may have left. Else 0. */
+  readonly repeated: number;
+  /** Support ended it against the wholesaler's silence. */
+  readonly by_support: boolean;
+}
+
+const ENDED = new Set(['issued', 'partially_issued', 'failed']);
+
+/** Everything that was promised, looked at from all sides, when nothing is owed any more. */
+export async function judge(
+  bed: ChaosBed,
+  load: Load,
+  readers: readonly FeedReader[],
+): Promise<readonly Check[]> {
+  const orders = await readOrders(bed);
+  return [
+    acceptedOrders(load, orders),
+    outcomes(orders),
+    await purchases(bed, orders),
+    await money(bed),
+    await books(bed),
+    await deliveries(bed),
+    await feeds(bed, readers),
+    answers(load),
+  ];
+}
+
+function acceptedOrders(load: Load, orders: readonly OrderRow[]): Check {
+  const known = new Map(orders.map((order) => [order.id, order]));
+  const accepted = [...load.accepted.values()];
+  const ids = new Set(accepted.map(({ orderId }) => orderId));
+  const breaches = accepted
+    .filter(({ orderId }) => !known.has(orderId))
+    .map(({ orderId }) => `${orderId} was answered 202 and is not there`);
+  if (ids.size < accepted.length) breaches.push('two purchases have the same order');
+  // A purchase that nobody answered in time may have been accepted; beyond those there is none.
+  const surplus = orders.length - ids.size;
+  if (surplus > load.unanswered) breaches.push(`${surplus} orders that nobody was told of`);
+  return { promise: 'each accepted order exists, once for its key', breaches, count: accepted.length };
+}
+
+function outcomes(orders: readonly OrderRow[]): Check {
+  const breaches = orders.flatMap((order) => {
+    const { id, status, quantity, issued, failed, esims } = order;
+    const wrong = [];
+    if (!ENDED.has(status)) wrong.push(`is ${status}`);
+    if (issued + failed !== quantity) wrong.push(`issued ${issued} and failed ${failed} of ${quantity}`);
+    if (esims !== issued) wrong.push(`has ${esims} eSIMs and issued ${issued}`);
+    if (order.outcomes !== 1) wrong.push(`told its end ${order.outcomes} times`);
+    return wrong.map((what) => `${id} ${what}`);
+  });
+  return { promise: 'each ended once, issued or refunded, and told it once', breaches, count: orders.length };
+}
+
+/** What the wholesalers have sold, by their own books. */
+async function purchases(bed: ChaosBed, orders: readonly OrderRow[]): Promise<Check> {
+  const access = await bed.simulators.esimAccess.state<{ purchases: Record<string, number> }>();
+  const zendit = await bed.simulators.zendit.state<{
+    purchases: Record<string, { status: string }>;
+    duplicatePosts: number;
+  }>();
+  const zenditSold: Record<string, number> = {};
+  for (const [id, { status }] of Object.entries(zendit.purchases)) {
+    const reference = id.slice(0, id.lastIndexOf('-'));
+    if (status !== 'FAILED') zenditSold[reference] = (zenditSold[reference] ?? 0) + 1;
+  }
+  const breaches = orders.flatMap((order) => {
+    if (order.mode === 'sandbox') {
+      const isRight = order.sandbox_purchases === 1 || (order.issued === 0 && order.sandbox_purchases === 0);
+      return isRight ? [] : [`${order.id} was bought ${order.sandbox_purchases} times`];
+    }
+    const sold = (order.provider === 'esim_access' ? access.purchases : zenditSold)[order.reference] ?? 0;
+    return isSoldAsIssued(order, sold) ? [] : [`${order.id}: sold ${sold}, issued ${order.issued}`];
+  });
+  if (zendit.duplicatePosts > 0) breaches.push(`${zendit.duplicatePosts} purchases were posted twice`);
+  return { promise: 'each was sold once upstream, and no more than issued', breaches, count: orders.length };
+}
+
+function isSoldAsIssued(
+  { issued, quantity, repeated, by_support: bySupport }: OrderRow,
+  sold: number,
+): boolean {
+  if (bySupport) return sold <= Math.max(quantity, repeated);
+  return repeated > 0 ? sold >= issued && sold <= repeated : sold === issued;
+}
+
+/** `npm run reconcile`: the ledger, wallets, orders, eSIMs and the wholesalers. */
+async function money(bed: ChaosBed): Promise<Check> {
+  const { code, output } = await runCommand(['dist/src/main.reconcile.js', '--json'], bed.env);
+  const breaches = code === 0 ? [] : [`npm run reconcile ended with ${code}: ${output.slice(-1_500)}`];
+  return { promise: 'ledger, wallets, orders, eSIMs and wholesalers agree', breaches, count: 1 };
+}
+
+async function books(bed: ChaosBed): Promise<Check> {
+  const rows = await bed.postgres.rows<{ id: string; events: number; found: number; open: number }>(
+    `SELECT w.id,
+            (SELECT count(*)::int FROM events e WHERE e.partner_id = w.partner_id AND e.mode = w.mode) AS events,
+            count(d.id) FILTER (WHERE d.kind = 'event')::int AS found,
+            count(d.id) FILTER (WHERE d.status IN ('pending', 'discarding', 'discarded'))::int AS open
+     FROM webhook_endpoints w LEFT JOIN webhook_deliveries d ON d.endpoint_id = w.id GROUP BY w.id`,
+  );
+  const breaches = rows
+    .filter(({ events, found, open }) => events !== found || open > 0)
+    .map(
+      ({ id, events, found, open }) =>
+        `${id}: ${events} events, ${found} deliveries, ${open} open or given up`,
+    );
+  const pairs = rows.reduce((sum, { events }) => sum + events, 0);
+  return { promise: 'every event was delivered or failed at every endpoint', breaches, count: pairs };
+}
+
+/** What is written down as delivered has arrived, and good receivers have got everything, signed. */
+async function deliveries(bed: ChaosBed): Promise<Check> {
+  const rows = await bed.postgres.rows<{ endpoint_id: string; event_id: string; status: string }>(
+    `SELECT endpoint_id, event_id, status FROM webhook_deliveries WHERE kind = 'event'`,
+  );
+  const receivers = new Map(bed.endpoints.map(({ id, receiver }) => [id, receiver]));
+  const breaches = rows.flatMap(({ endpoint_id: endpoint, event_id: event, status }) => {
+    const { behaviour, events } = receivers.get(endpoint)!;
+    if (status === 'delivered' && !events.has(event))
+      return [`${event} was never at ${behaviour} ${endpoint}`];
+    return behaviour === 'good' && status !== 'delivered'
+      ? [`${event} is ${status} at good ${endpoint}`]
+      : [];
+  });
+  const unsigned = bed.endpoints.reduce((sum, { receiver }) => sum + receiver.badSignatures, 0);
+  if (unsigned > 0) breaches.push(`${unsigned} webhooks had a wrong signature`);
+  return { promise: 'what counts as delivered has arrived, signed', breaches, count: rows.length };
+}
+
+async function feeds(bed: ChaosBed, readers: readonly FeedReader[]): Promise<Check> {
+  const rows = await bed.postgres.rows<{ id: string; partner_id: string; mode: string }>(
+    'SELECT id, partner_id, mode FROM events',
+  );
+  const breaches = readers.flatMap(({ partner, mode, seen, repeated }) => {
+    const own = rows.filter((row) => row.partner_id === partner.id && row.mode === mode);
+    const missed = own.filter(({ id }) => !seen.has(id)).map(({ id }) => `${id} was never in the feed`);
+    return repeated > 0 ? [...missed, `${repeated} events came twice in a feed`] : missed;
+  });
+  return { promise: 'a reader that kept its cursor saw every event once', breaches, count: rows.length };
+}
+
+function answers(load: Load): Check {
+  const breaches = [...load.wrong].map(([what, times]) => `${times} x ${what}`);
+  return { promise: 'no partner got an answer that it cannot act on', breaches, count: load.begun };
+}
+
+async function readOrders(bed: ChaosBed): Promise<readonly OrderRow[]> {
+  return bed.postgres.rows<OrderRow>(
+    `SELECT o.id, o.mode, o.provider, o.provider_reference AS reference, o.status, o.quantity,
+            o.quantity_issued AS issued, o.quantity_failed AS failed,
+            (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,
+            (SELECT count(*)::int FROM sandbox_upstream_orders u WHERE u.reference = o.provider_reference)
+              AS sandbox_purchases,
+            (SELECT count(*)::int FROM events v WHERE v.partner_id = o.partner_id AND v.mode = o.mode
+               AND v.type IN ('order.issued', 'order.failed') AND v.body::jsonb -> 'data' ->> 'order_id' = o.id)
+              AS outcomes,
+            (SELECT CASE WHEN max(p.placements) > 1 THEN sum(p.placements) ELSE 0 END::int
+             FROM provider_placements p WHERE p.provider_reference = o.provider_reference) AS repeated,
+            EXISTS (SELECT 1 FROM audit_log a WHERE a.subject_id = o.id
+                    AND a.details ->> 'action' LIKE 'mark_%') AS by_support
+     FROM orders o ORDER BY o.id`,
+  );
+}

@@ -1,0 +1,175 @@
+{{- define "esim.name" -}}
+{{- printf "%s-%s" .root.Release.Name .role | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "esim.selector" -}}
+app.kubernetes.io/name: partner-esim-service
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .role }}
+{{- end -}}
+
+{{- define "esim.labels" -}}
+{{ include "esim.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end -}}
+
+{{- define "esim.image" -}}
+{{- $image := .root.Values.image -}}
+{{- if $image.digest -}}
+{{ $image.repository }}@{{ $image.digest }}
+{{- else -}}
+{{ $image.repository }}:{{ $image.tag | default .root.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+
+{{/* What every container has: nothing to write to but /tmp, no rights, no shell. */}}
+{{- define "esim.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+capabilities: { drop: [ALL] }
+seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+
+{{- define "esim.podSecurity" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  fsGroup: 65532
+  seccompProfile: { type: RuntimeDefault }
+{{- with .root.Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .root.Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "esim.env" -}}
+envFrom:
+  - secretRef: { name: {{ .root.Values.existingSecret }} }
+{{- $settings := merge (dict) (.values.settings | default dict) (.root.Values.settings | default dict) }}
+env:
+  - { name: NODE_ENV, value: production }
+{{- if eq .role "portal" }}
+  - { name: PORTAL_URL, value: {{ .values.url | quote }} }
+{{- end }}
+{{- range $name, $value := $settings }}
+  - name: {{ $name }}
+    value: {{ $value | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "esim.deployment" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ include "esim.name" . }}
+  labels: {{- include "esim.labels" . | nindent 4 }}
+spec:
+  {{- if not .scaled }}
+  replicas: {{ .values.replicas }}
+  {{- end }}
+  revisionHistoryLimit: 5
+  strategy:
+    type: RollingUpdate
+    rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
+  selector:
+    matchLabels: {{- include "esim.selector" . | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- include "esim.labels" . | nindent 8 }}
+      annotations:
+        {{- if .root.Values.metrics.scrapeAnnotations }}
+        prometheus.io/scrape: 'true'
+        prometheus.io/port: '3002'
+        prometheus.io/path: /metrics
+        {{- end }}
+        {{- with .root.Values.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      {{- include "esim.podSecurity" . | nindent 6 }}
+      # Longer than preStop and SHUTDOWN_TIMEOUT_MS together.
+      terminationGracePeriodSeconds: 30
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: topology.kubernetes.io/zone
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels: {{- include "esim.selector" . | nindent 14 }}
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels: {{- include "esim.selector" . | nindent 14 }}
+      containers:
+        - name: {{ .role }}
+          image: {{ include "esim.image" . }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args: [dist/src/main.{{ .role }}.js]
+          {{- include "esim.env" . | nindent 10 }}
+          ports:
+            {{- range .ports }}
+            - { name: {{ .name }}, containerPort: {{ .port }} }
+            {{- end }}
+            - { name: ops, containerPort: 3002 }
+          startupProbe:
+            httpGet: { path: /readyz, port: ops }
+            periodSeconds: 2
+            failureThreshold: 60
+          readinessProbe:
+            httpGet: { path: /readyz, port: ops }
+            periodSeconds: 5
+            timeoutSeconds: 3
+          livenessProbe:
+            httpGet: { path: /livez, port: ops }
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          lifecycle:
+            # Endpoints forget the pod before it stops taking calls; the kubelet sleeps, as the image has no shell.
+            preStop: { sleep: { seconds: 5 } }
+          resources: {{- toYaml .values.resources | nindent 12 }}
+          securityContext: {{- include "esim.securityContext" . | nindent 12 }}
+          volumeMounts:
+            - { name: tmp, mountPath: /tmp }
+      volumes:
+        - name: tmp
+          emptyDir: { medium: Memory, sizeLimit: 64Mi }
+{{- end -}}
+
+{{- define "esim.service" -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ include "esim.name" . }}
+  labels: {{- include "esim.labels" . | nindent 4 }}
+spec:
+  type: ClusterIP
+  selector: {{- include "esim.selector" . | nindent 4 }}
+  ports:
+    {{- range .ports }}
+    - { name: {{ .name }}, port: {{ .port }}, targetPort: {{ .name }} }
+    {{- end }}
+{{- end -}}
+
+{{- define "esim.pdb" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ include "esim.name" . }}
+  labels: {{- include "esim.labels" . | nindent 4 }}
+spec:
+  maxUnavailable: {{ .values.podDisruptionBudget.maxUnavailable }}
+  selector:
+    matchLabels: {{- include "esim.selector" . | nindent 6 }}
+{{- end -}}

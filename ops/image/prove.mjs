@@ -1,0 +1,165 @@
+// Runs every role as the image does, by the nearest means where there is no container engine: bubblewrap. The root is
+// read-only and holds Node, its libraries and the assembled folder and nothing else (no shell, no npm), /tmp is a tmpfs, the
+// process is pid 1 with uid 65532 and no capabilities. Each role must answer /readyz and /metrics, and SIGTERM must end it with code 0.
+// `node ops/image/prove.mjs`, after the build; says why and ends with 0 where bwrap is absent or may not be used.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startEmbeddedPostgres } from '../../dist/src/embedded/postgres/index.js';
+
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 10_000;
+const UID = '65532';
+const root = path.resolve(import.meta.dirname, '../..');
+
+const refusal = whyImpossible();
+if (refusal !== null) {
+  console.log(`not proven: ${refusal}`);
+  process.exit(0);
+}
+
+const place = mkdtempSync(path.join(tmpdir(), 'esim-image-'));
+const app = path.join(place, 'app');
+execFileSync(process.execPath, [path.join(root, 'ops/image/assemble.mjs'), app], { stdio: 'inherit' });
+const postgres = await startEmbeddedPostgres({ dataDir: path.join(place, 'postgres') });
+try {
+  const env = {
+    NODE_ENV: 'production',
+    DATABASE_URL: postgres.url(),
+    ADMIN_TOKENS: `portal:${randomBytes(24).toString('hex')}`,
+    SECRETS_KEYS: `first:${randomBytes(32).toString('base64')}`,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    ADMIN_PORT: '0',
+    PORTAL_PORT: '0',
+    PORTAL_URL: 'https://portal.example.com',
+  };
+  proveTheWalls();
+  await migrate(env);
+  for (const role of ['api', 'admin', 'worker', 'portal']) await proveRole(role, env);
+  console.log(
+    'proven: read-only root, uid 65532, no capabilities, no shell, only /tmp writable, SIGTERM heard as pid 1',
+  );
+} finally {
+  await postgres.stop();
+  rmSync(place, { recursive: true, force: true });
+}
+
+function whyImpossible() {
+  if (!existsSync(path.join(root, 'dist/src/main.api.js'))) return 'there is no build (npm run build)';
+  const probe = spawnSync('bwrap', [
+    '--ro-bind',
+    '/',
+    '/',
+    '--unshare-user',
+    '--uid',
+    UID,
+    '--unshare-pid',
+    'true',
+  ]);
+  if (probe.error) return 'bwrap is not installed (apt-get install bubblewrap)';
+  return probe.status === 0 ? null : `bwrap may not be used here: ${probe.stderr.toString().trim()}`;
+}
+
+/** Node alone with its libraries; the network is the host's, as PostgreSQL listens on loopback. */
+function walls(env) {
+  const libraries = ['/usr/lib', '/lib', '/lib64'].filter((folder) => existsSync(folder));
+  const names = ['/etc/ssl', '/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf'].filter((file) =>
+    existsSync(file),
+  );
+  return [
+    ...libraries.flatMap((folder) => ['--ro-bind', realpathSync(folder), folder]),
+    ...names.flatMap((file) => ['--ro-bind', realpathSync(file), file]),
+    ...['--ro-bind', realpathSync(process.execPath), '/nodejs/bin/node', '--ro-bind', app, '/app'],
+    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--remount-ro', '/'],
+    ...['--unshare-user', '--uid', UID, '--gid', UID, '--unshare-pid', '--unshare-ipc', '--as-pid-1'],
+    ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session', '--chdir', '/app', '--clearenv'],
+    ...Object.entries({ ...env, TMPDIR: '/tmp' }).flatMap(([name, value]) => ['--setenv', name, value]),
+    '/nodejs/bin/node',
+    '--enable-source-maps',
+  ];
+}
+
+/** The walls themselves, seen from inside: else the roles would prove nothing. */
+function proveTheWalls() {
+  const program = `
+    const fs = require('node:fs');
+    const refused = (act) => { try { act(); return false; } catch { return true; } };
+    console.log(JSON.stringify({
+      uid: process.getuid(), pid: process.pid,
+      root: refused(() => fs.writeFileSync('/x', '')), app: refused(() => fs.writeFileSync('/app/x', '')),
+      tmp: !refused(() => fs.writeFileSync('/tmp/x', '')),
+      shell: ['/bin/sh', '/usr/bin/sh', '/bin/bash', '/usr/bin/env'].filter((file) => fs.existsSync(file)),
+      capabilities: /CapEff:\\s*(\\w+)/.exec(fs.readFileSync('/proc/self/status', 'utf8'))[1],
+    }));`;
+  const { stdout, stderr } = spawnSync('bwrap', [...walls({}), '-e', program], { encoding: 'utf8' });
+  assert.deepEqual(
+    JSON.parse(stdout || 'null'),
+    { uid: 65532, pid: 1, root: true, app: true, tmp: true, shell: [], capabilities: '0000000000000000' },
+    stderr,
+  );
+}
+
+async function migrate(env) {
+  const child = spawn('bwrap', [...walls(env), 'dist/src/migrate.js'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 0, 'migrate failed');
+  console.log('migrate: done');
+}
+
+async function proveRole(role, env) {
+  if (!existsSync(path.join(app, `dist/src/main.${role}.js`))) {
+    console.log(`${role}: this build has no such role`);
+    return;
+  }
+  const port = await freePort();
+  const child = spawn(
+    'bwrap',
+    ['--info-fd', '3', ...walls({ ...env, OPS_PORT: String(port) }), `dist/src/main.${role}.js`],
+    { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
+  );
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (text) => (said = (said + text).slice(-4_000)));
+  let info = '';
+  child.stdio[3].on('data', (text) => (info += text));
+  const ended = once(child, 'exit');
+  const url = `http://127.0.0.1:${port}`;
+  await untilReady(child, `${url}/readyz`, () => `${role}: ${said}`);
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  assert.match(metrics, /^service_build_info\{/m);
+  process.kill(JSON.parse(info)['child-pid'], 'SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  const [code] = await ended;
+  clearTimeout(timer);
+  assert.equal(code, 0, `${role} did not stop cleanly: ${said}`);
+  console.log(`${role}: ready, scraped, and stopped by SIGTERM`);
+}
+
+async function untilReady(child, url, lastWords) {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadline && child.exitCode === null) {
+    const answer = await fetch(url).catch(() => null);
+    if (answer?.ok) return;
+    await sleep(100);
+  }
+  child.kill('SIGKILL');
+  throw new Error(`not ready: ${lastWords()}`);
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}

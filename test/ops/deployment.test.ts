@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { whyMissing } from '../docs/program.js';
+import { PROJECT_ROOT } from '../harness/child-process.js';
+
+const read = (file: string): string => readFileSync(path.join(PROJECT_ROOT, file), 'utf8');
+const dockerfile = read('Dockerfile');
+const compose = read('compose.yaml');
+const chart = readdirSync(path.join(PROJECT_ROOT, 'ops/chart/templates')).map((file) => ({
+  file,
+  text: read(`ops/chart/templates/${file}`),
+}));
+const templates = chart.map(({ text }) => text).join('\n');
+
+/** Roles that run apart, by their entry points; `reconcile` is a command. */
+const ROLES = readdirSync(path.join(PROJECT_ROOT, 'src'))
+  .map((file) => /^main\.(\w+)\.ts$/.exec(file)?.[1])
+  .filter((role) => role !== undefined && role !== 'reconcile') as string[];
+const SETTINGS = new Set(
+  [...read('.env.example').matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name!),
+);
+/** Of the role that serves the pages, which has an entry point of its own. */
+const isOfPortal = (name: string): boolean => name.startsWith('PORTAL_') && !ROLES.includes('portal');
+
+describe('what runs the service', () => {
+  it('the image ends in a stage without a shell, as a user without rights, with what prove.mjs has proven', () => {
+    const stages = dockerfile.split(/^FROM /m).slice(1);
+    expect(stages).toHaveLength(2);
+    const last = stages[1]!;
+    expect(last).toMatch(/^gcr\.io\/distroless\/nodejs24-debian13:nonroot\n/);
+    expect(last).not.toMatch(/^RUN /m);
+    expect(last).toMatch(/^USER 65532:65532$/m);
+    expect(last).toMatch(/^COPY --from=build --chown=root:root \/app \/app$/m);
+    expect(stages[0]).toContain('node ops/image/assemble.mjs /app');
+    expect(read('ops/image/assemble.mjs')).toContain(`'--omit=optional', '--omit=dev'`);
+  });
+
+  it('every role is in compose.yaml and in the chart', () => {
+    expect(ROLES.sort()).toEqual(expect.arrayContaining(['admin', 'api', 'worker']));
+    for (const role of ROLES) {
+      expect(compose, role).toContain(`command: [dist/src/main.${role}.js]`);
+      expect(templates, role).toContain(`"role" "${role}"`);
+    }
+    expect(compose).toContain('command: [dist/src/migrate.js]');
+    expect(templates).toContain('args: [dist/src/migrate.js]');
+  });
+
+  it('sets only variables that the service knows', () => {
+    const names = [
+      ...compose.matchAll(/^ {4,6}([A-Z][A-Z0-9_]+): /gm),
+      ...dockerfile.matchAll(/\b([A-Z][A-Z0-9_]+)=(?=\S|\s)/g),
+      ...templates.matchAll(/name: ([A-Z][A-Z0-9_]+), value/g),
+    ].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(10);
+    const foreign = /^(POSTGRES_|ENV_FILE$)/;
+    expect(names.filter((name) => !SETTINGS.has(name) && !foreign.test(name) && !isOfPortal(name))).toEqual(
+      [],
+    );
+  });
+
+  it('every container has a read-only root, no rights, and the migration comes before the roles', () => {
+    for (const wanted of [
+      'read_only: true',
+      'cap_drop: [ALL]',
+      'no-new-privileges:true',
+      `user: '65532:65532'`,
+    ])
+      expect(compose).toContain(wanted);
+    const services = compose.split(/^services:$/m)[1]!;
+    for (const role of ROLES)
+      expect(services, role).toMatch(new RegExp(`^ {2}${role}:\\n {4}<<: \\*service$`, 'm'));
+    expect(compose).toContain('migrate: { condition: service_completed_successfully }');
+    for (const wanted of ['readOnlyRootFilesystem: true', 'runAsUser: 65532', 'drop: [ALL]'])
+      expect(templates).toContain(wanted);
+    expect(templates).toContain('helm.sh/hook: pre-install,pre-upgrade');
+    expect(templates).toContain('automountServiceAccountToken: false');
+  });
+
+  it('the admin API is reached from the portal team alone, and workers scale with the age of work', () => {
+    const values = read('ops/chart/values.yaml');
+    const admin = /^admin:\n([\s\S]*?)^portal:/m.exec(values)![1]!;
+    expect(admin).toContain('kubernetes.io/metadata.name: portal');
+    expect(values).toContain('169.254.0.0/16');
+    const queries = [...templates.matchAll(/query: (.+)/g)].map(([, query]) => query);
+    expect(queries).toEqual(['max(webhook_oldest_due_seconds)', 'max(order_oldest_due_seconds)']);
+  });
+
+  const composeMissing = whyMissing('docker-compose', 'version');
+  if (composeMissing !== null)
+    console.warn(`docker-compose is not there (apt-get install docker-compose): ${composeMissing}`);
+
+  it.skipIf(composeMissing !== null)(
+    'docker-compose takes the file, and refuses it without secrets',
+    () => {
+      const config = (env: Record<string, string>): string =>
+        execFileSync('docker-compose', ['-f', path.join(PROJECT_ROOT, 'compose.yaml'), 'config'], {
+          env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'pipe'],
+          cwd: path.join(PROJECT_ROOT, 'ops'),
+        });
+      expect(() => config({})).toThrow(/run ops\/compose\/up\.sh/);
+      const whole = config({ POSTGRES_PASSWORD: 'a', ADMIN_TOKENS: 'b', SECRETS_KEYS: 'c' });
+      for (const service of [...ROLES, 'migrate', 'postgres', 'valkey'])
+        expect(whole).toContain(`  ${service}:\n`);
+      // Python takes its time on a busy machine.
+    },
+    240_000,
+  );
+
+  it('helm and kubeconform take the chart', () => {
+    const output = execFileSync(process.execPath, [path.join(PROJECT_ROOT, 'ops/chart/validate.mjs')], {
+      encoding: 'utf8',
+    });
+    if (output.startsWith('not checked:')) return void console.warn(output.trim());
+    expect(output).toContain('0 chart(s) failed');
+    expect(output.match(/Invalid: 0, Errors: 0/g)).toHaveLength(2);
+    expect(output.match(/^refused: /gm)).toHaveLength(3);
+  }, 240_000);
+
+  it('ignores for the image what it does not read', () => {
+    const lines = read('.dockerignore').split('\n');
+    expect(lines.find((line) => line !== '' && !line.startsWith('#'))).toBe('*');
+    for (const line of lines.filter((each) => each.startsWith('!')))
+      expect(existsSync(path.join(PROJECT_ROOT, line.slice(1))), line).toBe(true);
+  });
+});

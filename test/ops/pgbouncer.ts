@@ -1,0 +1,93 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import { eventually } from '../harness/eventually.js';
+import { freePort } from '../harness/free-port.js';
+
+/** Fewer than one role keeps by itself: transactions of all of them share these. */
+export const SERVER_CONNECTIONS = 6;
+
+/** Why tests through PgBouncer cannot run here, or null when they can. */
+export function pgbouncerMissing(): string | null {
+  try {
+    execFileSync('pgbouncer', ['--version'], { stdio: 'ignore' });
+    return null;
+  } catch {
+    return 'pgbouncer is not installed (apt-get install pgbouncer)';
+  }
+}
+
+/** A PgBouncer in transaction mode before a database, with nothing switched on that makes it lenient. */
+export class PgBouncer {
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly folder: string,
+    /** Of the same database, through the pooler. */
+    readonly url: string,
+  ) {}
+
+  static async start(databaseUrl: string): Promise<PgBouncer> {
+    const target = new URL(databaseUrl);
+    const folder = mkdtempSync(path.join(tmpdir(), 'esim-pgbouncer-'));
+    const port = await freePort();
+    const name = target.pathname.slice(1);
+    writeFileSync(
+      path.join(folder, 'users.txt'),
+      `"${target.username}" "${decodeURIComponent(target.password)}"\n`,
+    );
+    writeFileSync(
+      path.join(folder, 'pgbouncer.ini'),
+      [
+        '[databases]',
+        `${name} = host=${target.hostname} port=${target.port} dbname=${name}`,
+        '[pgbouncer]',
+        'listen_addr = 127.0.0.1',
+        `listen_port = ${port}`,
+        'unix_socket_dir =',
+        'pool_mode = transaction',
+        `default_pool_size = ${SERVER_CONNECTIONS}`,
+        'max_client_conn = 500',
+        'auth_type = trust',
+        `auth_file = ${path.join(folder, 'users.txt')}`,
+        // Who connects in passing (the test) must not find the pooler's own sessions changed.
+        'server_reset_query_always = 0',
+      ].join('\n'),
+    );
+    chmodSync(folder, 0o755);
+    // It refuses to run as root.
+    const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+    const child = spawn('pgbouncer', [...user, path.join(folder, 'pgbouncer.ini')], { stdio: 'ignore' });
+    const url = new URL(databaseUrl);
+    url.port = String(port);
+    url.hostname = '127.0.0.1';
+    const bouncer = new PgBouncer(child, folder, url.href);
+    await eventually('PgBouncer answers', () => bouncer.answers());
+    return bouncer;
+  }
+
+  async stop(): Promise<void> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      const ended = once(this.child, 'exit');
+      this.child.kill('SIGKILL');
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async answers(): Promise<boolean> {
+    const client = new Client({ connectionString: this.url });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('SELECT 1');
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+}
