@@ -13,9 +13,9 @@ export class RollUpWebhookAttempts1763700000030 implements MigrationInterface {
         ADD COLUMN last_latency_ms int,
         ADD COLUMN last_error text,
         ADD COLUMN last_started_at timestamptz;
-      -- The rule is 200, delivered: only what differs from it is indexed. What was never tried has neither.
+      -- What was never tried has neither, and what was delivered is found by its status.
       CREATE INDEX webhook_deliveries_by_code ON webhook_deliveries (endpoint_id, last_status_code, created_at DESC, id DESC)
-        WHERE last_status_code <> 200;
+        WHERE last_status_code IS NOT NULL;
       CREATE INDEX webhook_deliveries_by_outcome ON webhook_deliveries (endpoint_id, last_outcome, created_at DESC, id DESC)
         WHERE last_outcome <> 'delivered';
 

@@ -77,6 +77,12 @@ async function findOrCreatePartner(admin: AdminClient): Promise<string> {
   return (demo ?? (await admin.call<Identified>('POST', '/partners', { name: DEMO_NAME }))).id;
 }
 
+/** A link into the portal as a person of the demo partner. */
+export async function makePortalLink(admin: AdminClient, partnerId: string): Promise<string> {
+  const body = { actor: { id: 'demo', name: 'Demo user' } };
+  return (await admin.call<{ url: string }>('POST', `/partners/${partnerId}/portal-sessions`, body)).url;
+}
+
 /** A fresh key; of those named `demo` the two newest of a mode stay valid (D2). */
 async function issueDemoKey(
   admin: AdminClient,

@@ -11,12 +11,12 @@ import { describeStartError, onStopSignal, type RunningProcess, startRole } from
 import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
 import { LogDestination } from '../infra/log-destination.js';
 import { createLogger } from '../infra/logging.js';
-import { renderBanner } from './banner.js';
+import { type BannerFacts, renderBanner } from './banner.js';
 import {
   AdminClient,
   connectReceiver,
   disconnectReceiver,
-  type LiveDemo,
+  makePortalLink,
   prepareDemo,
   prepareLiveDemo,
   readDemoWebhook,
@@ -62,7 +62,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   // Every other variable is checked before PostgreSQL is started for nothing.
   const settings = loadConfig(withDevelopmentDefaults(process.env, directory, 'postgres://embedded'));
   const callbacks = settings.callbacks.secret === null ? [] : [settings.callbacks];
-  await assertPortsAreFree([settings.partnerApi, settings.adminApi, ...callbacks]);
+  await assertPortsAreFree([settings.partnerApi, settings.adminApi, settings.portal.listen, ...callbacks]);
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
   stops.push(() => postgres.stop());
   const databaseUrl = await createDatabase(postgres);
@@ -109,14 +109,16 @@ async function prepare(
   directory: DataDirectory,
   env: NodeJS.ProcessEnv,
   withLive: boolean,
-): Promise<{ apiKey: string; live: LiveDemo | null }> {
+): Promise<Pick<BannerFacts, 'apiKey' | 'live' | 'partnerId' | 'portalLink'>> {
   const token = env['ADMIN_TOKENS']!.split(',')[0]!.split(':').slice(1).join(':').trim();
   const admin = new AdminClient(running.admin!.url, token);
   const { partnerId, apiKey } = await prepareDemo(admin);
   const file = directory.webhookSecretFile;
   if (receiver) receiver.setSecret(await connectReceiver(admin, partnerId, receiver.url, file));
   else await disconnectReceiver(admin, partnerId, file);
-  return { apiKey, live: withLive ? await prepareLiveDemo(admin, running.api!.url, partnerId) : null };
+  const live = withLive ? await prepareLiveDemo(admin, running.api!.url, partnerId) : null;
+  // Last: its code is good for five minutes.
+  return { apiKey, live, partnerId, portalLink: await makePortalLink(admin, partnerId) };
 }
 
 async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {

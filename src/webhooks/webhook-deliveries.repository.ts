@@ -228,19 +228,13 @@ export class WebhookDeliveriesRepository {
   }
 }
 
-const USUAL_CODE = 200;
-
 /** Each names the predicate of its index; a delivery is delivered by its last attempt. */
 function lastAttemptConditions(
   statusCode: number | undefined,
   outcome: AttemptOutcome | undefined,
 ): readonly string[] {
   const conditions: string[] = [];
-  if (statusCode !== undefined) {
-    const index =
-      statusCode === USUAL_CODE ? `t.status = 'delivered'` : `t.last_status_code <> ${USUAL_CODE}`;
-    conditions.push('t.last_status_code = :statusCode', index);
-  }
+  if (statusCode !== undefined) conditions.push('t.last_status_code = :statusCode');
   if (outcome === 'delivered') conditions.push(`t.status = 'delivered'`);
   else if (outcome !== undefined)
     conditions.push(`t.last_outcome = :outcome`, `t.last_outcome <> 'delivered'`);

@@ -17,10 +17,11 @@ export class EmbeddedPlace {
   private constructor(
     readonly port: number,
     readonly adminPort: number,
+    readonly portalPort: number,
   ) {}
 
   static async make(): Promise<EmbeddedPlace> {
-    return new EmbeddedPlace(await freePort(), await freePort());
+    return new EmbeddedPlace(await freePort(), await freePort(), await freePort());
   }
 
   /** What `npm start` does, with nothing set but where, and a limit that so much asking does not meet. */
@@ -33,6 +34,7 @@ export class EmbeddedPlace {
         DATA_DIR: this.dataDir,
         PORT: String(this.port),
         ADMIN_PORT: String(this.adminPort),
+        PORTAL_PORT: String(this.portalPort),
         HOST: '127.0.0.1',
         RATE_LIMIT_PER_MINUTE: '6000000',
         RATE_LIMIT_BURST: '1000000',
@@ -86,17 +88,22 @@ function kill(pid: number): void {
 export interface Banner {
   readonly key: string;
   readonly api: HttpClient;
-  /** The lines to paste, in order. */
+  /** The link into the portal, to be opened once. */
+  readonly portalLink: string;
+  /** The commands to paste, in order, each with the lines before it that set the keys. */
   readonly curlLines: readonly string[];
 }
 
 export function readBanner({ stdout }: NodeChild): Banner {
   const key = /svc_sk_test_[A-Za-z0-9]{32}/.exec(stdout)![0];
-  const baseUrl = /http:\/\/[\d.:]+(?=\/v1$)/m.exec(stdout)![0];
+  const baseUrl = `http://${/ '([\d.:]+)\/v1\/catalog/.exec(stdout)![1]}`;
+  const exported = stdout.match(/^export .*$/gm)!.join('\n');
+  const commands = stdout.match(/^curl (?:.*\\\n)*.*$/gm) ?? [];
   return {
     key,
     api: new HttpClient(baseUrl, key),
-    curlLines: stdout.match(/^(?:until esim=.*; )?curl .*$/gm) ?? [],
+    portalLink: /^ +(http:\S+#code=\S+)$/m.exec(stdout)![1]!,
+    curlLines: commands.map((command) => `${exported}\n${command}`),
   };
 }
 

@@ -56,8 +56,10 @@ async function explained(endpoint: Made): Promise<Record<string, unknown>> {
   return explanation;
 }
 
-const status = (code: number) => (_nth: number, _hook: unknown, response: ServerResponse) =>
-  void response.writeHead(code, { location: 'https://elsewhere.example/' }).end();
+const status =
+  (code: number) =>
+  (_nth: number, _hook: unknown, response: ServerResponse): void =>
+    void response.writeHead(code, { location: 'https://elsewhere.example/' }).end();
 
 describe('a delivery that failed', () => {
   it.each([
@@ -68,7 +70,10 @@ describe('a delivery that failed', () => {
     ['rate_limited', status(429)],
     ['client_error', status(422)],
     ['server_error', status(500)],
-    ['reset', (_nth: number, _hook: unknown, response: ServerResponse) => void response.socket?.destroy()],
+    [
+      'reset',
+      (_nth: number, _hook: unknown, response: ServerResponse): void => void response.socket?.destroy(),
+    ],
     ['timeout', () => undefined],
   ] as const)('is explained: %s', async (cause, answer) => {
     receiver.answer = answer;

@@ -95,8 +95,7 @@ export class PortalDeliveriesController {
   @IdempotentPost('webhook-endpoints/:id/replay', {
     status: 202,
     response: WebhookReplayResponse,
-    summary:
-      'Send the events of a time again, or count them; more than 1,000 only in a session younger than 15 minutes',
+    summary: 'Send the events of a time again, or count them; above 1,000 in a young session',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:replay')

@@ -84,8 +84,7 @@ export class PortalEndpointActionsController {
   @IdempotentPost('rotate-secret', {
     status: 200,
     response: RotatedWebhookSecretResponse,
-    summary:
-      'Make a new signing secret, in a session younger than 15 minutes; the old one signs too for a grace',
+    summary: 'Make a new signing secret, in a young session; the old one signs too for a grace',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')

@@ -15,6 +15,7 @@ import { KeysetPages, type ListOptions } from '../../../src/infra/database/index
 import type { OrderFilters } from '../../../src/orders/order.js';
 import { OrdersRepository } from '../../../src/orders/orders.repository.js';
 import { PartnersRepository } from '../../../src/partners/partners.repository.js';
+import { PortalSessionsRepository } from '../../../src/portal-sessions/portal-sessions.repository.js';
 import { OrdersNeedingReview, TopupsNeedingReview } from '../../../src/support/needs-review.js';
 import type { TopupFilters } from '../../../src/topups/topup.js';
 import { TopupsRepository } from '../../../src/topups/topups.repository.js';
@@ -151,6 +152,9 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
     ),
     ...casesOf('endpoints', { status: ['enabled', 'blocked', 'disabled'] } as const, ({ status }, options) =>
       endpoints.listAll(status, options),
+    ),
+    ...casesOf('portal sessions', {}, (_none, options) =>
+      new PortalSessionsRepository(manager, pages).list(PARTNER, options),
     ),
     ...casesOf('endpoints of a partner', {}, (_none, options) =>
       endpoints.listOfPartner({ partnerId: PARTNER }, options),
