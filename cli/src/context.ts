@@ -65,7 +65,13 @@ export class Context {
   }
 
   get api(): PartnerApi {
-    return new PartnerApi(this.baseUrl, this.apiKey, this.signal);
+    return new PartnerApi({ baseUrl: this.baseUrl, apiKey: this.apiKey, signal: this.signal });
+  }
+
+  /** The API for a listener, which has its own way of waiting for a service that is away. */
+  get patientApi(): PartnerApi {
+    // The second try keeps to `Retry-After`, which only the client knows.
+    return new PartnerApi({ baseUrl: this.baseUrl, apiKey: this.apiKey, signal: this.signal, maxTries: 2 });
   }
 
   /** The API for a command that writes. @throws CliError with a Live key, unless `--live` was given */

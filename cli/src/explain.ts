@@ -1,11 +1,11 @@
 import { CliError, EXIT, type ExitCode } from './exit-codes.js';
-import { ApiError, ConnectionError } from './partner-api.js';
+import { type ApiError, ConnectionError, isApiError } from './partner-api.js';
 import type { Output } from './terminal/output.js';
 
 /** Prints why a command ended, and answers its exit code. A key is in no message: none is ever put into an error. */
 export function explain(error: unknown, output: Output): ExitCode {
   if (error instanceof CliError) return said(output, error.exitCode, error.message, error.hint);
-  if (error instanceof ApiError) return refused(error, output);
+  if (isApiError(error)) return refused(error, output);
   if (error instanceof ConnectionError) {
     return said(output, EXIT.unavailable, error.message, 'esim doctor looks for the reason.');
   }

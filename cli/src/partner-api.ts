@@ -1,220 +1,116 @@
 import { randomUUID } from 'node:crypto';
-import { CliError, EXIT } from './exit-codes.js';
+import {
+  type EsimEvent,
+  type EventPage,
+  EsimClient,
+  type Esim,
+  type NewOrder,
+  type NewTopup,
+  type Order,
+  type Package,
+  type Page,
+  type Topup,
+  type Usage,
+  type Balance,
+} from '@partner-esim/sdk';
 
-export interface Money {
-  readonly amount: number;
-  readonly currency: string;
-}
-export interface Package {
-  readonly id: string;
-  readonly title: string;
-  readonly data_bytes: number | null;
-  readonly validity_days: number;
-  readonly unlimited: boolean;
-  readonly topup_supported: boolean;
-  readonly available: boolean;
-  readonly price: Money;
-}
-export interface Order {
-  readonly id: string;
-  readonly status: string;
-  readonly package_id: string;
-  readonly quantity: number;
-  readonly quantity_issued: number;
-  readonly total: Money;
-  readonly reference: string | null;
-  readonly esims: readonly { readonly esim_id: string; readonly iccid: string; readonly status: string }[];
-  readonly failure: { readonly code: string; readonly reason: string } | null;
-  readonly created_at: string;
-}
-export interface Topup {
-  readonly id: string;
-  readonly status: string;
-  readonly failure: { readonly code: string; readonly reason: string } | null;
-}
-export interface Esim {
-  readonly id: string;
-  readonly status: string;
-  readonly iccid: string;
-}
-export interface Me {
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly mode: string;
-  readonly key_id: string;
-}
-export interface ServiceEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly created_at: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-export interface Page<T> {
-  readonly data: readonly T[];
-  readonly has_more: boolean;
-  readonly next_cursor: string | null;
+export type { EsimEvent as ServiceEvent, Order, Package, Page, Topup } from '@partner-esim/sdk';
+export {
+  EsimApiError as ApiError,
+  EsimConnectionError as ConnectionError,
+  isApiError,
+} from '@partner-esim/sdk';
+
+/** Filters as they were typed: the service checks them, and names what is wrong. */
+type Typed = Readonly<Record<string, string | number | undefined>>;
+
+export interface PartnerApiOptions {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly signal: AbortSignal;
+  /** Tries of a call; default 3: a person waits. */
+  readonly maxTries?: number;
 }
 
-/** Why a call failed, as the service said it; `code` is of the list in docs/errors.md. */
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    readonly detail: string,
-    readonly requestId: string | undefined,
-    readonly retryable: boolean,
-    readonly retryAfterSeconds: number | undefined,
-    readonly errors: readonly { readonly pointer: string; readonly message: string }[] = [],
-  ) {
-    super(`${code}: ${detail}`);
-    this.name = 'ApiError';
-  }
-}
+const MAX_TRIES = 3;
 
-/** The service was not reached, or its answer did not arrive. A POST may have been carried out. */
-export class ConnectionError extends Error {
-  override readonly name = 'ConnectionError';
-}
-
-type Query = Readonly<Record<string, string | number | boolean | undefined>>;
-
-const CALL_TIMEOUT_MS = 30_000;
-
-/** The calls that the commands make. */
+/** The calls that the commands make, each of which Ctrl-C ends. */
 export class PartnerApi {
-  constructor(
-    readonly baseUrl: string,
-    private readonly apiKey: string,
-    private readonly signal: AbortSignal,
-  ) {}
+  private readonly client: EsimClient;
+  private readonly call: { readonly signal: AbortSignal };
 
-  me(): Promise<Me> {
-    return this.read('/v1/me');
+  constructor({ baseUrl, apiKey, signal, maxTries = MAX_TRIES }: PartnerApiOptions) {
+    this.client = new EsimClient({ baseUrl, apiKey, maxTries });
+    this.call = { signal };
   }
-  packages(query: Query): Promise<Page<Package>> {
-    return this.list('/v1/catalog', query);
+
+  me(): ReturnType<EsimClient['me']> {
+    return this.client.me(this.call);
   }
+
+  async packages(filters: Typed): Promise<Page<Package>> {
+    return this.client.catalog.list(filters, this.call);
+  }
+
   order(id: string): Promise<Order> {
-    return this.read(`/v1/orders/${encodeURIComponent(id)}`);
+    return this.client.orders.get(id, this.call);
   }
-  orders(query: Query): Promise<Page<Order>> {
-    return this.list('/v1/orders', query);
+
+  async orders(filters: Typed): Promise<Page<Order>> {
+    return this.client.orders.list(filters, this.call);
   }
-  placeOrder(body: unknown, idempotencyKey: string): Promise<Order> {
-    return this.write('/v1/orders', body, idempotencyKey);
+
+  placeOrder(order: NewOrder, idempotencyKey: string = randomUUID()): Promise<Order> {
+    return this.client.orders.place(order, { ...this.call, idempotencyKey });
   }
-  esim(id: string): Promise<Esim> {
-    return this.read(`/v1/esims/${encodeURIComponent(id)}`);
+
+  /** Without what it is installed with: whoever has the activation code can take the eSIM, so nothing here shows it. */
+  async esim(id: string): Promise<Esim> {
+    const { smdp_address, matching_id, activation_code, confirmation_code, install, ...esim } =
+      await this.client.esims.get(id, this.call);
+    void [smdp_address, matching_id, activation_code, confirmation_code, install];
+    return esim;
   }
-  esims(query: Query): Promise<Page<Esim>> {
-    return this.list('/v1/esims', query);
+
+  usage(id: string): Promise<Usage> {
+    return this.client.esims.usage(id, this.call);
   }
-  usage(id: string): Promise<unknown> {
-    return this.read(`/v1/esims/${encodeURIComponent(id)}/usage`);
+
+  async topupPackages(esimId: string): Promise<Page<Package>> {
+    return this.client.esims.topupPackages(esimId, this.call);
   }
-  topupPackages(esimId: string): Promise<Page<Package>> {
-    return this.list(`/v1/esims/${encodeURIComponent(esimId)}/topup-packages`, {});
+
+  placeTopup(topup: NewTopup, idempotencyKey: string = randomUUID()): Promise<Topup> {
+    return this.client.topups.place(topup, { ...this.call, idempotencyKey });
   }
-  placeTopup(body: unknown, idempotencyKey: string): Promise<Topup> {
-    return this.write('/v1/topups', body, idempotencyKey);
-  }
+
   topup(id: string): Promise<Topup> {
-    return this.read(`/v1/topups/${encodeURIComponent(id)}`);
-  }
-  /** Plays the device of a Sandbox eSIM. */
-  simulate(esimId: string, what: 'activate' | 'consume' | 'expire', body?: unknown): Promise<Esim> {
-    return this.write(`/v1/sandbox/esims/${encodeURIComponent(esimId)}/${what}`, body, randomUUID());
-  }
-  balance(): Promise<unknown> {
-    return this.read('/v1/balance');
-  }
-  event(id: string): Promise<ServiceEvent> {
-    return this.read(`/v1/events/${encodeURIComponent(id)}`);
+    return this.client.topups.get(id, this.call);
   }
 
-  /** A page of the feed; the service holds an empty one back for `waitSeconds`, and says whether it can. */
-  async events(
-    query: Query,
-    waitSeconds = 0,
-  ): Promise<Page<ServiceEvent> & { readonly next_cursor: string; readonly waits: boolean }> {
-    const headers: Record<string, string> = waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {};
-    const { body, answer } = await this.call('GET', '/v1/events', {
-      query,
-      headers,
-      extraMs: waitSeconds * 1_000,
-    });
-    const page = body as Page<ServiceEvent> & { next_cursor: string };
-    return { ...page, waits: answer.headers.has('preference-applied') };
+  activate(esimId: string): Promise<Esim> {
+    return this.client.sandbox.activate(esimId, this.call);
   }
 
-  private async read<T>(path: string): Promise<T> {
-    return ((await this.call('GET', path)).body as { data: T }).data;
+  consume(esimId: string, percent: number): Promise<Esim> {
+    return this.client.sandbox.consume(esimId, { percent }, this.call);
   }
 
-  private async list<T>(path: string, query: Query): Promise<Page<T>> {
-    return (await this.call('GET', path, { query })).body as Page<T>;
+  expire(esimId: string): Promise<Esim> {
+    return this.client.sandbox.expire(esimId, this.call);
   }
 
-  private async write<T>(path: string, body: unknown, idempotencyKey: string): Promise<T> {
-    const headers = { 'idempotency-key': idempotencyKey };
-    return ((await this.call('POST', path, { body, headers })).body as { data: T }).data;
+  balance(): Promise<readonly Balance[]> {
+    return this.client.wallet.balance(this.call);
   }
 
-  private async call(
-    method: string,
-    path: string,
-    options: { query?: Query; body?: unknown; headers?: Record<string, string>; extraMs?: number } = {},
-  ): Promise<{ body: unknown; answer: Response }> {
-    const url = new URL(this.baseUrl + path);
-    for (const [name, value] of Object.entries(options.query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, String(value));
-    }
-    const json = options.body === undefined ? {} : { 'content-type': 'application/json' };
-    let answer: Response;
-    let text: string;
-    try {
-      answer = await fetch(url, {
-        method,
-        headers: { authorization: `Bearer ${this.apiKey}`, ...json, ...options.headers },
-        signal: AbortSignal.any([this.signal, AbortSignal.timeout(CALL_TIMEOUT_MS + (options.extraMs ?? 0))]),
-        ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
-      });
-      text = await answer.text();
-    } catch (error) {
-      this.signal.throwIfAborted();
-      throw new ConnectionError(`${url.origin} was not reached`, { cause: error });
-    }
-    return { body: parsed(answer, text), answer };
+  event(id: string): Promise<EsimEvent> {
+    return this.client.events.get(id, this.call);
   }
-}
 
-function parsed(answer: Response, text: string): unknown {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new CliError(
-      EXIT.unavailable,
-      `the answer is no JSON (status ${answer.status})`,
-      'Is this the API? See --base-url.',
-    );
+  /** A page of the feed; the service holds an empty one back for `waitSeconds`, and `waited` says whether it can. */
+  events(filters: Typed, limit: number, waitSeconds = 0): Promise<EventPage> {
+    const wait = waitSeconds > 0 ? { waitSeconds } : {};
+    return this.client.events.list(filters, { ...this.call, limit, ...wait });
   }
-  if (answer.ok) return body;
-  const problem = body as {
-    code?: string;
-    detail?: string;
-    request_id?: string;
-    retryable?: boolean;
-    errors?: { pointer: string; message: string }[];
-  };
-  const retryAfter = answer.headers.get('retry-after');
-  throw new ApiError(
-    answer.status,
-    problem.code ?? 'unknown',
-    problem.detail ?? '',
-    problem.request_id,
-    problem.retryable ?? answer.status >= 500,
-    retryAfter === null ? undefined : Number(retryAfter),
-    problem.errors,
-  );
 }

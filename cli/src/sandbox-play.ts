@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { CliError, EXIT } from './exit-codes.js';
 import type { Order, Package, PartnerApi, Topup } from './partner-api.js';
 
@@ -27,13 +26,13 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   'esim.activated': (play) => activeEsim(play),
   'esim.usage.threshold': async (play) => {
     const esimId = await activeEsim(play);
-    await play.api.simulate(esimId, 'consume', { percent: play.percent });
+    await play.api.consume(esimId, play.percent);
     play.tell(`used ${play.percent} % of ${esimId}`);
     return esimId;
   },
   'esim.expired': async (play) => {
     const esimId = await activeEsim(play);
-    await play.api.simulate(esimId, 'expire');
+    await play.api.expire(esimId);
     play.tell(`expired ${esimId}`);
     return esimId;
   },
@@ -50,7 +49,7 @@ export const SCENES: Readonly<Record<string, Scene>> = {
 };
 
 async function place(play: Play, packageId: string): Promise<Order> {
-  const placed = await play.api.placeOrder({ package_id: packageId }, randomUUID());
+  const placed = await play.api.placeOrder({ package_id: packageId });
   play.tell(`ordered ${packageId}: ${placed.id}`);
   const ended = await play.waitForOrder(placed.id);
   play.tell(`${ended.id} is ${ended.status}`);
@@ -78,13 +77,13 @@ async function cheapPackage(api: PartnerApi): Promise<Package> {
 
 async function activeEsim(play: Play): Promise<string> {
   const esimId = play.esimId ?? (await orderedEsim(play)).esimId;
-  await play.api.simulate(esimId, 'activate');
+  await play.api.activate(esimId);
   play.tell(`activated ${esimId}`);
   return esimId;
 }
 
 async function topUp(play: Play, esimId: string, packageId: string): Promise<string> {
-  const placed = await play.api.placeTopup({ esim_id: esimId, package_id: packageId }, randomUUID());
+  const placed = await play.api.placeTopup({ esim_id: esimId, package_id: packageId });
   play.tell(`topped up ${esimId} with ${packageId}: ${placed.id}`);
   const ended = await play.waitForTopup(placed.id);
   play.tell(`${ended.id} is ${ended.status}`);

@@ -39,7 +39,8 @@ function pack(workspace: string): Packed {
   return packed;
 }
 
-it('is installed in an empty folder, and runs there', async () => {
+it('is installed in an empty folder with the package that it stands on, and runs there', async () => {
+  const client = pack('sdk');
   const packed = pack('cli');
   expect(packed.files.map((file) => file.path)).toEqual(
     expect.arrayContaining(['README.md', 'package.json', 'dist/main.js']),
@@ -51,7 +52,13 @@ it('is installed in an empty folder, and runs there', async () => {
   writeFileSync(path.join(home, 'package.json'), '{ "private": true }');
   execFileSync(
     'npm',
-    ['install', '--offline', '--no-audit', '--no-fund', path.join(folder, packed.filename)],
+    [
+      'install',
+      '--offline',
+      '--no-audit',
+      '--no-fund',
+      ...[client, packed].map(({ filename }) => path.join(folder, filename)),
+    ],
     {
       cwd: home,
       stdio: 'pipe',

@@ -6,7 +6,7 @@ import { NodeChild } from '../harness/child-process.js';
 import { freePort } from '../harness/free-port.js';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 
-const SHOPS = ['travel-shop-fetch'];
+const SHOPS = ['travel-shop', 'travel-shop-fetch'];
 
 let service: TestService;
 

@@ -36,7 +36,7 @@ export const catalog: Command = {
         found.available ? found.title : `${found.title} (not available)`,
       ]),
     );
-    if (page.has_more && page.next_cursor) context.output.note(`more: --cursor ${page.next_cursor}`);
+    if (page.hasMore && page.nextCursor) context.output.note(`more: --cursor ${page.nextCursor}`);
     return EXIT.ok;
   },
 };

@@ -2,6 +2,7 @@ import type { Command } from '../command.js';
 import { EXIT, usageError } from '../exit-codes.js';
 import { LocalServer, localUrl } from '../listen/local-delivery.js';
 import { localSigningSecret } from '../listen/signing-secret.js';
+import { wholeNumber } from './orders.command.js';
 
 export const eventsList: Command = {
   name: 'events list',
@@ -17,17 +18,19 @@ export const eventsList: Command = {
     { command: 'esim events list --json | tail -1', says: 'the last one of the first page as JSON' },
   ],
   run: async (context, options) => {
-    const page = await context.api.events({
-      type: options.text('type'),
-      after: options.text('after'),
-      subject: options.text('subject'),
-      limit: options.text('limit'),
-    });
+    const page = await context.api.events(
+      {
+        type: options.text('type'),
+        after: options.text('after'),
+        subject: options.text('subject'),
+      },
+      wholeNumber(options, 'limit', 25),
+    );
     for (const event of page.data) context.output.data(event);
     context.output.table(
       page.data.map((event) => [event.created_at, event.type, event.id, JSON.stringify(event.data)]),
     );
-    context.output.note(`${page.has_more ? 'more' : 'from here on'}: --after ${page.next_cursor}`);
+    context.output.note(`${page.hasMore ? 'more' : 'from here on'}: --after ${page.nextCursor}`);
     return EXIT.ok;
   },
 };

@@ -90,7 +90,7 @@ async function forward(
   const types = typesOf(options);
   const onFailure = onFailureOf(options);
   const feed = new FeedReader({
-    api: context.api,
+    api: context.patientApi,
     signal,
     onTrouble: (reason, pauseMs) =>
       output.warn(`${clockText()}  ${reason}; again in ${(pauseMs / 1_000).toFixed(1)} s`),

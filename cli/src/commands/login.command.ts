@@ -40,7 +40,7 @@ kept side by side: commands use the Sandbox one unless --live is given.`,
     const mode = modeOfKey(key);
     if (mode === null)
       throw usageError('this is not an API key', 'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.');
-    const me = await new PartnerApi(context.baseUrl, key, context.signal).me();
+    const me = await new PartnerApi({ baseUrl: context.baseUrl, apiKey: key, signal: context.signal }).me();
     const { keys } = readCredentials(context.environment);
     writeCredentials(context.environment, { baseUrl: context.baseUrl, keys: { ...keys, [mode]: key } });
     const file = credentialsFile(context.environment);

@@ -54,10 +54,12 @@ export const ordersPlace: Command = {
     const body = {
       package_id: packageId,
       quantity: wholeNumber(options, 'quantity', 1),
-      ...(options.text('reference') === undefined ? {} : { reference: options.text('reference') }),
+      reference: options.text('reference') ?? null,
     };
     const placed = await api.placeOrder(body, idempotencyKey).catch((error: unknown) => {
-      const open = error instanceof ConnectionError || (error instanceof ApiError && error.retryable);
+      const open =
+        (error instanceof ConnectionError && error.mayHaveArrived) ||
+        (error instanceof ApiError && error.retryable);
       if (open)
         context.output.warn(
           `the order may have been placed; try again with --idempotency-key ${idempotencyKey}`,
@@ -120,7 +122,7 @@ export const ordersList: Command = {
         order.created_at,
       ]),
     );
-    if (page.has_more && page.next_cursor) context.output.note(`more: --cursor ${page.next_cursor}`);
+    if (page.hasMore && page.nextCursor) context.output.note(`more: --cursor ${page.nextCursor}`);
     return EXIT.ok;
   },
 };

@@ -36,12 +36,13 @@ export class FeedReader {
   async page(position: FeedPosition, waits: boolean): Promise<FeedPage> {
     const page = await this.persist(() =>
       this.options.api.events(
-        { limit: PAGE_LIMIT, after: position.event ?? position.page ?? undefined },
+        { after: position.event ?? position.page ?? undefined },
+        PAGE_LIMIT,
         waits ? WAIT_SECONDS : 0,
       ),
     );
-    if (waits && page.data.length === 0 && !page.waits) await this.pause(POLL_MS);
-    return { events: page.data, next: page.next_cursor, hasMore: page.has_more };
+    if (waits && page.data.length === 0 && !page.waited) await this.pause(POLL_MS);
+    return { events: page.data, next: page.nextCursor, hasMore: page.hasMore };
   }
 
   /** Tries again while it may help. */
@@ -71,7 +72,5 @@ const isRateLimit = (error: unknown): boolean => error instanceof ApiError && er
 function pauseBefore(error: unknown, failures: number): number | null {
   if (error instanceof ApiError && !error.retryable) return null;
   if (!(error instanceof ApiError) && !(error instanceof ConnectionError)) return null;
-  const most = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
-  const asked = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * 1_000 : 0;
-  return Math.max(asked, Math.random() * most);
+  return Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
 }

