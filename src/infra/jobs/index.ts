@@ -7,7 +7,8 @@
  */
 export { ClaimScheduler } from './claim-scheduler.js';
 export { JobEnds } from './job-ends.js';
-export { JobInterrupted, JobRunner, type JobRunnerOptions } from './job-runner.js';
+export { JobInterrupted, JobRunner } from './job-runner.js';
+export type { JobRunnerOptions } from './job-runner-options.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';

@@ -1,7 +1,8 @@
 import { OnWorkerEvent, WorkerHost } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap, OnModuleDestroy } from '@nestjs/common';
 import type { Job as QueueJob } from 'bullmq';
-import { JobRunner, type JobRunnerOptions } from './job-runner.js';
+import { JobRunner } from './job-runner.js';
+import type { JobRunnerOptions } from './job-runner-options.js';
 import type { JobEnd, JobSource } from './job-source.js';
 import type { NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
