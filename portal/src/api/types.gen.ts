@@ -113,6 +113,10 @@ export type CreateWebhookEndpointDto = {
     url: string;
     description?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    /**
+     * `document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
+     */
+    signature_schemes?: Array<'document' | 'standard'>;
 };
 
 export type CreatedWebhookEndpointResponse = {
@@ -125,6 +129,7 @@ export type CreatedWebhookEndpointResponse = {
      * Null means every type.
      */
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
      * A block ends by itself.
@@ -692,6 +697,7 @@ export type RotatedWebhookSecretResponse = {
      * Null means every type.
      */
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
      * A block ends by itself.
@@ -830,6 +836,10 @@ export type UpdateWebhookEndpointDto = {
     url?: string;
     description?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    /**
+     * `document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
+     */
+    signature_schemes?: Array<'document' | 'standard'>;
 };
 
 export type WebhookAttemptPhasesResponse = {
@@ -951,6 +961,7 @@ export type WebhookEndpointResponse = {
      * Null means every type.
      */
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    signature_schemes: Array<'document' | 'standard'>;
     status: 'enabled' | 'blocked' | 'disabled';
     /**
      * A block ends by itself.
