@@ -9,6 +9,7 @@ export default defineConfig(
     '.data',
     '.ci',
     'scripts',
+    'ops',
     'bench/results',
     'portal/src/api/types.gen.ts',
     'sdk/src/generated',
