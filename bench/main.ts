@@ -4,6 +4,7 @@ import { benchAttacks } from './attacks.js';
 import { benchCatalog } from './catalog.js';
 import { Cleanups } from './cleanups.js';
 import { benchGrowth } from './growth.js';
+import { benchLife } from './life.js';
 import { benchLive } from './live.js';
 import { benchMemory } from './memory.js';
 import { type BenchOptions, HELP, parseOptions, type Subject } from './options.js';
@@ -19,6 +20,7 @@ type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Sec
 const BENCHES: Readonly<Record<Subject, Bench>> = {
   catalog: benchCatalog,
   orders: benchOrders,
+  life: benchLife,
   live: benchLive,
   memory: benchMemory,
   webhooks: benchWebhooks,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /** Of `all`. */
-const SHORT_SUBJECTS = ['catalog', 'orders', 'live', 'memory', 'webhooks'] as const;
+const SHORT_SUBJECTS = ['catalog', 'orders', 'life', 'live', 'memory', 'webhooks'] as const;
 export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
@@ -50,6 +50,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
 
   catalog   GET /v1/catalog against a bare Fastify server that answers the same payload
   orders    POST /v1/orders against a loop that repeats its SQL with nothing but pg; order to webhook
+  life      POST to webhook: what is sustained, how late at half and all of that, CPU an order by process
   live      as orders, in Live: all on one wallet, and on 1,000
   memory    what the processes hold, idle and under load
   webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; who slows whom

@@ -125,16 +125,20 @@ function eventOfOrder(order: Json): Json {
   if (order['status'] === 'failed') {
     const { code, reason } = order['failure'] as Json;
     const refunded = order['total'] as Json;
-    return { type: 'order.failed', data: { order_id, reference, package_id, code, reason, refunded } };
+    const data = { order_id, reference, package_id, code, reason, refunded, version: order['version'] };
+    return { type: 'order.failed', data };
   }
   const esims = (order['esims'] as Json[]).map(({ esim_id, iccid }) => ({ esim_id, iccid }));
-  const data = { order_id, reference, package_id, quantity_issued, quantity_failed, esims };
+  // The number of that change; a cancellation, refused or not, is a later one (D48).
+  const wasLast = order['status'] !== 'canceled' && !order['cancel_failure'];
+  const version: unknown = wasLast ? order['version'] : expect.any(Number);
+  const data = { order_id, reference, package_id, quantity_issued, quantity_failed, esims, version };
   return { type: 'order.issued', data: withSortedEsims(data) };
 }
 
 function eventOfTopup(topup: Json, order_id: string): Json {
   const { id: topup_id, esim_id, iccid, package_id, reference } = topup;
-  const identity = { topup_id, esim_id, order_id, iccid, package_id, reference };
+  const identity = { topup_id, esim_id, order_id, iccid, package_id, reference, version: topup['version'] };
   if (topup['status'] === 'failed') {
     const { code, reason } = topup['failure'] as Json;
     return { type: 'order.topup.failed', data: { ...identity, code, reason } };
