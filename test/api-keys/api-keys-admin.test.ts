@@ -33,6 +33,8 @@ describe('creating a key', () => {
       revoked_at: null,
       replaced_by: null,
       last_used_at: null,
+      uses_24h: 0,
+      created_by: 'portal',
       created_at: expect.stringMatching(/Z$/),
       key: expect.stringMatching(new RegExp(`^${prefix}[0-9A-Za-z]{32}$`)),
     });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config/index.js';
 import { testEnvironment } from '../harness/settings.js';
@@ -104,11 +104,7 @@ describe('loadConfig', () => {
     const example = readFileSync('.env.example', 'utf8');
     const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);
     const source = [
-      'src/config/config.ts',
-      'src/config/bounds.ts',
-      'src/config/credentials.ts',
-      'src/config/live-package-rules.ts',
-      'src/config/retention.ts',
+      ...readdirSync('src/config').map((file) => `src/config/${file}`),
       'src/embedded/development-settings.ts',
     ]
       .map((file) => readFileSync(file, 'utf8'))

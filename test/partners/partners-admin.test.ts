@@ -220,6 +220,7 @@ describe('the audit log', () => {
       id: expect.stringMatching(/^aud_/),
       actor: 'portal',
       portal_user: 'usr_42',
+      session_id: null,
       action: 'partner.created',
       partner_id: id,
       subject_id: id,

@@ -46,6 +46,11 @@ describe('registration', () => {
       disabled_reason: null,
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),
+      previous_secret_until: null,
+      last_success_at: null,
+      pending_count: 0,
+      held_count: 0,
+      failed_since_last_success: 0,
     });
     expect(answer.headers.get('location')).toBe(`${path}/${shown.id}`);
 

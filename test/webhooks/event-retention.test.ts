@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { idFloor, ulid } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
 import { dayOf, partitionName } from '../../src/infra/partition-days.js';
@@ -143,25 +143,11 @@ describe('a stop of the worker', () => {
     const stop = new AbortController();
     const { dataSource } = service.process.resources;
     const left = async (): Promise<number> => (await kept('webhook_deliveries')).length;
-    // Aborted by the first step itself, as it ends.
-    const run = dataSource.manager.dataSource.createQueryRunner.bind(dataSource);
-    dataSource.createQueryRunner = (...mode) => {
-      const runner = run(...mode);
-      const ask = runner.query.bind(runner) as (...call: unknown[]) => Promise<unknown>;
-      Object.assign(runner, {
-        query: async (text: string, ...rest: unknown[]) => {
-          const result = await ask(text, ...rest);
-          if (text.startsWith('DELETE FROM webhook_deliveries_sandbox_p')) stop.abort();
-          return result;
-        },
-      });
-      return runner;
-    };
-    try {
-      await maintainDays(service, undefined, stop.signal);
-    } finally {
-      dataSource.createQueryRunner = run;
-    }
+    // Aborted while the first step is under way.
+    const asked = vi.spyOn(dataSource.logger, 'logQuery').mockImplementation((text) => {
+      if (text.startsWith('DELETE FROM webhook_deliveries_sandbox_p')) stop.abort();
+    });
+    await maintainDays(service, undefined, stop.signal).finally(() => asked.mockRestore());
     expect(stop.signal.aborted).toBe(true);
     expect(await left()).toBe(3_001);
     await maintainDays(service);

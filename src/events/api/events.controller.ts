@@ -53,7 +53,7 @@ export class EventsQueryDto extends ListQueryDto {
   @ApiPropertyOptional({
     type: String,
     pattern: '^(ord|esim|top)_[0-9A-HJKMNP-TV-Z]{26}$',
-    example: 'ord_01KAEXAMPLE0000000000000000',
+    example: 'ord_01KAEXAMP1E000000000000000',
     description: 'The id of an order, an eSIM or a top-up: only events that name it.',
   })
   @Optional()

@@ -45,6 +45,7 @@ const PREFIXES: Readonly<Record<string, Parameters<typeof newId>[0]>> = {
   events: 'evt',
   orders: 'ord',
   partners: 'ptn',
+  'portal-sessions': 'ps',
   replays: 'rpl',
   requests: 'req',
   topups: 'top',
@@ -144,12 +145,18 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
       const deliveries = await listed(`${base}/webhook-endpoints/${endpoints[0]}/deliveries`);
       return deliveries.length > 0 && deliveries;
     }),
+    'portal-sessions': await openSessions(admin, base),
     replays: await startReplays(admin, base, receiver),
     requests: [requestId],
     topups: [await openTopup(service, await topUp(victim.sandbox, esims[0]!))],
     // An order whose provider has not answered yet.
     orders: [await slowOrder(service, victim.sandbox)],
   };
+}
+
+async function openSessions(admin: HttpClient, base: string): Promise<string[]> {
+  const answer = await expectOk(admin.post(`${base}/portal-sessions`, { actor: { id: 'usr_1' } }));
+  return [answer.body.data.id as string];
 }
 
 async function topUp(api: HttpClient, esimId: string): Promise<string> {
