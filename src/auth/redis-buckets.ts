@@ -97,6 +97,8 @@ export class RedisBuckets implements OnApplicationShutdown {
 
   private showFallback(metrics: Registry): Counter {
     const isResting = (): boolean => this.redis !== null && !this.available;
+    // The last app of a process that is started shows it: there is one but in tests.
+    metrics.removeSingleMetric('rate_limit_fallback');
     new Gauge({
       name: 'rate_limit_fallback',
       help: '1 while Redis has failed and the rate limit uses the buckets of PostgreSQL; 0 without Redis.',

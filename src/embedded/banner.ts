@@ -19,7 +19,7 @@ export interface BannerFacts {
 }
 
 const LINE = '─'.repeat(78);
-const IDEMPOTENCY = `-H "Idempotency-Key: a-$RANDOM$RANDOM$RANDOM"`;
+const IDEMPOTENCY = `-H "Idempotency-Key: $RANDOM$RANDOM$RANDOM"`;
 
 /** What a newcomer sees, on one screen of 80 columns: the link to click, two lines with the keys, lines that use them. */
 export function renderBanner(facts: BannerFacts): string {
@@ -61,7 +61,7 @@ function curl(key: string, ...lines: readonly string[]): string {
 function sandboxLines(api: string): string[] {
   return [
     '# browse, order an eSIM, see it',
-    curl('$KEY', `'${api}/v1/catalog?country=FR&kind=base&limit=3'`),
+    curl('$KEY', `'${api}/v1/catalog?kind=base&limit=3'`),
     curl('$KEY', `${IDEMPOTENCY} \\`),
     `  --json '{"package_id":"pkg_fr_1gb_7d"}' ${api}/v1/orders`,
     curl('$KEY', `'${api}/v1/esims?limit=1'`),
@@ -95,7 +95,7 @@ function linkLines({ adminUrl, secretsFile, partnerId }: BannerFacts): string[] 
 
 function describeReceiver(url: string | null): string {
   if (url === null) return 'nobody: demo receiver is off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)';
-  return `${url} (this process: verifies and prints)`;
+  return `${url} (here: verified, printed)`;
 }
 
 /** From the working directory, in which the lines are pasted; absolute when it lies elsewhere. */

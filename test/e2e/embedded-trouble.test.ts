@@ -62,7 +62,9 @@ describe('npm start', () => {
 
   it('shares the PostgreSQL of one that runs already on other ports, and leaves it running when it stops', async () => {
     const first = await start();
-    const second = await start({ PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) });
+    const ports = [await freePort(), await freePort(), await freePort()].map(String);
+    const [PORT, ADMIN_PORT, PORTAL_PORT] = ports as [string, string, string];
+    const second = await start({ PORT, ADMIN_PORT, PORTAL_PORT });
     expect(await works(second)).toBe(true);
     await expectStop(second, 'SIGINT');
     expect(await works(first)).toBe(true);

@@ -63,6 +63,8 @@ export class PgBouncer {
     const url = new URL(databaseUrl);
     url.port = String(port);
     url.hostname = '127.0.0.1';
+    // The server's own socket is not the pooler's.
+    url.searchParams.delete('host');
     const bouncer = new PgBouncer(child, folder, url.href);
     await eventually('PgBouncer answers', () => bouncer.answers());
     return bouncer;
