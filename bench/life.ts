@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { Cleanups } from './cleanups.js';
 import { captureOrder, ORDERS_PATH } from './limits/captured-order.js';
 import { RawTransactions } from './limits/raw-transactions.js';
@@ -127,7 +128,12 @@ async function prepare(
   const [partner] = await createPartners(server, database, 1);
   const life = cleanups.stopping(await OrderLife.start());
   const services = new Map<ServiceRole, ServiceProcess>();
-  const env = { WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true', DATABASE_POOL_MAX: String(POOL_MAX) };
+  const env = {
+    WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
+    DATABASE_POOL_MAX: String(POOL_MAX),
+    // The worker opens what the admin role seals.
+    SECRETS_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  };
   const admin = await ServiceProcess.start({ role: 'admin', databaseUrl, env });
   await register(admin, partner!, life.receiverUrl);
   await admin.stop();
