@@ -34,10 +34,12 @@ export class PortalAuthenticator implements Authenticator {
     const foreign = refuseForeignWrite(call);
     if (call.method === 'POST' && pathOf(call) === CODE_PATH)
       return { ...NOBODY, refusal: foreign ?? (await this.chargeAddress(call.remoteAddress)) };
+    if (foreign) return { ...NOBODY, refusal: foreign };
     const token = readCookie(call.headers.cookie, this.cookie);
-    const session = token === null ? null : await this.sessions.find(digest('sha256', token, 'buffer'));
-    if (!session) return { ...NOBODY, refusal: new AppError('unauthorized', { detail: SIGN_IN }) };
-    const refusal = foreign ?? (await this.charge(`portal:${session.id}`));
+    if (token === null) return { ...NOBODY, refusal: new AppError('unauthorized', { detail: SIGN_IN }) };
+    const session = await this.sessions.find(digest('sha256', token, 'buffer'));
+    if (!session) return { ...NOBODY, refusal: await this.refuseStranger(call.remoteAddress) };
+    const refusal = await this.charge(`portal:${session.id}`);
     // No partner: the portal's own calls are not among those that a partner finds in its request log.
     const listOwner = `portal ${session.partnerId}`;
     return {
@@ -54,6 +56,11 @@ export class PortalAuthenticator implements Authenticator {
     const session = await this.sessions.find(digest('sha256', token, 'buffer'));
     if (!session) throw new AppError('unauthorized', { detail: SIGN_IN });
     return session;
+  }
+
+  /** Each cookie that nobody has costs a statement: an address may present so many of them. */
+  private async refuseStranger(address: string): Promise<AppError> {
+    return (await this.chargeAddress(address)) ?? new AppError('unauthorized', { detail: SIGN_IN });
   }
 
   /** Codes have 256 bits: this only bounds the work that one address makes. */

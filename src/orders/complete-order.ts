@@ -67,8 +67,8 @@ export class CompleteOrder {
       tx,
       outcomes.map(({ lease, profiles, failure }) => ({ lease, issued: profiles.length, failure })),
     );
-    const ended = outcomes.flatMap((outcome) => {
-      const end = changed.get(outcome.order.id);
+    const ended = outcomes.flatMap((outcome, index) => {
+      const end = changed[index];
       return end ? [{ ...outcome, end }] : [];
     });
     const issued = ended.filter(({ profiles }) => profiles.length > 0);
@@ -81,7 +81,7 @@ export class CompleteOrder {
     for (const one of ended) await this.report(tx, one);
     // Last: acceptance waits for the wallets' rows.
     await this.settle(tx, ended);
-    return ends.map(({ order }) => changed.has(order.id));
+    return changed.map((end) => end !== null);
   }
 
   private async settle(tx: Tx, ended: readonly EndedOrder[]): Promise<void> {

@@ -165,7 +165,7 @@ const END_PROVISIONING = prepared(`
       failure_code = h.code, failure_reason = h.reason, next_attempt_at = NULL, lease_until = NULL,
       cancel_requested_at = NULL, last_error = NULL, updated_at = now()
   FROM held h WHERE o.id = h.id
-  RETURNING o.id, o.version, clock_timestamp() AS at`);
+  RETURNING o.id, o.fence, o.version, clock_timestamp() AS at`);
 
 /**
  * SQL that records the outcome of what a worker, or support, works on in `orders`. Every write is guarded by the lease's fence and the
@@ -174,18 +174,23 @@ const END_PROVISIONING = prepared(`
 @Injectable()
 export class OrderOutcomesRepository {
   /**
-   * Ends the provisioning of many orders, in the order of their ids (D40): what was not issued comes back. Answers, by
-   * their ids, those that ended; those whose lease is void are missing.
+   * Ends the provisioning of many orders, in the order of their ids (D40): what was not issued comes back. Answers for
+   * each what changed; null where the lease is void, also beside a later lease of the same order.
    */
-  async end(tx: Tx, ends: readonly ProvisioningEnd[]): Promise<ReadonlyMap<string, ChangedOrder>> {
-    const { rows } = await sql<{ id: string; version: number; at: Date }>(tx.manager, END_PROVISIONING, [
-      ends.map(({ lease }) => lease.orderId),
-      ends.map(({ lease }) => lease.fence),
-      ends.map(({ issued }) => issued),
-      ends.map(({ failure }) => failure?.code ?? null),
-      ends.map(({ failure }) => failure?.reason ?? null),
-    ]);
-    return new Map(rows.map(({ id, ...change }) => [id, change]));
+  async end(tx: Tx, ends: readonly ProvisioningEnd[]): Promise<readonly (ChangedOrder | null)[]> {
+    const { rows } = await sql<{ id: string; fence: string; version: number; at: Date }>(
+      tx.manager,
+      END_PROVISIONING,
+      [
+        ends.map(({ lease }) => lease.orderId),
+        ends.map(({ lease }) => lease.fence),
+        ends.map(({ issued }) => issued),
+        ends.map(({ failure }) => failure?.code ?? null),
+        ends.map(({ failure }) => failure?.reason ?? null),
+      ],
+    );
+    const changed = new Map(rows.map(({ id, fence, ...change }) => [`${id} ${fence}`, change]));
+    return ends.map(({ lease }) => changed.get(`${lease.orderId} ${lease.fence}`) ?? null);
   }
 
   /** Locks the order for `tx`. Orders are locked before their eSIMs (D40). */

@@ -61,8 +61,8 @@ export class CompleteTopup {
     );
     const ended = await this.withEsims(
       tx,
-      ends.flatMap((one) => {
-        const end = changed.get(one.topup.id);
+      ends.flatMap((one, index) => {
+        const end = changed[index];
         return end ? [{ ...one, end }] : [];
       }),
     );
@@ -70,7 +70,7 @@ export class CompleteTopup {
     await this.events.record(tx, ended.map(toEvent));
     for (const one of ended) await this.report(tx, one);
     await this.settle(tx, ended);
-    return ends.map(({ topup }) => changed.has(topup.id));
+    return changed.map((end) => end !== null);
   }
 
   /** With their eSIMs locked. Two top-ups of an eSIM have the same object: what the first adds, the second finds. */

@@ -144,7 +144,7 @@ const END_TOPUPS = prepared(`
       failure_code = h.code, failure_reason = h.reason, next_attempt_at = NULL, lease_until = NULL, last_error = NULL,
       updated_at = now()
   FROM held h WHERE t.id = h.id
-  RETURNING t.id, t.version, clock_timestamp() AS at`);
+  RETURNING t.id, t.fence, t.version, clock_timestamp() AS at`);
 
 /**
  * SQL that records the outcome of what a worker, or support, works on in `topups`. Every write is guarded by the lease's fence and the
@@ -153,16 +153,21 @@ const END_TOPUPS = prepared(`
 @Injectable()
 export class TopupOutcomesRepository {
   /**
-   * Ends many top-ups, in the order of their ids (D40). Answers, by their ids, those that ended, with their versions
-   * (D48); those whose lease is void are missing, and nothing may be written for them.
+   * Ends many top-ups, in the order of their ids (D40). Answers for each what changed, with its version (D48); null where
+   * the lease is void, also beside a later lease of the same top-up: then nothing may be written for it.
    */
-  async end(tx: Tx, outcomes: readonly TopupOutcome[]): Promise<ReadonlyMap<string, ChangedTopup>> {
-    const { rows } = await sql<{ id: string; version: number; at: Date }>(tx.manager, END_TOPUPS, [
-      outcomes.map(({ lease }) => lease.topupId),
-      outcomes.map(({ lease }) => lease.fence),
-      outcomes.map(({ failure }) => failure?.code ?? null),
-      outcomes.map(({ failure }) => failure?.reason ?? null),
-    ]);
-    return new Map(rows.map(({ id, ...change }) => [id, change]));
+  async end(tx: Tx, outcomes: readonly TopupOutcome[]): Promise<readonly (ChangedTopup | null)[]> {
+    const { rows } = await sql<{ id: string; fence: string; version: number; at: Date }>(
+      tx.manager,
+      END_TOPUPS,
+      [
+        outcomes.map(({ lease }) => lease.topupId),
+        outcomes.map(({ lease }) => lease.fence),
+        outcomes.map(({ failure }) => failure?.code ?? null),
+        outcomes.map(({ failure }) => failure?.reason ?? null),
+      ],
+    );
+    const changed = new Map(rows.map(({ id, fence, ...change }) => [`${id} ${fence}`, change]));
+    return outcomes.map(({ lease }) => changed.get(`${lease.topupId} ${lease.fence}`) ?? null);
   }
 }

@@ -1,3 +1,4 @@
+import type { Mode } from '../common/mode.js';
 import { createHmac } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../common/clock.js';
@@ -55,7 +56,12 @@ export class SignatureDoctor {
     private readonly clock: Clock,
   ) {}
 
-  async diagnose(endpoint: WebhookEndpointEntity, call: ReceivedCall): Promise<Diagnosis> {
+  /** @param modes of the endpoints that the caller may know of */
+  async diagnose(
+    endpoint: WebhookEndpointEntity,
+    call: ReceivedCall,
+    modes: readonly Mode[],
+  ): Promise<Diagnosis> {
     const header = Object.entries(call.headers).find(([name]) => name.toLowerCase() === HEADER)?.[1];
     if (header === undefined || header.trim() === '') return found('header_missing');
     const signature = parse(header);
@@ -65,7 +71,7 @@ export class SignatureDoctor {
     return found(
       this.otherSecret(endpoint, signature, call.body) ??
         mistakeOf(signature, current, call.body) ??
-        (await this.otherEndpoint(endpoint, signature, call.body)) ??
+        (await this.otherEndpoint(endpoint, signature, call.body, modes)) ??
         'unknown',
     );
   }
@@ -90,10 +96,14 @@ export class SignatureDoctor {
     { partnerId, id, mode }: WebhookEndpointEntity,
     signature: Signature,
     body: string,
+    modes: readonly Mode[],
   ): Promise<DiagnosisCode | null> {
     const { items } = await this.endpoints.listOfPartner({ partnerId }, { limit: 100, cursor: undefined });
     const other = items.find(
-      (each) => each.id !== id && matches(signature, this.secrets.open(each.secret, each.id), body),
+      (each) =>
+        each.id !== id &&
+        modes.includes(each.mode) &&
+        matches(signature, this.secrets.open(each.secret, each.id), body),
     );
     if (!other) return null;
     return other.mode === mode ? 'other_endpoint' : 'other_mode';

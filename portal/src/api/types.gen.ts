@@ -3917,10 +3917,10 @@ export type EnableEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.

@@ -29,6 +29,9 @@ import {
 import type { ApiKeyEntity } from '../api-key.entity.js';
 import { ApiKeysService } from '../api-keys.service.js';
 
+/** A grace below this leaves a partner no time to see that its live key was replaced. */
+const NOTICED_AFTER_SECONDS = 3_600;
+
 /** Developers > API Keys (spec section 2). */
 @ApiTags('API keys')
 @UseGuards(PortalSessionGuard)
@@ -90,7 +93,7 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; without a grace, a live one only in a session younger than 15 minutes',
+    summary: 'Replace a key; a live one with a grace below an hour only in a session younger than 15 minutes',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')
@@ -104,8 +107,9 @@ export class PortalApiKeysController {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     const { partnerId } = caller;
     return this.idempotent.execute(key, async (tx) => {
-      // Without a grace it ends the old key at once, as a revocation does.
-      if ((await this.seen(tx, caller, keyId)).mode === 'live' && graceSeconds === 0) caller.assertYoung();
+      // It ends the old key before anybody could notice, as a revocation does.
+      const isSudden = graceSeconds < NOTICED_AFTER_SECONDS;
+      if ((await this.seen(tx, caller, keyId)).mode === 'live' && isSudden) caller.assertYoung();
       return toShownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds }));
     });
   }

@@ -46,7 +46,8 @@ export class PortalEndpointActionsController {
   @IdempotentPost('enable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint on, and choose what becomes of what it missed',
+    summary: 'Switch an endpoint on; in a session younger than 15 minutes send again what failed, or discard',
+    refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')
   async enableEndpoint(
@@ -57,6 +58,8 @@ export class PortalEndpointActionsController {
     @Body() body?: EnableWebhookEndpointDto,
   ): Promise<RenderedResponse> {
     const choice = { held: body?.held ?? 'release', failed: body?.failed ?? 'leave' };
+    // As a replay of any size, and as a loss of any size.
+    if (choice.failed === 'resend' || choice.held === 'discard') caller.assertYoung();
     return this.idempotent.execute(key, async (tx) => {
       const of = await this.owned.endpointKey(caller, id, tx);
       return this.ok(tx, await this.endpoints.enable(tx, by, of, choice));

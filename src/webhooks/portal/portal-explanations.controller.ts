@@ -58,6 +58,7 @@ export class PortalExplanationsController {
   ): Promise<DiagnosisResponse> {
     if (!isId('whe', endpoint_id)) throw new NotFound();
     const endpoint = await this.owned.endpoint(caller, endpoint_id);
-    return toDiagnosisResponse(await this.doctor.diagnose(endpoint, { headers, body }));
+    const { modes } = caller.session;
+    return toDiagnosisResponse(await this.doctor.diagnose(endpoint, { headers, body }, modes));
   }
 }
