@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Writable } from 'node:stream';
 import { createHistogram } from 'node:perf_hooks';
-import { Pool, type PoolClient } from 'pg';
+import { Pool } from 'pg';
 import { ulid } from '../../src/common/ids.js';
+import { joinWrites } from '../../src/infra/database/open-transaction.js';
 import { answerParent } from '../child-link.js';
 import type { LoadReport } from '../load/plan.js';
 import { type Owner, type ParameterTemplate, type RawPlan, withoutPrefix } from './raw-transactions.js';
@@ -72,12 +72,6 @@ async function runTransaction(pool: Pool, { statements }: RawPlan, owner: Owner)
   } finally {
     client.release();
   }
-}
-
-function joinWrites(client: PoolClient): void {
-  const { stream } = (client as unknown as { readonly connection: { readonly stream: Writable } }).connection;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
 
 /** The same slot is the same value everywhere in one transaction, and a new one in the next. */

@@ -94,7 +94,7 @@ export class OpenTransaction {
 }
 
 /** What is written in this turn of the event loop becomes one write to the socket: each costs more than a statement. */
-function joinWrites(connection: PoolClient): void {
+export function joinWrites(connection: PoolClient): void {
   const { stream } = (connection as unknown as { readonly connection: { readonly stream: Writable } })
     .connection;
   stream.cork();

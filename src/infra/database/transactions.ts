@@ -45,9 +45,9 @@ export class Transactions {
   }
 }
 
-/** Statements of `tx` wait for a lock this many ms from now on, and no longer: what fails then can be tried apart. */
+/** Statements of `tx` wait for a lock this many ms from now on, at least one: what fails then can be tried apart. */
 export function limitLockWait(tx: Tx, ms: number): void {
-  send(tx, LIMIT_LOCK_WAIT, [String(ms)]);
+  send(tx, LIMIT_LOCK_WAIT, [String(Math.max(1, Math.ceil(ms)))]);
 }
 
 /**

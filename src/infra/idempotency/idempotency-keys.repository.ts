@@ -54,13 +54,6 @@ export class IdempotencyKeysRepository {
     return affected === 1;
   }
 
-  /** How long the rest of the transaction waits for a row that another holds; at least a millisecond. */
-  async limitLockWait(manager: EntityManager, limitMs: number): Promise<void> {
-    await sql(manager, `SELECT set_config('lock_timeout', $1, true)`, [
-      String(Math.max(1, Math.ceil(limitMs))),
-    ]);
-  }
-
   /** Stores the response in the transaction that claimed the key, in one write with the commit. */
   complete(tx: Tx, key: IdempotencyKey & { key: string }, response: RenderedResponse): void {
     const { status, contentType, location, body } = response;

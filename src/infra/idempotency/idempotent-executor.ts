@@ -1,6 +1,6 @@
 import { Global, Injectable, Module } from '@nestjs/common';
 import { AppError, type Problem, PROBLEM_CONTENT_TYPE, toProblem } from '../../common/errors/index.js';
-import { isLockTimeout, Transactions, type Tx, withSavepoint } from '../database/index.js';
+import { isLockTimeout, limitLockWait, Transactions, type Tx, withSavepoint } from '../database/index.js';
 import type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
 import { IdempotencyKeysRepository, type StoredResponse } from './idempotency-keys.repository.js';
 import { inProgress, KeyedMutex, WAIT_LIMIT_MS } from './keyed-mutex.js';
@@ -95,9 +95,9 @@ export class IdempotentExecutor {
     try {
       // A duplicate waits five seconds in all, here and there: its connection is others' meanwhile.
       if (key.waitedMs === 0) return await this.store.claim(tx.manager, key);
-      await this.store.limitLockWait(tx.manager, WAIT_LIMIT_MS - key.waitedMs);
+      limitLockWait(tx, WAIT_LIMIT_MS - key.waitedMs);
       const claimed = await this.store.claim(tx.manager, key);
-      if (claimed) await this.store.limitLockWait(tx.manager, WAIT_LIMIT_MS);
+      if (claimed) limitLockWait(tx, WAIT_LIMIT_MS);
       return claimed;
     } catch (error) {
       if (isLockTimeout(error)) throw inProgress();
