@@ -31,7 +31,7 @@ const postgres = await startEmbeddedPostgres({ dataDir: path.join(place, 'postgr
 try {
   const env = {
     NODE_ENV: 'production',
-    DATABASE_URL: postgres.url(),
+    DATABASE_URL: overTcp(postgres.url()),
     ADMIN_TOKENS: `portal:${randomBytes(24).toString('hex')}`,
     SECRETS_KEYS: `first:${randomBytes(32).toString('base64')}`,
     HOST: '127.0.0.1',
@@ -65,6 +65,13 @@ function whyImpossible() {
   ]);
   if (probe.error) return 'bwrap is not installed (apt-get install bubblewrap)';
   return probe.status === 0 ? null : `bwrap may not be used here: ${probe.stderr.toString().trim()}`;
+}
+
+/** Without its Unix-domain socket: that lies in the /tmp of this machine, which the process does not see. */
+function overTcp(databaseUrl) {
+  const url = new URL(databaseUrl);
+  url.searchParams.delete('host');
+  return url.href;
 }
 
 /** Node alone with its libraries; the network is the host's, as PostgreSQL listens on loopback. */
