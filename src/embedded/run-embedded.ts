@@ -31,6 +31,8 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.j
 import { startWebhookReceiver, startWholesalerSimulator, type WebhookReceiver } from './demo-counterparts.js';
 
 const DATABASE = 'esim';
+/** After the apps. A process that ends before its PostgreSQL leaves that behind; whoever waits presses Ctrl-C again. */
+const POSTGRES_STOP_MS = 10_000;
 
 /** `npm start` on a fresh machine: PostgreSQL, every role, a demo partner and a receiver in one process (D2). */
 export async function runEmbedded(): Promise<void> {
@@ -70,7 +72,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   if (wholesaler) stops.push(() => wholesaler.close());
   const env = withDevelopmentDefaults(process.env, directory, databaseUrl, wholesaler?.env);
   const config = loadConfig(env);
-  onStopSignal(config.shutdownTimeoutMs, stopAll);
+  onStopSignal(config.shutdownTimeoutMs + POSTGRES_STOP_MS, stopAll);
   endWithPostgres(postgres);
   await migrateDatabase(databaseUrl);
 

@@ -7,7 +7,8 @@ import { freePort } from '../harness/free-port.js';
 
 vi.setConfig({ testTimeout: 90_000 });
 
-const STOP_MS = 5_000;
+/** 5 s are promised on an idle machine; this one may run other tests meanwhile. */
+const STOP_MS = 15_000;
 
 let place: EmbeddedPlace;
 

@@ -182,6 +182,8 @@ describe('orders whose provider answers at the same time', () => {
     });
     await expect(rolledBack).rejects.toThrow('stays for a worker');
     expect(changed).toEqual([null, { version: expect.any(Number), at: expect.any(Date) }, null]);
+    await shop.startWorker();
+    await allEnded([orderId]);
   });
 
   it('end although somebody else has locked the wallet of one: only that partner waits', async () => {

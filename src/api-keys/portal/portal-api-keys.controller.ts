@@ -93,7 +93,7 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; a live one with a grace below an hour only in a session younger than 15 minutes',
+    summary: 'Replace a key; a live one within the hour only in a session younger than 15 minutes',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')
