@@ -109,7 +109,7 @@ export class RoleProcess {
   private async launch(): Promise<void> {
     const deadline = performance.now() + START_LIMIT_MS;
     for (;;) {
-      this.program = new Program(['--enable-source-maps', `dist/src/main.${this.role}.js`], {
+      this.program = new Program(['--enable-source-maps', `dist/roles/main.${this.role}.js`], {
         ...this.env,
         HOST: '127.0.0.1',
         PORT: String(this.port),

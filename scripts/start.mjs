@@ -6,21 +6,22 @@ import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'no
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { bundleRoles } from './bundle.mjs';
 import { runDev } from './dev.mjs';
 import { loadEnvFile } from './env-file.mjs';
 import { buildPortalIfStale } from './portal-build.mjs';
 
 const ENTRIES = {
-  '': 'dist/src/main.js',
-  api: 'dist/src/main.api.js',
-  admin: 'dist/src/main.admin.js',
-  portal: 'dist/src/main.portal.js',
-  worker: 'dist/src/main.worker.js',
-  migrate: 'dist/src/migrate.js',
+  '': 'dist/roles/main.js',
+  api: 'dist/roles/main.api.js',
+  admin: 'dist/roles/main.admin.js',
+  portal: 'dist/roles/main.portal.js',
+  worker: 'dist/roles/main.worker.js',
+  migrate: 'dist/roles/migrate.js',
   openapi: 'dist/src/openapi.js',
   routes: 'dist/src/routes.js',
-  reconcile: 'dist/src/main.reconcile.js',
-  reseal: 'dist/src/reseal.js',
+  reconcile: 'dist/roles/main.reconcile.js',
+  reseal: 'dist/roles/reseal.js',
   bench: 'dist/bench/main.js',
   chaos: 'dist/chaos/main.js',
 };
@@ -51,7 +52,7 @@ function newest(file) {
   return readdirSync(file).reduce((latest, name) => Math.max(latest, newest(path.join(file, name))), 0);
 }
 
-function buildIfStale() {
+async function buildIfStale() {
   const typescript = path.join(root, 'node_modules/typescript/bin/tsc');
   // A production image is built before and has no compiler.
   if (!existsSync(typescript)) {
@@ -69,6 +70,7 @@ function buildIfStale() {
     stdio: ['ignore', 2, 2],
   });
   if (status !== 0) process.exit(status ?? 1);
+  await bundleRoles(root);
   writeFileSync(STAMP, '');
   utimesSync(STAMP, startedAt, startedAt);
 }
@@ -101,7 +103,7 @@ const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role === 'build') {
-  buildIfStale();
+  await buildIfStale();
   buildPortalIfStale(root);
   process.exit(0);
 }
@@ -112,7 +114,7 @@ if (role === 'dev') {
   buildPortalIfStale(root);
   runDev(root);
 } else {
-  buildIfStale();
+  await buildIfStale();
   if (SERVES_PAGES.includes(role)) buildPortalIfStale(root);
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.

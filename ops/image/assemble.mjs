@@ -11,7 +11,7 @@ if (process.argv[2] === undefined || existsSync(target)) {
   console.error('usage: node ops/image/assemble.mjs <folder that does not exist yet>');
   process.exit(1);
 }
-if (!existsSync(path.join(root, 'dist/src/main.api.js'))) {
+if (!existsSync(path.join(root, 'dist/roles/main.api.js'))) {
   console.error('there is no build: npm run build');
   process.exit(1);
 }
@@ -24,7 +24,7 @@ const files = [
   '.npmrc',
   ...workspaces.map((name) => `${name}/package.json`),
 ];
-const built = ['dist/src', 'dist/migrations', 'dist/portal', 'docs/openapi'];
+const built = ['dist/roles', 'dist/portal', 'docs/openapi'];
 for (const name of [...files, ...built.filter((folder) => existsSync(path.join(root, folder)))])
   cpSync(path.join(root, name), path.join(target, name), { recursive: true });
 

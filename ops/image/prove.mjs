@@ -52,7 +52,7 @@ try {
 }
 
 function whyImpossible() {
-  if (!existsSync(path.join(root, 'dist/src/main.api.js'))) return 'there is no build (npm run build)';
+  if (!existsSync(path.join(root, 'dist/roles/main.api.js'))) return 'there is no build (npm run build)';
   const probe = spawnSync('bwrap', [
     '--ro-bind',
     '/',
@@ -114,7 +114,7 @@ function proveTheWalls() {
 }
 
 async function migrate(env) {
-  const child = spawn('bwrap', [...walls(env), 'dist/src/migrate.js'], {
+  const child = spawn('bwrap', [...walls(env), 'dist/roles/migrate.js'], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   const [code] = await once(child, 'exit');
@@ -123,14 +123,14 @@ async function migrate(env) {
 }
 
 async function proveRole(role, env) {
-  if (!existsSync(path.join(app, `dist/src/main.${role}.js`))) {
+  if (!existsSync(path.join(app, `dist/roles/main.${role}.js`))) {
     console.log(`${role}: this build has no such role`);
     return;
   }
   const port = await freePort();
   const child = spawn(
     'bwrap',
-    ['--info-fd', '3', ...walls({ ...env, OPS_PORT: String(port) }), `dist/src/main.${role}.js`],
+    ['--info-fd', '3', ...walls({ ...env, OPS_PORT: String(port) }), `dist/roles/main.${role}.js`],
     { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
   );
   let said = '';

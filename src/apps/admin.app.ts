@@ -10,6 +10,7 @@ import { CallLogAdminModule } from '../call-log/index.js';
 import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
 import { EventsAdminModule } from '../events/index.js';
+import { PACKAGE_ROOT } from '../infra/package-root.js';
 import { PartnersAdminModule } from '../partners/index.js';
 import { PortalSessionsAdminModule } from '../portal-sessions/index.js';
 import { SupportAdminModule } from '../support/index.js';
@@ -66,7 +67,7 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
 }
 
 const DOCUMENTS = ['partner', 'admin', 'portal'] as const;
-const FOLDER = path.resolve(import.meta.dirname, '../../../docs/openapi');
+const FOLDER = path.join(PACKAGE_ROOT.folder, 'docs/openapi');
 
 /** Where the admin port serves the OpenAPI documents of the APIs (D3). */
 export const API_DOCUMENT_PATHS = DOCUMENTS.map((name) => `/openapi/${name}.json`);
@@ -81,14 +82,9 @@ export function serveApiDocuments(fastify: FastifyInstance): void {
 }
 
 function readDocument(name: string): string {
-  // From dist/src/apps and, in tests, from src/apps: one folder more or less up to the root.
-  const candidates = [FOLDER, path.resolve(import.meta.dirname, '../../docs/openapi')];
-  for (const folder of candidates) {
-    try {
-      return readFileSync(path.join(folder, `${name}.json`), 'utf8');
-    } catch {
-      continue;
-    }
+  try {
+    return readFileSync(path.join(FOLDER, `${name}.json`), 'utf8');
+  } catch {
+    throw new Error(`docs/openapi/${name}.json is not part of this installation`);
   }
-  throw new Error(`docs/openapi/${name}.json is not part of this installation`);
 }

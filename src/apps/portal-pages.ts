@@ -3,6 +3,7 @@ import path from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { PortalConfig } from '../config/index.js';
+import { PACKAGE_ROOT } from '../infra/package-root.js';
 
 const API = '/portal/';
 /** Whose first segment is the API's is no page. */
@@ -43,12 +44,10 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
 
 const IMMUTABLE = `public, max-age=${YEAR_MS / 1_000}, immutable`;
 
-/** From dist/src/apps and, in tests, from src/apps, beside which the sources of the pages have no `assets`. */
+/** Null where the pages were not built. */
 function portalFolder(): string | null {
-  const candidates = ['../../portal', '../../dist/portal'].map((each) =>
-    path.resolve(import.meta.dirname, each),
-  );
-  return candidates.find((each) => existsSync(path.join(each, 'assets'))) ?? null;
+  const folder = path.join(PACKAGE_ROOT.folder, 'dist/portal');
+  return existsSync(path.join(folder, 'assets')) ? folder : null;
 }
 
 const FILE_HEADERS = {

@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
+import { PACKAGE_ROOT } from '../infra/package-root.js';
 import { verifyWebhookSignature } from '../webhooks/index.js';
 
 /** The simulated wholesaler of the embedded start, a process of its own on loopback; nothing real is bought. */
@@ -16,8 +17,8 @@ export interface WholesalerSimulator {
   close(): Promise<void>;
 }
 
-/** From `dist/src/embedded` to the program beside the sources; a production image does not have it. */
-const PROGRAM = fileURLToPath(new URL('../../../simulators/esim-access/main.ts', import.meta.url));
+/** A production image does not have it. */
+const PROGRAM = path.join(PACKAGE_ROOT.folder, 'simulators/esim-access/main.ts');
 const START_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 1_000;
 

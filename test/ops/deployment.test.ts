@@ -40,11 +40,11 @@ describe('what runs the service', () => {
   it('every role is in compose.yaml and in the chart', () => {
     expect(ROLES.sort()).toEqual(expect.arrayContaining(['admin', 'api', 'worker']));
     for (const role of ROLES) {
-      expect(compose, role).toContain(`command: [dist/src/main.${role}.js]`);
+      expect(compose, role).toContain(`command: [dist/roles/main.${role}.js]`);
       expect(templates, role).toContain(`"role" "${role}"`);
     }
-    expect(compose).toContain('command: [dist/src/migrate.js]');
-    expect(templates).toContain('args: [dist/src/migrate.js]');
+    expect(compose).toContain('command: [dist/roles/migrate.js]');
+    expect(templates).toContain('args: [dist/roles/migrate.js]');
   });
 
   it('sets only variables that the service knows', () => {

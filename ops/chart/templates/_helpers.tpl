@@ -115,7 +115,7 @@ spec:
         - name: {{ .role }}
           image: {{ include "esim.image" . }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          args: [dist/src/main.{{ .role }}.js]
+          args: [dist/roles/main.{{ .role }}.js]
           {{- include "esim.env" . | nindent 10 }}
           ports:
             {{- range .ports }}

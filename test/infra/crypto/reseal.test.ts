@@ -61,7 +61,7 @@ async function sealedByOld(): Promise<string[]> {
 
 async function reseal(keys: string): Promise<{ exit: number | null; stdout: string }> {
   const child = NodeChild.launch({
-    args: ['dist/src/reseal.js'],
+    args: ['dist/roles/reseal.js'],
     env: { DATABASE_URL: database.url, SECRETS_KEYS: keys },
   });
   return { exit: await child.exited(), stdout: child.stdout };

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** Ours, whatever folder of it the process runs from: `src` in tests, `dist/src` in the bench, `dist/roles` in production. */
+export interface PackageRoot {
+  readonly folder: string;
+  readonly version: string;
+}
+
+const NAME = 'partner-esim-service';
+
+/** The nearest folder above this file with the service's package.json. @throws Error where there is none */
+export const PACKAGE_ROOT: PackageRoot = findAbove(import.meta.dirname);
+
+function findAbove(folder: string): PackageRoot {
+  const found = readPackage(path.join(folder, 'package.json'));
+  if (found?.name === NAME) return { folder, version: String(found.version) };
+  const above = path.dirname(folder);
+  if (above === folder) throw new Error(`no package.json of ${NAME} above ${import.meta.dirname}`);
+  return findAbove(above);
+}
+
+function readPackage(file: string): { readonly name?: unknown; readonly version?: unknown } | null {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as { readonly name?: unknown };
+  } catch {
+    return null;
+  }
+}
