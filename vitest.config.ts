@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { builtService } from './test/harness/built-service.plugin.js';
 import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 
 // A third of the time that a process of tests, or a role that they start, takes to begin is compiling its modules.
@@ -28,12 +29,14 @@ const SHARING = [
 ];
 
 export default defineConfig({
+  plugins: [builtService(import.meta.dirname)],
   test: {
     projects: [
       { extends: true, test: { name: 'own process', include: ['test/**/*.test.ts'], exclude: SHARING } },
       { extends: true, test: { name: 'shared process', include: SHARING, isolate: false } },
     ],
     environment: 'node',
+    server: { deps: { external: [/\/dist\/(src|migrations|chaos)\//] } },
     pool: 'forks',
     // Two cores, and tests that mostly wait: more files at once make each other’s deadlines late.
     maxWorkers: 3,

@@ -11,12 +11,13 @@ import {
 } from '../harness/index.js';
 import { placeOrder } from '../harness/order-steps.js';
 import { RoleChild } from '../harness/role-child.js';
+import { size } from '../harness/size.js';
 import { count, OPEN_ORDERS, readEvents, readOrders } from './books.js';
 import { Random } from '../../chaos/random.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
-/** A kill at each point by default; `BATCH_KILLS=100` goes round them. */
-const KILLS = Number(process.env['BATCH_KILLS'] ?? 5);
+/** A kill at each point; the full size goes round them. */
+const KILLS = size('BATCH_KILLS', 5, 100);
 const PARTNERS = 4;
 const BATCH = 64;
 const LEASE_MS = 1_000;

@@ -12,6 +12,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
+import { size } from '../harness/size.js';
 import {
   type BookedEvent,
   type BookedOrder,
@@ -25,7 +26,7 @@ import { Random } from '../../chaos/random.js';
 import { Shop } from './shop.js';
 
 const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
-const ROUNDS = 20;
+const ROUNDS = size('ORDER_KILLS', 8, 20);
 const LATEST_KILL_MS = 150;
 const ENV = {
   LEASE_MS: '1500',
@@ -103,14 +104,14 @@ async function round(whileDead: () => Promise<unknown>): Promise<void> {
 }
 let sizeBefore = 0;
 
-describe(`twenty deaths (CHAOS_SEED=${SEED})`, () => {
+describe(`${ROUNDS} deaths (CHAOS_SEED=${SEED})`, () => {
   let orders: BookedOrder[];
   let events: BookedEvent[];
 
   it('ends every order although API and worker are killed again and again, and the queue once lost its jobs', async () => {
     for (let i = 0; i < ROUNDS; i++) {
       await round(async () =>
-        i === ROUNDS / 2 ? database.pool.query('TRUNCATE bullmq.job CASCADE') : undefined,
+        i === Math.floor(ROUNDS / 2) ? database.pool.query('TRUNCATE bullmq.job CASCADE') : undefined,
       );
     }
     await eventually('every order ended', async () => (await count(database, OPEN_ORDERS)) === 0, 60_000);

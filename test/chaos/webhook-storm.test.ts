@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
+import { size } from '../harness/size.js';
 import { OwnPostgres } from './own-postgres.js';
 import { Random } from '../../chaos/random.js';
 import { type EndpointBooks, inFlight, isBalanced, readDeliveries, readEquation } from './storm-books.js';
@@ -13,13 +14,13 @@ const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 /** Each partner has a good endpoint for all of its events and a troubled one for a tenth of them. */
 const TROUBLES: readonly Behaviour[] = ['slow', 'failing', 'hanging', 'resetting', 'flapping'];
 const PARTNERS = 2 * TROUBLES.length;
-const EVENTS_PER_PARTNER = 2_000;
+const EVENTS_PER_PARTNER = size('STORM_EVENTS', 800, 2_000);
 const BATCH = 100;
-const KILLS = 9;
+const KILLS = size('STORM_KILLS', 6, 9);
 const KILL_EVERY_MS = { min: 1_000, max: 3_000 };
 /** After which kills something else happens as well. */
-const DATABASE_RESTARTS = [2, 6];
-const QUEUE_LOSS = 4;
+const DATABASE_RESTARTS = [2, 5];
+const QUEUE_LOSS = 3;
 const DATABASE_DOWN_MS = 500;
 const ENV = {
   LEASE_MS: '3000',

@@ -5,8 +5,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
-import { migrateDatabase } from '../../src/apps/migration.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -36,7 +34,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     project.provide('postgresUrl', PREPARED_SERVER);
     return () => Promise.resolve();
   }
-  // Tests that kill processes run the built output, so it must be this source's.
+  // Tests load the service from the build (built-service.plugin.ts), so it must be this source's.
   execFileSync(process.execPath, ['scripts/start.mjs', 'build'], {
     stdio: 'inherit',
     cwd: project.config.root,
@@ -46,6 +44,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function start(project: TestProject): Promise<() => Promise<void>> {
+  // Not at the top: they are loaded from the build.
+  const { startEmbeddedPostgres } = await import('../../src/embedded/postgres/index.js');
+  const { migrateDatabase } = await import('../../src/apps/migration.js');
   const directory = mkdtempSync(path.join(tmpdir(), 'esim-test-'));
   const postgres = await startEmbeddedPostgres({
     dataDir: path.join(directory, 'postgres'),

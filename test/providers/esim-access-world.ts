@@ -42,7 +42,7 @@ export async function makeEsimAccessWorld(
     const settings = {
       ...SIMULATOR_CREDENTIALS,
       ...(options.secretKey === undefined ? {} : { secretKey: options.secretKey }),
-      ...{ baseUrl: simulator.url, timeoutMs: options.timeoutMs ?? 5_000, readLagMs: 0 },
+      ...{ baseUrl: simulator.url, timeoutMs: options.timeoutMs ?? 20_000, readLagMs: 0 },
     };
     const pace = new ProviderRateLimiter(dataSource.manager, requestsPerSecond ?? 5_000);
     const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EsimClient, SQL_STORE_TABLES, SqlCursorStore } from '../../sdk/src/index.js';
 import { FileCursorStore } from '../../sdk/src/node/file-stores.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { size } from '../harness/size.js';
 import { recordEvents } from '../webhooks/support.js';
 
 /** A full proof takes 10,000. */
-const DELIVERIES = Number(process.env['SDK_DELIVERIES'] ?? 1_000);
+const DELIVERIES = size('SDK_DELIVERIES', 1_000, 10_000);
 
 let service: TestService;
 let partner: TestPartner;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EsimClient, EsimApiError, EsimConnectionError, isApiError } from '../../sdk/src/index.js';
 import { freePort } from '../harness/free-port.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { size } from '../harness/size.js';
 import { type Fault, FAULTS, startFaultProxy } from './fault-proxy.js';
 
-/** A full proof takes a thousand; each run of the tests, as many as a busy machine places in a minute. */
-const PLACEMENTS = Number(process.env['SDK_PLACEMENTS'] ?? 150);
+const PLACEMENTS = size('SDK_PLACEMENTS', 60, 1_000);
 const AT_ONCE = 16;
 
 let service: TestService;

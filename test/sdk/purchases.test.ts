@@ -16,9 +16,10 @@ import {
 } from '../../sdk/src/index.js';
 import { freePort } from '../harness/free-port.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { size } from '../harness/size.js';
 
 /** A full proof takes 200; each run of the tests, as many as take about a minute on a busy machine. */
-const KILLS = Number(process.env['SDK_KILLS'] ?? 15);
+const KILLS = size('SDK_KILLS', 8, 200);
 const SDK = path.resolve(import.meta.dirname, '../../sdk/src');
 
 let service: TestService;
