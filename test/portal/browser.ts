@@ -25,7 +25,7 @@ const PATIENCE_MS = 60_000;
 
 export function launchChromium(): Promise<Browser> {
   // Chromium refuses a sandbox to root, which the gate runs as.
-  return chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] });
+  return chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
 export interface PortalPage {
