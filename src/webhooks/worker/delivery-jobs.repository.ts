@@ -77,10 +77,11 @@ const LOOKING_FOR_MS = 10_000;
 const NOW = 'statement_timestamp()';
 const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
 
-/** All that an attempt needs comes along: nothing is read after it. */
-const CLAIM = prepared(
-  'SELECT *, due_at::text AS due_text FROM claim_many_webhook_deliveries($1, $2, $3, $4, $5)',
-);
+/** All that an attempt needs comes along: nothing is read after it. Named: a prepared statement must not read more after a migration. */
+const CLAIM = prepared(`
+  SELECT endpoint_id, partner_id, mode, standard, id, event_type, fence, counted_attempts, url, secret, previous_secret,
+         body, lapsed_ago_ms, lapsed_ran_ms, due_at::text AS due_text, next_look_ms, room
+  FROM claim_many_webhook_deliveries($1, $2, $3, $4, $5)`);
 
 /** SQL that leases due deliveries; every time is the database's (D40). */
 @Injectable()
