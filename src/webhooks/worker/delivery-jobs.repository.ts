@@ -150,9 +150,18 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
     return isFull && since !== undefined && performance.now() - since > LOOKING_FOR_MS;
   }
 
-  /** As its first claim in this process has said. */
+  /** As its first claim in this process has said, or `learnOwners`. */
   ownerOf(endpointId: string): GroupOwner | null {
     return this.owners.get(endpointId) ?? null;
+  }
+
+  async learnOwners(endpointIds: readonly string[]): Promise<void> {
+    const { rows } = await sql<OwnerRow>(
+      this.manager,
+      'SELECT id AS endpoint_id, partner_id, mode FROM webhook_endpoints WHERE id = ANY ($1::text[])',
+      [endpointIds],
+    );
+    for (const row of rows) this.owners.set(row.endpoint_id, toOwner(row));
   }
 
   /**
