@@ -40,7 +40,7 @@ export async function benchLife(options: BenchOptions, cleanups: Cleanups): Prom
   const limit = await rawAcceptance(server, options, cleanups);
   const sections: Section[] = [];
   for (const [name, roles] of Object.entries(LAYOUTS)) {
-    const bed = await prepare(server, `bench_life_${roles.length}`, roles, cleanups);
+    const bed = await prepare(server, `bench_life_${roles.length}`, roles, options, cleanups);
     sections.push(await measureLayout(name, bed, limit, options));
     for (const service of bed.services.values()) await service.stop();
     await bed.life.stop();
@@ -122,6 +122,7 @@ async function prepare(
   server: DatabaseServer,
   database: string,
   roles: readonly ServiceRole[],
+  options: BenchOptions,
   cleanups: Cleanups,
 ): Promise<Bed> {
   const databaseUrl = await server.createDatabase(database);
@@ -137,8 +138,10 @@ async function prepare(
   const admin = await ServiceProcess.start({ role: 'admin', databaseUrl, env });
   await register(admin, partner!, life.receiverUrl);
   await admin.stop();
-  for (const role of roles)
-    services.set(role, cleanups.stopping(await ServiceProcess.start({ role, databaseUrl, env })));
+  for (const role of roles) {
+    const profile = options.profile ? `${role}-life` : undefined;
+    services.set(role, cleanups.stopping(await ServiceProcess.start({ role, databaseUrl, env, profile })));
+  }
   life.connect(services.get(roles[0]!)!.apiUrl, partner!.key);
   return { server, databaseUrl, partner: partner!, services, life };
 }

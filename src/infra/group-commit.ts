@@ -1,18 +1,28 @@
+import type { Mode } from '../common/mode.js';
+import { isLockTimeout } from './database/index.js';
+
 export interface GroupCommitOptions<Item, Result> {
   /**
    * Commits items in one transaction and answers their results in their order. When it throws, nothing of them may be
    * committed that could not be committed again: its writes compare what they depend on (fences, unique references).
+   * @param lockWaitMs how long it may wait for a lock, milliseconds; null: nobody waits behind it, as long as its session
    */
-  commit(items: readonly Item[]): Promise<readonly Result[]>;
+  commit(items: readonly Item[], lockWaitMs: number | null): Promise<readonly Result[]>;
   /** Told of a batch that failed as a whole, before its items are committed one by one. Must not throw. */
   batchFailed?(items: readonly Item[], error: unknown): void;
   /** Items of one transaction at most. So many waiting items leave without gathering more. */
   readonly maxItems: number;
   /** How long, in ms, the first waiting item waits for others while a transaction is under way. */
   readonly gatherMs: number;
-  /** Transactions of several items under way at once: one that waits for a lock must not hold up the others (D34). */
+  /**
+   * Transactions under way at once: one that waits for a lock must not hold up the others (D34). As many again for what
+   * is repeated alone, and for what waits for a lock as long as its session lets it.
+   */
   readonly maxUnderWay: number;
 }
+
+/** Whatever somebody else has locked for longer, a wallet say, is waited for apart from everything else. */
+const SHORT_LOCK_WAIT_MS = 500;
 
 interface Waiting<Item, Result> {
   readonly item: Item;
@@ -24,15 +34,20 @@ interface Waiting<Item, Result> {
  * Commits what ends at about the same time in one transaction. With nothing under way an item leaves at the end of this
  * turn of the event loop, together with what the turn brought besides: alone, nobody waits. While a transaction is under
  * way, items gather for a few milliseconds, or until it ends. A batch that fails is repeated one by one, so that no item
- * fails its neighbours (D43).
+ * fails its neighbours, and what somebody else has locked then waits behind nobody and before nobody but its like (D43).
  */
 export class GroupCommit<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
   private underWay = 0;
   private timer: NodeJS.Timeout | null = null;
   private leavesThisTurn = false;
+  private readonly alone: Lanes;
+  private readonly patient: Lanes;
 
-  constructor(private readonly options: GroupCommitOptions<Item, Result>) {}
+  constructor(private readonly options: GroupCommitOptions<Item, Result>) {
+    this.alone = new Lanes(options.maxUnderWay);
+    this.patient = new Lanes(options.maxUnderWay);
+  }
 
   /** Resolves when the item is committed. @throws what `commit` says of the item alone */
   add(item: Item): Promise<Result> {
@@ -67,31 +82,75 @@ export class GroupCommit<Item, Result> {
 
   /** Never rejects: each item's own promise says how it went. */
   private async commit(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    const failure = await this.attempt(batch);
+    const failure = await this.attempt(batch, SHORT_LOCK_WAIT_MS);
     this.underWay--;
     this.arm();
     if (failure === null) return;
-    if (batch.length === 1) return batch[0]!.reject(failure.error);
+    if (batch.length === 1) return this.refuse(batch[0]!, failure.error);
     this.options.batchFailed?.(
       batch.map(({ item }) => item),
       failure.error,
     );
-    // As many at once as without batches: what waits for a lock for seconds holds up nobody but itself.
-    await Promise.all(batch.map((waiting) => this.commitAlone(waiting)));
+    await Promise.all(batch.map((waiting) => this.alone.run(() => this.commitAlone(waiting))));
   }
 
   private async commitAlone(waiting: Waiting<Item, Result>): Promise<void> {
-    const failure = await this.attempt([waiting]);
+    const failure = await this.attempt([waiting], SHORT_LOCK_WAIT_MS);
+    // It leaves its place to the next one, whatever it waits for then.
+    if (failure !== null) void this.refuse(waiting, failure.error);
+  }
+
+  /** Never rejects. Tells the item that it failed, unless it has only to wait longer. */
+  private async refuse(waiting: Waiting<Item, Result>, error: unknown): Promise<void> {
+    if (!isLockTimeout(error)) return waiting.reject(error);
+    const failure = await this.patient.run(() => this.attempt([waiting], null));
     if (failure !== null) waiting.reject(failure.error);
   }
 
-  private async attempt(batch: readonly Waiting<Item, Result>[]): Promise<{ error: unknown } | null> {
+  private async attempt(
+    batch: readonly Waiting<Item, Result>[],
+    lockWaitMs: number | null,
+  ): Promise<{ readonly error: unknown } | null> {
     try {
-      const results = await this.options.commit(batch.map(({ item }) => item));
+      const items = batch.map(({ item }) => item);
+      const results = await this.options.commit(items, lockWaitMs);
       batch.forEach((waiting, index) => waiting.resolve(results[index]!));
       return null;
     } catch (error) {
       return { error };
     }
+  }
+}
+
+/** A bound on what runs at once; the rest waits, first come, first served. */
+class Lanes {
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(private free: number) {}
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    if (this.free > 0) this.free--;
+    else await new Promise<void>((resolve) => this.waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.waiting.shift();
+      if (next) next();
+      else this.free++;
+    }
+  }
+}
+
+/** Group commits of Live and of Sandbox apart: nothing that Sandbox waits for delays what is paid for (D41). */
+export class GroupCommitByMode<Item, Result> {
+  private readonly commits: Readonly<Record<Mode, GroupCommit<Item, Result>>>;
+
+  constructor(options: GroupCommitOptions<Item, Result>) {
+    this.commits = { live: new GroupCommit(options), sandbox: new GroupCommit(options) };
+  }
+
+  /** As `GroupCommit.add`. */
+  add(mode: Mode, item: Item): Promise<Result> {
+    return this.commits[mode].add(item);
   }
 }

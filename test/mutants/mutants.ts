@@ -32,7 +32,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'batch-fails-its-neighbours',
     file: 'src/infra/group-commit.ts',
-    find: 'if (batch.length === 1) return batch[0]!.reject(failure.error);',
+    find: 'if (batch.length === 1) return this.refuse(batch[0]!, failure.error);',
     replace: 'return batch.forEach((waiting) => waiting.reject(failure.error));',
     tests: ['test/infra/batching/group-commit.test.ts', 'test/orders-live/order-batches.test.ts'],
   },

@@ -11,16 +11,28 @@ const openTransactions = new WeakMap<QueryRunner, OpenTransaction>();
 /**
  * Sends a statement that nobody waits for, in one write with the statement after it: it costs no round trip. When it
  * fails, so do the statements after it, and `Transactions.run` throws its error.
- * @throws Error outside `Transactions.run`
+ * @throws Error outside `Transactions.run`, and when the transaction has ended
  */
 export function send(
   tx: Tx,
   statement: string | PreparedStatement,
   parameters: readonly SqlParameter[] = [],
 ): void {
-  const transaction = tx.manager.queryRunner && openTransactions.get(tx.manager.queryRunner);
-  if (!transaction) throw new Error('a statement is sent in a transaction of `Transactions.run` only');
-  transaction.send(statement, parameters);
+  openTransactionOf(tx).send(statement, parameters);
+}
+
+/** @throws Error outside `Transactions.run`, and when the transaction has ended */
+export function openTransactionOf({ manager }: Tx): OpenTransaction {
+  const transaction = manager.queryRunner && openTransactions.get(manager.queryRunner);
+  if (!transaction) throw new Error('there is no open transaction of `Transactions.run`');
+  return transaction;
+}
+
+/** A statement that nobody waits for. */
+interface SentStatement {
+  readonly answer: Promise<void>;
+  /** Set once PostgreSQL has refused it. */
+  failure: { readonly error: unknown } | null;
 }
 
 /**
@@ -29,8 +41,9 @@ export function send(
  * statement that was only sent is known at the latest at the commit, which then commits nothing.
  */
 export class OpenTransaction {
-  private readonly failures: unknown[] = [];
-  private unanswered: Promise<unknown>[] = [];
+  /** In the order of sending, which is the order of the answers. What a savepoint has undone is no longer among them. */
+  private sent: SentStatement[] = [];
+  private savepoints = 0;
 
   private constructor(
     private readonly runner: QueryRunner,
@@ -53,19 +66,26 @@ export class OpenTransaction {
   /** Sends a statement without waiting for its answer. */
   send(statement: string | PreparedStatement, parameters: readonly SqlParameter[] = []): void {
     joinWrites(this.connection);
-    const answer = submit(this.runner, this.connection, statement, parameters).catch((error: unknown) => {
-      this.failures.push(error);
-    });
-    this.unanswered.push(answer);
+    const answered = submit(this.runner, this.connection, statement, parameters);
+    const one: SentStatement = {
+      answer: answered.then(
+        () => undefined,
+        (error: unknown) => void (one.failure = { error }),
+      ),
+      failure: null,
+    };
+    this.sent.push(one);
   }
 
-  /** Commits what `work` did, or rolls back and throws what it threw. */
-  async end<T>(work: Promise<T>): Promise<T> {
+  /** Commits what `work` did, or rolls back and throws what it threw. Nothing of it is sent from then on. */
+  async end<T>(work: () => Promise<T>): Promise<T> {
     try {
-      const result = await work;
+      const result = await work();
+      this.refuseMore();
       await this.commit();
       return result;
     } catch (error) {
+      this.refuseMore();
       await this.rollBack();
       throw this.causeOf(error);
     } finally {
@@ -73,10 +93,38 @@ export class OpenTransaction {
     }
   }
 
+  /**
+   * Runs `work` behind a savepoint; when it throws, its rows are gone, and so are the failures of what it only sent. Its
+   * own error is the one that is thrown, not that of a statement which failed because of it.
+   */
+  async behindSavepoint<T>(work: () => Promise<T>): Promise<T> {
+    // Of one name, the outer of two would go back to the inner one.
+    const name = `attempt_${++this.savepoints}`;
+    this.send(`SAVEPOINT ${name}`);
+    const kept = this.sent.length;
+    try {
+      return await work();
+    } catch (error) {
+      const cause = this.causeOf(error);
+      this.sent.length = kept;
+      this.send(`ROLLBACK TO SAVEPOINT ${name}`);
+      throw cause;
+    } finally {
+      this.savepoints--;
+    }
+  }
+
+  /** What still runs when the transaction ends, beside the part that failed, would write outside of it. */
+  private refuseMore(): void {
+    bindConnection(this.runner, null);
+    openTransactions.delete(this.runner);
+  }
+
   private async commit(): Promise<void> {
     const committed: Promise<QueryResult> = this.connection.query('COMMIT');
-    const [{ command }] = await Promise.all([committed, ...this.unanswered]);
-    if (this.failures.length > 0) throw this.failures[0];
+    const [{ command }] = await Promise.all([committed, ...this.answers()]);
+    const failure = this.firstFailure();
+    if (failure) throw failure.error;
     // PostgreSQL answers ROLLBACK to the COMMIT of a failed transaction, and no error.
     if (command !== 'COMMIT') throw new Error(`the transaction ended with ${command}`);
   }
@@ -84,12 +132,21 @@ export class OpenTransaction {
   private async rollBack(): Promise<void> {
     // A connection that is gone has rolled back.
     await this.connection.query('ROLLBACK').catch(() => undefined);
-    await Promise.all(this.unanswered);
+    await Promise.all(this.answers());
   }
 
   /** What failed before made the rest of the transaction fail. */
   private causeOf(error: unknown): unknown {
-    return sqlState(error) === IN_FAILED_TRANSACTION ? (this.failures[0] ?? error) : error;
+    const failure = sqlState(error) === IN_FAILED_TRANSACTION ? this.firstFailure() : null;
+    return failure ? failure.error : error;
+  }
+
+  private firstFailure(): SentStatement['failure'] {
+    return this.sent.find(({ failure }) => failure !== null)?.failure ?? null;
+  }
+
+  private answers(): readonly Promise<void>[] {
+    return this.sent.map(({ answer }) => answer);
   }
 }
 

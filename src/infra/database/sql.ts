@@ -32,18 +32,21 @@ export function prepared(text: string): PreparedStatement {
   return { name: `s_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`, text };
 }
 
-/** The connections of open transactions: a statement is sent in the turn of its call, so that calls keep their order. */
-const connections = new WeakMap<QueryRunner, PoolClient>();
+/**
+ * The connections of transactions: a statement is sent in the turn of its call, so that calls keep their order. Null once
+ * the transaction has ended: then the connection is somebody else's.
+ */
+const connections = new WeakMap<QueryRunner, PoolClient | null>();
 
-/** Says on which connection the statements of `runner` run from now on. */
-export function bindConnection(runner: QueryRunner, connection: PoolClient): void {
+/** Says on which connection the statements of `runner` run from now on; null refuses them. */
+export function bindConnection(runner: QueryRunner, connection: PoolClient | null): void {
   connections.set(runner, connection);
 }
 
 /**
  * Runs hand-written SQL on the manager's own connection (its transaction, if it has one).
  * `EntityManager.query` would return one of three shapes, by the command, and costs more than most statements.
- * @throws QueryFailedError
+ * @throws QueryFailedError; Error when the manager's transaction has ended: no statement of it may run outside it
  */
 export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   manager: EntityManager,
@@ -53,6 +56,7 @@ export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   const own = manager.queryRunner;
   if (own) {
     const bound = connections.get(own);
+    if (bound === null) throw new Error('the transaction of this statement has ended');
     return submit(own, bound ?? ((await own.connect()) as PoolClient), statement, parameters);
   }
   const runner = manager.dataSource.createQueryRunner();

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
-import { OpenTransaction, send } from './open-transaction.js';
+import { OpenTransaction, openTransactionOf, send } from './open-transaction.js';
 import { prepared, type Tx } from './sql.js';
 import { limitsOf } from './pooled-sessions.js';
 
@@ -34,9 +34,8 @@ export class Transactions {
       const transaction = await OpenTransaction.begin(runner);
       const limits = limitsOf(this.dataSource);
       if (limits) transaction.send(...limits);
-      result = await transaction.end(
-        work({ manager: runner.manager, afterCommit: (action) => actions.push(action) }),
-      );
+      const tx: Tx = { manager: runner.manager, afterCommit: (action) => actions.push(action) };
+      result = await transaction.end(() => work(tx));
     } finally {
       await runner.release();
     }
@@ -52,18 +51,12 @@ export function limitLockWait(tx: Tx, ms: number): void {
 
 /**
  * Runs `work` behind a savepoint of `tx`. When it throws, its rows and its after-commit actions are gone and
- * the transaction goes on (D16).
+ * the transaction goes on (D16). A statement that it sends last may still fail unseen, and fails the transaction.
  */
 export async function withSavepoint<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T> {
   const actions: (() => void)[] = [];
-  send(tx, 'SAVEPOINT attempt');
-  let result: T;
-  try {
-    result = await work({ manager: tx.manager, afterCommit: (action) => actions.push(action) });
-  } catch (error) {
-    send(tx, 'ROLLBACK TO SAVEPOINT attempt');
-    throw error;
-  }
+  const inner: Tx = { manager: tx.manager, afterCommit: (action) => actions.push(action) };
+  const result = await openTransactionOf(tx).behindSavepoint(() => work(inner));
   for (const action of actions) tx.afterCommit(action);
   return result;
 }

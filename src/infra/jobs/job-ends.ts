@@ -1,13 +1,11 @@
 import type { Logger } from 'pino';
 import type { Mode } from '../../common/mode.js';
 import { limitLockWait, type Transactions, type Tx } from '../database/index.js';
-import { GroupCommit } from '../group-commit.js';
+import { GroupCommitByMode } from '../group-commit.js';
 
 const MAX_BATCH = 64;
 const GATHER_MS = 5;
 const MAX_UNDER_WAY = 4;
-/** What somebody else has locked for longer, a wallet say, is waited for by its own job alone. */
-const SHARED_LOCK_WAIT_MS = 500;
 
 export interface JobEndsOptions<End> {
   /** As it begins the names of log events: `order`. */
@@ -26,25 +24,12 @@ export interface JobEndsOptions<End> {
  * transactions of their own: nothing that Sandbox waits for delays what is paid for (D41).
  */
 export class JobEnds<End> {
-  private readonly commits: Readonly<Record<Mode, GroupCommit<End, boolean>>>;
+  private readonly commits: GroupCommitByMode<End, boolean>;
 
   protected constructor(private readonly options: JobEndsOptions<End>) {
-    this.commits = { live: this.groupCommit(), sandbox: this.groupCommit() };
-  }
-
-  /** Resolves when the end is committed, or its lease was void. @throws what PostgreSQL says of this one */
-  async add(end: End): Promise<void> {
-    const { name, logger } = this.options;
-    const isWritten = await this.commits[this.options.modeOf(end)].add(end);
-    if (isWritten) return;
-    const line = { event: `${name}.lease_lost`, ...this.options.about(end) };
-    logger.warn(line, 'nothing is written: the lease is another');
-  }
-
-  private groupCommit(): GroupCommit<End, boolean> {
-    const { name, logger } = this.options;
-    return new GroupCommit<End, boolean>({
-      commit: (ends) => this.commit(ends),
+    const { name, logger } = options;
+    this.commits = new GroupCommitByMode<End, boolean>({
+      commit: (ends, lockWaitMs) => this.commit(ends, lockWaitMs),
       batchFailed: (ends, error) =>
         logger.warn(
           { event: `${name}.batch_failed`, count: ends.length, err: error },
@@ -56,9 +41,18 @@ export class JobEnds<End> {
     });
   }
 
-  private commit(ends: readonly End[]): Promise<readonly boolean[]> {
+  /** Resolves when the end is committed, or its lease was void. @throws what PostgreSQL says of this one */
+  async add(end: End): Promise<void> {
+    const { name, logger } = this.options;
+    const isWritten = await this.commits.add(this.options.modeOf(end), end);
+    if (isWritten) return;
+    const line = { event: `${name}.lease_lost`, ...this.options.about(end) };
+    logger.warn(line, 'nothing is written: the lease is another');
+  }
+
+  private commit(ends: readonly End[], lockWaitMs: number | null): Promise<readonly boolean[]> {
     return this.options.transactions.run((tx) => {
-      if (ends.length > 1) limitLockWait(tx, SHARED_LOCK_WAIT_MS);
+      if (lockWaitMs !== null) limitLockWait(tx, lockWaitMs);
       return this.options.write(tx, ends);
     });
   }

@@ -47,7 +47,6 @@ export class JobRunner<Job> {
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
   private readonly claims: GatheredClaims<Job>;
-  private claimsUnderWay = 0;
   /** Jobs that one transaction ends make room for one claim, and not each for a claim of its own. */
   private readonly claimThisTurn = oncePerTurn(() => this.claimNext());
   private sweptTo = '';
@@ -70,7 +69,10 @@ export class JobRunner<Job> {
     this.claims = new GatheredClaims(source);
     const separatesSlow = slowAfterMs !== undefined;
     this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
-    this.waiting = new WaitingGroups<Group>(this.shares);
+    this.waiting = new WaitingGroups<Group>({
+      hasFreeFor: (mode, pace) => this.claims.hasRoomFor(mode) && this.shares.hasFreeFor(mode, pace),
+      roomFor: (group) => this.shares.roomFor(group),
+    });
     this.scheduler = new ClaimScheduler({
       claim: (group) => void this.notify(group),
       notifyAt: (group, at) => options.notifyAt(group, at),
@@ -172,7 +174,7 @@ export class JobRunner<Job> {
 
   /** Claims for those that wait, as long as somebody has room; every end of a claim and of a job comes here again. */
   private claimNext(): void {
-    while (!this.isStopping && this.claimsUnderWay < this.claims.atOnce) {
+    while (!this.isStopping) {
       const group = this.waiting.takeNext();
       if (!group) return;
       this.track(this.claimFor(group));
@@ -184,12 +186,10 @@ export class JobRunner<Job> {
     const limit = this.shares.roomFor(group);
     // Taken at once: other groups claim at the same time.
     this.shares.take(group, limit);
-    this.claimsUnderWay++;
     group.claiming = true;
     group.again = false;
     const { items, more, nextDueInMs } = await this.claim(group.name, limit);
     group.claiming = false;
-    this.claimsUnderWay--;
     this.shares.giveBack(group, limit - items.length);
     group.more = more;
     if (group.owner === null) this.shares.describe(group, { owner: this.ownerOf(group.name) });

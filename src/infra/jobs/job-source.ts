@@ -8,8 +8,10 @@ export interface JobSource<Job> {
   claimMany?(requests: readonly ClaimRequest[]): Promise<readonly Claim<Job>[]>;
   /** Groups after `after`, in their order, with something due that nobody holds: their notification was lost (D1). */
   listGroupsDue(after: string, limit: number): Promise<readonly string[]>;
-  /** Whose the group's jobs are (D41); null as long as no claim has said so. Without it each group is its own owner. */
+  /** Whose the group's jobs are (D41); null as long as nothing has said so. Without it each group is its own owner. */
   ownerOf?(group: string): GroupOwner | null;
+  /** Reads whose these groups are, so that `ownerOf` knows; of a group that is not there it stays null. */
+  learnOwners?(groups: readonly string[]): Promise<void>;
   /** Extends those of the leases that are still held by this process. */
   renew(jobs: readonly Job[]): Promise<void>;
 }

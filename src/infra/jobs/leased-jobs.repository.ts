@@ -129,9 +129,11 @@ export abstract class LeasedJobsRepository<
   /**
    * Records for each that a placement is about to be sent, provided that the last one is longer ago than the provider's
    * read lag (D19). Null when the lease is void, or has lapsed: then nothing may be sent.
+   * @param lockWaitMs how long it waits for the lock of a row, milliseconds; null: as long as the session does
    */
   async markAllPlaced(
     placements: readonly PlacementNote<Lease>[],
+    lockWaitMs: number | null = null,
   ): Promise<readonly (PlacementSlot | null)[]> {
     const sendWindowStart = performance.now();
     const ids = placements.map(({ lease }) => this.jobs.idOf(lease));
@@ -139,6 +141,7 @@ export abstract class LeasedJobsRepository<
       ids,
       placements.map(({ lease }) => lease.fence),
       placements.map(({ readLagMs }) => readLagMs),
+      lockWaitMs === null ? null : String(lockWaitMs),
     ]);
     const waits = new Map(rows.map((row) => [row.id, row.wait_ms]));
     return ids.map((id) => {
@@ -216,12 +219,16 @@ function claimStatement(table: string, claim: string): PreparedStatement {
   );
 }
 
+/** `$4` is the wait for locks, in ms, set for this statement alone: rows are locked when all that it joins is there. */
 function placeStatement(table: string): PreparedStatement {
   return prepared(
-    `WITH own AS (
+    `WITH patience AS MATERIALIZED (
+       SELECT set_config('lock_timeout', coalesce($4::text, current_setting('lock_timeout')), true) AS lock_timeout
+     ), own AS (
        SELECT t.id, coalesce(t.upstream_placed_at + w.read_lag_ms * interval '1 millisecond', now()) AS free_at
        FROM unnest($1::text[], $2::bigint[], $3::float8[]) AS w (id, fence, read_lag_ms)
        JOIN ${table} t ON t.id = w.id AND t.fence = w.fence AND t.status = 'processing' AND t.lease_until > now()
+       CROSS JOIN patience
        ORDER BY t.id FOR UPDATE OF t
      ), placed AS (
        UPDATE ${table} t SET upstream_placed_at = now() FROM own WHERE t.id = own.id AND own.free_at <= now()

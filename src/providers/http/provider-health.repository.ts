@@ -92,7 +92,12 @@ export class ProviderHealthRepository {
   }
 
   async list(): Promise<readonly ProviderHealth[]> {
-    const { rows } = await sql<HealthRow>(this.manager, 'SELECT * FROM provider_health ORDER BY provider');
+    const { rows } = await sql<HealthRow>(
+      this.manager,
+      `SELECT provider, state, last_ok_at, last_error_at, last_error_code, balance_micros, balance_currency, balance_at,
+         last_sync_at, updated_at
+       FROM provider_health ORDER BY provider`,
+    );
     return rows.map(toHealth);
   }
 

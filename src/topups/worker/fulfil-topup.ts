@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
-import { GroupCommit } from '../../infra/group-commit.js';
+import { GroupCommitByMode } from '../../infra/group-commit.js';
 import type { PlacementNote, PlacementSlot } from '../../infra/jobs/index.js';
 import {
   callProvider,
@@ -27,14 +27,17 @@ const GROUPS = { maxItems: 64, gatherMs: 2, maxUnderWay: 4 } as const;
 @Injectable()
 export class FindOrPlaceTopup {
   /** What is about to be sent at the same time is recorded by one statement. */
-  private readonly notes: GroupCommit<PlacementNote<TopupLease>, PlacementSlot | null>;
+  private readonly notes: GroupCommitByMode<PlacementNote<TopupLease>, PlacementSlot | null>;
 
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly jobs: TopupJobsRepository,
     private readonly purchases: EsimPurchasesRepository,
   ) {
-    this.notes = new GroupCommit({ ...GROUPS, commit: (notes) => jobs.markAllPlaced(notes) });
+    this.notes = new GroupCommitByMode({
+      ...GROUPS,
+      commit: (notes, lockWaitMs) => jobs.markAllPlaced(notes, lockWaitMs),
+    });
   }
 
   /**
@@ -56,7 +59,7 @@ export class FindOrPlaceTopup {
     request: ProviderTopupRequest,
     placement: Placement,
   ): Promise<ProviderTopupState | null> {
-    const slot = await this.notes.add({ lease, readLagMs: provider.readLagMs });
+    const slot = await this.notes.add(topup.mode, { lease, readLagMs: provider.readLagMs });
     if (slot === null) return null;
     if (slot.waitMs > 0) return { state: 'in_progress', checkAfterMs: slot.waitMs };
     try {
@@ -91,7 +94,7 @@ const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = 
 @Injectable()
 export class FulfilTopup {
   /** The eSIMs of top-ups that one claim has leased are read by one statement. */
-  private readonly esims: GroupCommit<string, EsimEntity>;
+  private readonly esims: GroupCommitByMode<string, EsimEntity>;
 
   constructor(
     private readonly findOrPlace: FindOrPlaceTopup,
@@ -99,13 +102,13 @@ export class FulfilTopup {
     esims: EsimsRepository,
     private readonly ends: TopupEnds,
   ) {
-    this.esims = new GroupCommit({ ...GROUPS, commit: (ids) => esims.getAllById(ids) });
+    this.esims = new GroupCommitByMode({ ...GROUPS, commit: (ids) => esims.getAllById(ids) });
   }
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable without an answer: the top-up stays processing. */
   async execute(lease: ClaimedTopup): Promise<void> {
     const { topup } = lease;
-    const esim = await this.esims.add(topup.esimId);
+    const esim = await this.esims.add(topup.mode, topup.esimId);
     const failure = ENDED[esim.status];
     if (failure && topup.upstreamPlacedAt === null)
       return this.ends.add({ lease, topup, result: { state: 'rejected', failure } });

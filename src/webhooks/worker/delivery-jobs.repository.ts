@@ -77,10 +77,11 @@ const LOOKING_FOR_MS = 10_000;
 const NOW = 'statement_timestamp()';
 const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
 
-/** All that an attempt needs comes along: nothing is read after it. */
-const CLAIM = prepared(
-  'SELECT *, due_at::text AS due_text FROM claim_many_webhook_deliveries($1, $2, $3, $4, $5)',
-);
+/** All that an attempt needs comes along: nothing is read after it. Named: a prepared statement must not read more after a migration. */
+const CLAIM = prepared(`
+  SELECT endpoint_id, partner_id, mode, standard, id, event_type, fence, counted_attempts, url, secret, previous_secret,
+         body, lapsed_ago_ms, lapsed_ran_ms, due_at::text AS due_text, next_look_ms, room
+  FROM claim_many_webhook_deliveries($1, $2, $3, $4, $5)`);
 
 /** SQL that leases due deliveries; every time is the database's (D40). */
 @Injectable()
@@ -149,9 +150,18 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
     return isFull && since !== undefined && performance.now() - since > LOOKING_FOR_MS;
   }
 
-  /** As its first claim in this process has said. */
+  /** As its first claim in this process has said, or `learnOwners`. */
   ownerOf(endpointId: string): GroupOwner | null {
     return this.owners.get(endpointId) ?? null;
+  }
+
+  async learnOwners(endpointIds: readonly string[]): Promise<void> {
+    const { rows } = await sql<OwnerRow>(
+      this.manager,
+      'SELECT id AS endpoint_id, partner_id, mode FROM webhook_endpoints WHERE id = ANY ($1::text[])',
+      [endpointIds],
+    );
+    for (const row of rows) this.owners.set(row.endpoint_id, toOwner(row));
   }
 
   /**

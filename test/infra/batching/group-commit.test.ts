@@ -1,12 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { GroupCommit } from '../../../src/infra/group-commit.js';
+import { GroupCommit, GroupCommitByMode } from '../../../src/infra/group-commit.js';
 
 const GATHER_MS = 5;
 
-/** Commits that end when the test says so; an item is doubled, and one of `poison` is refused wherever it is. */
+/**
+ * Commits that end when the test says so; an item is doubled, one of `poison` is refused wherever it is, and one of `locked`
+ * unless it may wait as long as it takes.
+ */
 function start(options: { maxItems?: number; maxUnderWay?: number } = {}) {
   const transactions: number[][] = [];
   const poison = new Set<number>();
+  const locked = new Set<number>();
+  const patient: number[] = [];
   const failedBatches: number[][] = [];
   const ends: (() => void)[] = [];
   let isHeld = false;
@@ -15,14 +20,17 @@ function start(options: { maxItems?: number; maxUnderWay?: number } = {}) {
     gatherMs: GATHER_MS,
     maxUnderWay: options.maxUnderWay ?? 2,
     batchFailed: (items) => failedBatches.push([...items]),
-    commit: async (items) => {
+    commit: async (items, lockWaitMs) => {
       transactions.push([...items]);
+      if (lockWaitMs === null) patient.push(...items);
       if (isHeld) await new Promise<void>((resolve) => ends.push(resolve));
       if (items.some((item) => poison.has(item))) throw new Error(`refused: ${items.join(', ')}`);
+      if (lockWaitMs !== null && items.some((item) => locked.has(item)))
+        throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
       return items.map((item) => 2 * item);
     },
   });
-  return { commits, transactions, poison, failedBatches, ends, hold: () => (isHeld = true) };
+  return { commits, transactions, poison, locked, patient, failedBatches, ends, hold: () => (isHeld = true) };
 }
 
 beforeEach(() => {
@@ -96,7 +104,7 @@ describe('a group commit', () => {
     ]);
   });
 
-  it('begins other batches while items of a failed one wait alone', async () => {
+  it('begins other batches while items of a failed one wait alone, no more of them at once than it was told', async () => {
     const { commits, transactions, poison, ends, hold } = start({ maxUnderWay: 1 });
     hold();
     poison.add(1);
@@ -105,9 +113,70 @@ describe('a group commit', () => {
     await pass();
     ends.shift()!();
     await pass();
-    expect(transactions).toEqual([[1, 2], [1], [2]]);
+    expect(transactions).toEqual([[1, 2], [1]]);
     void commits.add(3);
     await pass();
-    expect(transactions.at(-1)).toEqual([3]);
+    expect(transactions).toEqual([[1, 2], [1], [3]]);
+    ends.shift()!();
+    await pass();
+    expect(transactions).toEqual([[1, 2], [1], [3], [2]]);
+  });
+
+  it('has what is locked wait as long as it takes, before nobody but its like (D43)', async () => {
+    const { commits, transactions, locked, patient, ends, hold } = start({ maxUnderWay: 1 });
+    hold();
+    for (const item of [1, 2, 3]) locked.add(item);
+    const results = Promise.all([commits.add(1), commits.add(2), commits.add(4)]);
+    const end = async (): Promise<void> => {
+      await pass();
+      ends.shift()!();
+      await pass();
+    };
+    await end();
+    await end();
+    // The first waits patiently now, and its place among those that are repeated alone is the second's.
+    expect(transactions).toEqual([[1, 2, 4], [1], [1], [2]]);
+    ends.splice(1, 1)[0]!();
+    await pass();
+    expect(transactions.slice(4)).toEqual([[4]]);
+    const alone = commits.add(3);
+    await pass();
+    expect(transactions.slice(5)).toEqual([[3]]);
+    ends.splice(2, 1)[0]!();
+    await pass();
+    const next = commits.add(5);
+    await pass();
+    expect(transactions.slice(6)).toEqual([[5]]);
+    while (ends.length > 0) await end();
+    expect([await results, await alone, await next]).toEqual([[2, 4, 8], 6, 10]);
+    expect(patient).toEqual([1, 2, 3]);
+  });
+
+  it('of one mode waits for none of the other (D41)', async () => {
+    const ends: (() => void)[] = [];
+    const transactions: string[][] = [];
+    const commits = new GroupCommitByMode<string, string>({
+      maxItems: 4,
+      gatherMs: GATHER_MS,
+      maxUnderWay: 1,
+      commit: async (items) => {
+        transactions.push([...items]);
+        await new Promise<void>((resolve) => ends.push(resolve));
+        return items;
+      },
+    });
+    for (const nth of [1, 2]) {
+      void commits.add('sandbox', `sandbox ${nth}`);
+      void commits.add('live', `live ${nth}`);
+    }
+    await pass();
+    expect(transactions).toEqual([
+      ['sandbox 1', 'sandbox 2'],
+      ['live 1', 'live 2'],
+    ]);
+    ends.pop()!();
+    void commits.add('live', 'live 3');
+    await pass();
+    expect(transactions.at(-1)).toEqual(['live 3']);
   });
 });

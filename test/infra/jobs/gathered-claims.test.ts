@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Claim, ClaimRequest } from '../../../src/infra/jobs/index.js';
+import type { Claim, ClaimRequest, GroupOwner } from '../../../src/infra/jobs/index.js';
 import { eventually } from '../../harness/eventually.js';
 import { MemoryJobs, runnerOf } from './memory-jobs.js';
 
@@ -9,10 +9,26 @@ class GatheringJobs extends MemoryJobs {
   poisoned = '';
   private readonly waiting: (() => void)[] = [];
   isOpen = true;
+  /** What a statement has to do with that waits while it is not open. */
+  held = '';
+  /** Groups of which nobody knows whose they are before it is read. */
+  readonly unknown = new Set<string>();
+  readonly learnt: (readonly string[])[] = [];
+
+  override ownerOf(group: string): GroupOwner | null {
+    return this.unknown.has(group) ? null : super.ownerOf(group);
+  }
+
+  learnOwners(groups: readonly string[]): Promise<void> {
+    this.learnt.push(groups);
+    for (const group of groups) this.unknown.delete(group);
+    return Promise.resolve();
+  }
 
   async claimMany(requests: readonly ClaimRequest[]): Promise<readonly Claim<string>[]> {
     this.statements.push(requests.map(({ group }) => group));
-    if (!this.isOpen) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    const isHeld = !this.isOpen && requests.some(({ group }) => group.startsWith(this.held));
+    if (isHeld) await new Promise<void>((resolve) => this.waiting.push(resolve));
     if (requests.some(({ group }) => group === this.poisoned))
       throw Object.assign(new Error('invalid input syntax'), { code: '22P02' });
     return Promise.all(requests.map(({ group, limit }) => this.claim(group, limit)));
@@ -74,5 +90,44 @@ describe('claims of a source that claims from many groups at once (D51)', () => 
     jobs.finishAll();
     await runner.stop();
     expect(runner.inFlight).toBe(0);
+  });
+
+  it('of Live wait for none of Sandbox, however many of those wait for something (D41)', async () => {
+    const jobs = new GatheringJobs();
+    const runner = runnerOf(jobs, 1, 1_000);
+    Object.assign(jobs, { isOpen: false, held: 'sandbox' });
+    const [sandbox, live] = ['sandbox', 'live'].map((mode) => groupsOf(120).map((name) => `${mode}-${name}`));
+    const groups = [...sandbox!, ...live!];
+    for (const group of groups) {
+      jobs.add(group, 1);
+      runner.notify(group);
+    }
+    await eventually('all of Live are under way', () => jobs.underWay.size === live!.length);
+    expect(jobs.statements.filter((one) => one[0]!.startsWith('sandbox'))).toHaveLength(2);
+    jobs.open();
+    await eventually('all are under way', () => jobs.underWay.size === groups.length);
+    const modes = jobs.statements.map((one) => new Set(one.map((group) => group.split('-')[0])).size);
+    expect(new Set(modes)).toEqual(new Set([1]));
+    jobs.finishAll();
+    await runner.stop();
+  });
+
+  it('leave when the mode of their group is known, which is read for all of a turn at once', async () => {
+    const jobs = new GatheringJobs();
+    const runner = runnerOf(jobs, 1, 1_000);
+    const groups = ['sandbox-1', 'live-1', 'sandbox-2', 'live-2'];
+    for (const group of groups) {
+      jobs.unknown.add(group);
+      jobs.add(group, 1);
+      runner.notify(group);
+    }
+    await eventually('all are under way', () => jobs.underWay.size === groups.length);
+    expect(jobs.learnt).toEqual([groups]);
+    expect(jobs.statements.map((one) => [...one].sort()).sort()).toEqual([
+      ['live-1', 'live-2'],
+      ['sandbox-1', 'sandbox-2'],
+    ]);
+    jobs.finishAll();
+    await runner.stop();
   });
 });

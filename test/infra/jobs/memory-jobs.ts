@@ -44,7 +44,7 @@ export class MemoryJobs implements JobSource<string> {
   }
 
   /** A group is of its own owner; `live-…` and `sandbox-…` say the mode, `…@owner` who it is. */
-  ownerOf(group: string): GroupOwner {
+  ownerOf(group: string): GroupOwner | null {
     const [name = '', owner = group] = group.split('@');
     return { id: owner, mode: name.startsWith('sandbox') ? 'sandbox' : 'live' };
   }

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DataSource } from 'typeorm';
+import {
+  createDataSource,
+  send,
+  sql,
+  sqlState,
+  Transactions,
+  type Tx,
+  withSavepoint,
+} from '../../../src/infra/database/index.js';
+import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
+
+const INSERT = 'INSERT INTO written (id) VALUES ($1)';
+const UNIQUE_VIOLATION = '23505';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let transactions: Transactions;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.pool.query('CREATE TABLE written (id int PRIMARY KEY)');
+  // One connection: whatever a transaction leaves behind meets the next one.
+  dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 1,
+    entities: [],
+    applicationName: 'test',
+  }).initialize();
+  transactions = new Transactions(dataSource);
+});
+
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+beforeEach(() => database.pool.query('TRUNCATE written'));
+
+/** What others see. */
+async function written(): Promise<readonly number[]> {
+  const { rows } = await database.pool.query<{ id: number }>('SELECT id FROM written ORDER BY id');
+  return rows.map(({ id }) => id);
+}
+
+const insert = async ({ manager }: Tx, id: number): Promise<void> => void (await sql(manager, INSERT, [id]));
+const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
+
+describe('the connection of a transaction', () => {
+  it('comes back without one, also when the work throws before its first promise', async () => {
+    const failure = await failureOf(
+      transactions.run(() => {
+        throw new Error('at once');
+      }),
+    );
+    expect(failure).toEqual(new Error('at once'));
+    await sql(dataSource.manager, INSERT, [1]);
+    expect(await written()).toEqual([1]);
+  });
+
+  it('takes nothing of work that goes on after the end', async () => {
+    let late: Tx | null = null;
+    await transactions.run((tx) => insert((late = tx), 1));
+    await expect(insert(late!, 2)).rejects.toThrow('has ended');
+    expect(() => send(late!, INSERT, [3])).toThrow('no open transaction');
+    expect(await written()).toEqual([1]);
+  });
+
+  it('takes nothing either of what runs beside the part that failed, not even behind the ROLLBACK', async () => {
+    let beside: Promise<unknown> = Promise.resolve();
+    const failed = transactions.run(async (tx) => {
+      await insert(tx, 1);
+      // In the turn of the ROLLBACK, which is sent when the failure has reached the transaction.
+      beside = failureOf(new Promise((resolve) => setImmediate(resolve)).then(() => insert(tx, 2)));
+      throw new Error('this part');
+    });
+    expect(await failureOf(failed)).toEqual(new Error('this part'));
+    expect(await beside).toEqual(new Error('the transaction of this statement has ended'));
+    expect(await written()).toEqual([]);
+  });
+});
+
+describe('a savepoint that is rolled back (D16)', () => {
+  it('undoes the failure of what was only sent behind it, and throws that failure', async () => {
+    let refusal: unknown = null;
+    await transactions.run(async (tx) => {
+      await insert(tx, 1);
+      refusal = await failureOf(
+        withSavepoint(tx, async (inner) => {
+          send(inner, INSERT, [1]);
+          await insert(inner, 2);
+        }),
+      );
+      await insert(tx, 3);
+    });
+    expect(sqlState(refusal)).toBe(UNIQUE_VIOLATION);
+    expect(await written()).toEqual([1, 3]);
+  });
+
+  it('undoes one that nobody knows of yet', async () => {
+    await transactions.run(async (tx) => {
+      await insert(tx, 1);
+      const refusal = await failureOf(
+        withSavepoint(tx, (inner) => {
+          send(inner, INSERT, [1]);
+          return Promise.reject(new Error('refused'));
+        }),
+      );
+      expect(refusal).toEqual(new Error('refused'));
+      await insert(tx, 3);
+    });
+    expect(await written()).toEqual([1, 3]);
+  });
+
+  it('goes back to itself, not to one that was set inside of it', async () => {
+    await transactions.run(async (tx) => {
+      await failureOf(
+        withSavepoint(tx, async (outer) => {
+          await insert(outer, 1);
+          await withSavepoint(outer, (inner) => insert(inner, 2));
+          throw new Error('refused');
+        }),
+      );
+      await insert(tx, 3);
+    });
+    expect(await written()).toEqual([3]);
+  });
+
+  it('undoes no failure from before it', async () => {
+    const failed = transactions.run(async (tx) => {
+      await insert(tx, 1);
+      send(tx, INSERT, [1]);
+      await failureOf(withSavepoint(tx, (inner) => insert(inner, 2)));
+    });
+    expect(sqlState(await failureOf(failed))).toBe(UNIQUE_VIOLATION);
+    expect(await written()).toEqual([]);
+  });
+});

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { recordEvents, type RegisteredEndpoint, registerEndpoint } from './support.js';
+
+/** As the function that claims has it (migration 6). */
+const CLAIM_LOCK = 7302116;
+/** How long a session waits for a lock: so long Live was held up. */
+const LOCK_TIMEOUT_MS = 5_000;
+
+let service: TestService;
+let partner: TestPartner;
+let [sandbox, live]: TestReceiver[] = [];
+let sandboxEndpoint: RegisteredEndpoint;
+
+beforeAll(async () => {
+  service = await startTestService();
+  partner = await service.createPartner();
+  [sandbox, live] = [await startReceiver(), await startReceiver()];
+  sandboxEndpoint = await registerEndpoint(service, partner.id, { url: sandbox.url });
+  await registerEndpoint(service, partner.id, { url: live.url, mode: 'live' });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await Promise.all([sandbox!.close(), live!.close()]);
+});
+
+/** Two events of one transaction, so that both endpoints are claimed from in one turn. */
+const recordBoth = (): Promise<void> =>
+  recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id, mode: 'live' }]);
+
+it('webhooks of Live go out while a claim of Sandbox waits for somebody, from the first claim of a process on (D41)', async () => {
+  const other = await service.database.pool.connect();
+  try {
+    await other.query('BEGIN');
+    await other.query('SELECT pg_advisory_xact_lock($1::int, hashtext($2))', [
+      CLAIM_LOCK,
+      sandboxEndpoint.id,
+    ]);
+    for (const count of [1, 2, 3]) {
+      await recordBoth();
+      await eventually(
+        'that of Live has arrived',
+        () => live!.received.length === count,
+        LOCK_TIMEOUT_MS - 1_000,
+      );
+    }
+    expect(sandbox!.received).toHaveLength(0);
+  } finally {
+    await other.query('ROLLBACK');
+    other.release();
+  }
+  await eventually('those of Sandbox arrive as well', () => sandbox!.received.length === 3);
+});
