@@ -750,7 +750,7 @@ export type SessionResponse = {
     scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'orders:read' | 'requests:read' | 'wallet:read'>;
     expires_at: string;
     /**
-     * Until then it may revoke live keys, rotate secrets and replay more than 1,000 events.
+     * Until then it may do what else is 403 `step_up_required`: above all make and revoke live keys.
      */
     step_up_until: string;
     return_url: string | null;
@@ -1012,7 +1012,7 @@ export type WebhookReplayResponse = {
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
     statuses: Array<'delivered' | 'failed' | 'discarded'>;
     /**
-     * Deliveries that matched. It grows while a worker chooses among many.
+     * Deliveries that matched. It grows while a worker chooses among many. A dry run counts to 10,000, which says "at least".
      */
     total: number;
     /**
@@ -1476,10 +1476,10 @@ export type CreateKeyErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -3481,10 +3481,10 @@ export type DeleteEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -3695,10 +3695,10 @@ export type UpdateEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.

@@ -62,7 +62,8 @@ export class SessionResponse {
   @ApiProperty({
     type: String,
     format: 'date-time',
-    description: 'Until then it may revoke live keys, rotate secrets and replay more than 1,000 events.',
+    description:
+      'Until then it may do what else is 403 `step_up_required`: above all make and revoke live keys.',
   })
   step_up_until!: string;
 
