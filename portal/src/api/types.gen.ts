@@ -1078,6 +1078,12 @@ export type EndSessionErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `payload_too_large`: The body is too large.
      */
     413: Problem & {
@@ -1178,6 +1184,12 @@ export type GetSessionErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -1397,6 +1409,12 @@ export type ListKeysErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -1498,10 +1516,10 @@ export type CreateKeyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'limit_reached';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1629,10 +1647,10 @@ export type RevokeKeyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1760,10 +1778,10 @@ export type RotateKeyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1905,6 +1923,12 @@ export type ListRequestsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2009,6 +2033,12 @@ export type GetRequestErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2121,6 +2151,12 @@ export type ListOrdersErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2227,6 +2263,12 @@ export type GetOrderErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2328,6 +2370,12 @@ export type ListEsimsErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2434,6 +2482,12 @@ export type GetEsimErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2543,10 +2597,10 @@ export type ShowInstallDataErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -2670,6 +2724,12 @@ export type ListTopupsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2776,6 +2836,12 @@ export type GetTopupErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2875,6 +2941,12 @@ export type ListEventsErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2983,6 +3055,12 @@ export type GetEventErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3071,6 +3149,12 @@ export type ListBalancesErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -3178,6 +3262,12 @@ export type ListTransactionsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3283,6 +3373,12 @@ export type ListEndpointsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3384,10 +3480,10 @@ export type CreateEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'limit_reached';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -3509,6 +3605,12 @@ export type DeleteEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `payload_too_large`: The body is too large.
      */
     413: Problem & {
@@ -3622,6 +3724,12 @@ export type GetEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3721,6 +3829,12 @@ export type UpdateEndpointErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -3838,6 +3952,12 @@ export type GetEndpointStatsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3945,10 +4065,10 @@ export type EnableEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4076,10 +4196,10 @@ export type DisableEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4207,10 +4327,10 @@ export type RotateSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4338,10 +4458,10 @@ export type FinishRotationErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4469,10 +4589,10 @@ export type SendTestErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4619,6 +4739,12 @@ export type ListDeliveriesErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -4723,6 +4849,12 @@ export type GetDeliveryErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -4832,10 +4964,10 @@ export type ResendDeliveryErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4963,10 +5095,10 @@ export type StartReplayErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -5088,6 +5220,12 @@ export type GetReplayErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -5195,10 +5333,10 @@ export type CancelReplayErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -5320,6 +5458,12 @@ export type ExplainDeliveryErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -5421,6 +5565,12 @@ export type ExplainEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -5517,10 +5667,10 @@ export type DiagnoseSignatureErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.

@@ -56,7 +56,7 @@ export class PortalApiKeysController {
   @IdempotentPost('/', {
     status: 201,
     response: IssuedApiKeyResponse,
-    summary: 'Create an API key, shown in this answer only; a live one in a session younger than 15 minutes',
+    summary: 'Create an API key, shown in this answer only; a live one in a young session',
     refusals: ['limit_reached', 'step_up_required'],
   })
   @NeedsScope('keys:write')
@@ -97,7 +97,7 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; a live one with a grace below an hour only in a session younger than 15 minutes',
+    summary: 'Replace a key; a live one with a grace below an hour in a young session',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')

@@ -97,7 +97,7 @@ export class PortalDeliveriesController {
   @IdempotentPost('webhook-endpoints/:id/replay', {
     status: 202,
     response: WebhookReplayResponse,
-    summary: 'Send the events of a time again, or count them; above 1,000 within an hour in a young session',
+    summary: 'Send the events of a time again, or count them; above 1,000 an hour in a young session',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:replay')

@@ -118,8 +118,7 @@ export class PortalEndpointsController {
   @NeedsScope('webhooks:write')
   @ApiRefusals('step_up_required')
   @Responds(WebhookEndpointResponse, {
-    summary:
-      'Change the URL, the description or the event types; the URL of a live one in a session younger than 15 minutes',
+    summary: 'Change URL, description or event types; the URL of a live one in a young session',
   })
   async updateEndpoint(
     @Author() by: ChangeAuthor,
@@ -142,8 +141,7 @@ export class PortalEndpointsController {
   @NeedsScope('webhooks:write')
   @ApiRefusals('step_up_required')
   @Responds(DeletedWebhookEndpointResponse, {
-    summary:
-      'Delete a webhook endpoint and discard what it is owed; a live one in a session younger than 15 minutes',
+    summary: 'Delete an endpoint and discard what it is owed; a live one in a young session',
   })
   async deleteEndpoint(
     @Author() by: ChangeAuthor,
