@@ -28,6 +28,7 @@ import { NumberChanges1763700000033 } from './1763700000033-number-changes.js';
 import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-of-orders.js';
 import { ChooseSignatureSchemes1763700000035 } from './1763700000035-choose-signature-schemes.js';
 import { ClaimFromManyEndpoints1763700000036 } from './1763700000036-claim-from-many-endpoints.js';
+import { IndexRecentReplays1763700000038 } from './1763700000038-index-recent-replays.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -61,4 +62,5 @@ export const MIGRATIONS = [
   IndexEventsOfOrders1763700000034,
   ChooseSignatureSchemes1763700000035,
   ClaimFromManyEndpoints1763700000036,
+  IndexRecentReplays1763700000038,
 ];

@@ -68,6 +68,7 @@ function settings(): Readonly<Record<string, string>> {
   return {
     NODE_ENV: 'production',
     LOG_LEVEL: 'warn',
+    PORTAL_URL: 'https://portal.invalid',
     SECRETS_KEYS: `bench:${randomBytes(32).toString('base64')}`,
     LISTS_PER_PARTNER: '100',
     RATE_LIMIT_PER_MINUTE: '6000000',

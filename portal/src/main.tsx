@@ -3,20 +3,20 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiError, onSessionEnded } from './api/client.ts';
+import { ApiError, onSessionChanged, onSessionEnded } from './api/client.ts';
 import { queryClient } from './api/query-client.ts';
 import { openSession, SessionContext, takeCode } from './api/session.ts';
 import type { Session } from './api/types.ts';
 import { Loading } from './components/feedback.tsx';
 import { applyBranding } from './layout/branding.ts';
-import { Ended } from './layout/ended.tsx';
+import { Ended, type EndReason } from './layout/ended.tsx';
 import { onSignedOut, router } from './router.tsx';
 import './styles/main.css';
 
 type State =
   | { kind: 'opening' }
   | { kind: 'open'; session: Session }
-  | { kind: 'closed'; reason: 'ended' | 'code' | 'signed-out' | 'unreachable'; returnUrl: string | null };
+  | { kind: 'closed'; reason: EndReason; returnUrl: string | null };
 
 // Outside of React, which may render twice: a code opens a session once.
 const code = takeCode();
@@ -42,14 +42,25 @@ function Portal() {
   }, [attempt]);
 
   useEffect(() => {
-    const close = (reason: 'ended' | 'signed-out') => {
+    const close = (reason: EndReason) => {
       // What was read belongs to the session.
       queryClient.clear();
       setState((last) =>
-        last.kind === 'open' ? { kind: 'closed', reason, returnUrl: last.session.return_url ?? null } : last,
+        last.kind !== 'open'
+          ? last
+          : // Who signs in again would lose the session that the browser has.
+            {
+              kind: 'closed',
+              reason,
+              returnUrl: reason === 'changed' ? null : (last.session.return_url ?? null),
+            },
       );
     };
-    const stops = [onSessionEnded(() => close('ended')), onSignedOut(() => close('signed-out'))];
+    const stops = [
+      onSessionEnded(() => close('ended')),
+      onSessionChanged(() => close('changed')),
+      onSignedOut(() => close('signed-out')),
+    ];
     return () => {
       for (const stop of stops) stop();
     };

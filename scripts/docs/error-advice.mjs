@@ -138,6 +138,11 @@ export const ERROR_ADVICE = {
     cause: 'The database is away or too slow, or a process is stopping. Nothing was changed.',
     cure: 'Wait for `Retry-After`, then send the same call with the same idempotency key again.',
   },
+  session_changed: {
+    cause:
+      'In the portal: another link was opened in this browser, so its session is no longer the one that `X-Portal-Session` names.',
+    cure: 'Load the page again: it then shows the session that the browser has.',
+  },
   step_up_required: {
     cause: 'In the portal: the session is older than 15 minutes, and this cannot be undone.',
     cure: 'Sign in again where the portal was opened, then repeat it.',

@@ -49,9 +49,12 @@ const PORTAL_INTRODUCTION = `What the pages of the partner portal call; one part
   exchanges its code for a cookie. The session says for which partner; no call can name another.
 - **Scopes.** Each operation needs one that the session holds, else 403 \`forbidden\`.
 - **Modes.** A list names its \`mode\`; one that the session does not allow is 403.
-- **Step-up.** Revoking a live key, rotating a signing secret and replaying more than 1,000 events need a session younger
-  than 15 minutes, else 403 \`step_up_required\`.
+- **Step-up.** Making or revoking a live key, changing the URL of a live endpoint or deleting one, rotating a signing
+  secret and replaying more than 1,000 events within an hour need a session younger than 15 minutes, else 403
+  \`step_up_required\`.
 - **Changes** are taken from the portal's own pages only, as \`application/json\`; every one is in the audit log.
+- **Another session.** A page says in \`X-Portal-Session\` which session, by its id, it was opened in; when the cookie is
+  another's, the call is 409 \`session_changed\`.
 - **Answers, errors, lists** are those of the partner API.`;
 
 const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {

@@ -10,9 +10,22 @@ const API = '/portal/';
 const FIRST_SEGMENT = '/:page(^(?!portal$).+$)';
 const YEAR_MS = 365 * 86_400_000;
 
-/** Whether a GET is for the pages of the portal, which hold nothing of anybody and need no session. */
+/**
+ * Whether a GET is for the pages of the portal, which hold nothing of anybody and need no session. As decoded: the router
+ * takes `/%70ortal/v1/session` for the API, too.
+ */
 export function isPortalPage(pathname: string): boolean {
-  return pathname !== '/portal' && !pathname.startsWith(API);
+  const path = decoded(pathname);
+  return path !== null && path !== '/portal' && !path.startsWith(API);
+}
+
+/** Null when the percent-encoding is malformed. */
+function decoded(pathname: string): string | null {
+  try {
+    return decodeURIComponent(pathname);
+  } catch {
+    return null;
+  }
 }
 
 /**

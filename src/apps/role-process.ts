@@ -90,7 +90,7 @@ export async function startRole(
 /** A role as a process of its own: `ready` on stdout, stops on SIGTERM and SIGINT, exit 1 with one clear line. */
 export async function runRole(role: Role): Promise<void> {
   try {
-    const config = loadConfig(process.env);
+    const config = loadConfig(process.env, role);
     const running = await startRole(role, config);
     onStopSignal(config.shutdownTimeoutMs, () => running.stop());
     console.log('ready');

@@ -1,14 +1,17 @@
 import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { type AdminPrincipal, PortalPrincipal } from '../auth/index.js';
+import type { AdminPrincipal, PortalPrincipal } from '../auth/index.js';
 import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
 import { AuditRepository } from './audit.repository.js';
 
+/** Somebody in a session of the portal. */
+export type PortalActor = Pick<PortalPrincipal, 'tokenName' | 'portalUser' | 'sessionId'>;
+
 /** One administrative change. `details` never holds a key or a secret. */
 export interface AuditEntry {
   /** Who: the caller of the admin API or of the portal, or `system` when the service itself acted (a disable after five blocks, D31). */
-  readonly actor: AdminPrincipal | PortalPrincipal | 'system';
+  readonly actor: AdminPrincipal | PortalActor | 'system';
   /** What, as `noun.verb`: `api_key.revoked`. */
   readonly action: string;
   readonly partnerId: string | null;
@@ -37,7 +40,7 @@ export class AuditLog {
       id: newId('aud'),
       actor: actor === 'system' ? actor : actor.tokenName,
       portalUser: actor === 'system' ? null : actor.portalUser,
-      sessionId: actor instanceof PortalPrincipal ? actor.sessionId : null,
+      sessionId: actor !== 'system' && 'sessionId' in actor ? actor.sessionId : null,
       action: entry.action,
       partnerId: entry.partnerId,
       subjectId: entry.subjectId,

@@ -96,7 +96,7 @@ export class PortalPrincipal implements IdempotencyOwner {
     if (!this.session.modes.includes(mode)) throw new NotFound();
   }
 
-  /** @throws AppError `step_up_required` for a session that is older than 15 minutes */
+  /** @throws AppError `step_up_required` for a session that is older than 15 minutes (D50) */
   assertYoung(): void {
     if (!this.session.isYoung) throw new AppError('step_up_required');
   }

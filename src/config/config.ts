@@ -126,8 +126,14 @@ const COUNTS = { min: 1, max: 10_000 };
 const RATES = { min: 1, max: 6_000_000 };
 const BURSTS = { min: 1, max: 1_000_000 };
 
-/** Parses `env`. @throws ConfigError that lists every wrong variable. */
-export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
+/** Serve the portal or mint its sessions. */
+const PORTAL_ROLES = ['portal', 'admin', 'all'];
+
+/**
+ * Parses `env` for a process of the role; null: one that serves nobody. @throws ConfigError that lists every wrong
+ * variable
+ */
+export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): AppConfig {
   const read = new EnvReader(env);
   const production =
     read.choice('NODE_ENV', 'development', ['development', 'test', 'production']) === 'production';
@@ -148,7 +154,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): AppConfig {
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
-    portal: readPortalConfig(read, production),
+    portal: readPortalConfig(read, { production, usesPortal: role !== null && PORTAL_ROLES.includes(role) }),
     ops: { host: read.text('OPS_HOST') ?? '127.0.0.1', port: read.integer('OPS_PORT', 3002, PORTS) },
     callbacks: readCallbackConfig(read),
     adminTokens: parseAdminTokens(read),

@@ -6,6 +6,8 @@ export interface PortalConfig {
   readonly listen: ListenAddress;
   /** Where a browser reaches it, without a slash at the end; links of sessions begin with it. */
   readonly url: string;
+  /** Where partners' programs reach the API, without a slash at the end, for the pages' examples; null when nobody said. */
+  readonly apiUrl: string | null;
   /** Whether `url` is https: the cookie is then `Secure` and bound to its host by its name. */
   readonly secure: boolean;
   /** Origins that may show the portal in a frame; empty: none. */
@@ -26,10 +28,20 @@ export interface PortalBrand {
 const PORTS = { min: 0, max: 65_535 };
 const DEFAULT_PORT = 3004;
 
-export function readPortalConfig(read: EnvReader, production: boolean): PortalConfig {
+/** What the settings are read for; a process that neither serves the portal nor mints sessions needs no `PORTAL_URL`. */
+export interface PortalTerms {
+  readonly production: boolean;
+  readonly usesPortal: boolean;
+}
+
+export function readPortalConfig(read: EnvReader, { production, usesPortal }: PortalTerms): PortalConfig {
   const port = read.integer('PORTAL_PORT', DEFAULT_PORT, PORTS);
-  const given = read.url('PORTAL_URL', production ? ['https:'] : ['https:', 'http:']);
-  const url = (given ?? `http://localhost:${port}`).replace(/\/+$/, '');
+  const schemes = production ? ['https:'] : ['https:', 'http:'];
+  const url = readBase(read, 'PORTAL_URL', schemes) ?? `http://localhost:${port}`;
+  if (production && usesPortal && read.text('PORTAL_URL') === undefined)
+    read.problems.push(
+      'PORTAL_URL is required with NODE_ENV=production: links of sessions begin with it, https makes their cookie Secure',
+    );
   const secure = url.startsWith('https:');
   const frameAncestors = readOrigins(read, 'PORTAL_FRAME_ANCESTORS');
   if (frameAncestors.length > 0 && !secure)
@@ -39,6 +51,7 @@ export function readPortalConfig(read: EnvReader, production: boolean): PortalCo
   return {
     listen: { host: read.text('PORTAL_HOST') ?? '0.0.0.0', port },
     url,
+    apiUrl: readBase(read, 'API_URL', schemes) ?? null,
     secure,
     frameAncestors,
     brand: readBrand(read),
@@ -47,6 +60,10 @@ export function readPortalConfig(read: EnvReader, production: boolean): PortalCo
       burst: read.integer('PORTAL_RATE_LIMIT_BURST', 1_200, { min: 1, max: 1_000_000 }),
     },
   };
+}
+
+function readBase(read: EnvReader, name: string, schemes: readonly string[]): string | undefined {
+  return read.url(name, schemes)?.replace(/\/+$/, '');
 }
 
 function readBrand(read: EnvReader): PortalBrand {

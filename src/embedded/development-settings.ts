@@ -51,12 +51,19 @@ export function withDevelopmentDefaults(
     // A machine of a newcomer serves itself, not its network.
     HOST: '127.0.0.1',
     PORTAL_HOST: '127.0.0.1',
+    ...apiUrl(env['PORT'] || '3000'),
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
     ...wholesaler,
     ...readOrMakeSecrets(directory.secretsFile),
     ...withoutEmpty(env),
     DATABASE_URL: databaseUrl,
   };
+}
+
+/** Where programs of this machine call the API; nothing when the port is wrong, which is told of `PORT` itself. */
+function apiUrl(port: string): { readonly API_URL?: string } {
+  const url = `http://localhost:${port}`;
+  return URL.canParse(url) ? { API_URL: url } : {};
 }
 
 function readOrMakeSecrets(file: string): Record<string, string> {

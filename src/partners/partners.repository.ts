@@ -76,6 +76,11 @@ export class PartnersRepository {
     return tx.manager.findOne(PartnerEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
   }
 
+  /** The partner, which nobody changes until the end of `tx`. */
+  async findByIdForShare(tx: Tx, id: string): Promise<PartnerEntity | null> {
+    return tx.manager.findOne(PartnerEntity, { where: { id }, lock: { mode: 'pessimistic_read' } });
+  }
+
   async update(tx: Tx, id: string, changes: PartnerChanges): Promise<void> {
     await tx.manager.update(PartnerEntity, { id }, changes);
   }

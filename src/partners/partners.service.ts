@@ -38,6 +38,11 @@ export class PartnersService {
     return found(await this.partners.findByIdForUpdate(tx, id));
   }
 
+  /** The partner, whose status stays as it is until the end of `tx`; many may have it so at once. @throws NotFound */
+  async getByIdForShare(tx: Tx, id: string): Promise<PartnerEntity> {
+    return found(await this.partners.findByIdForShare(tx, id));
+  }
+
   async create(tx: Tx, by: ChangeAuthor, fields: NewPartner): Promise<PartnerEntity> {
     const partner = await this.partners.insert(tx, fields);
     await this.audit.record(tx, {
@@ -87,6 +92,8 @@ export class PartnersService {
     id: string,
     { from, to, action }: Transition,
   ): Promise<PartnerEntity> {
+    // First the lock: the time of a suspension must be later than that of every session that it ends (D50).
+    await this.getByIdForUpdate(tx, id);
     if (await this.partners.changeStatus(tx, id, from, to)) {
       await this.audit.record(tx, { ...by, action, partnerId: id, subjectId: id });
     }

@@ -17,7 +17,17 @@ export type NewPortalSession = Pick<
 export interface ExchangedSession {
   readonly id: string;
   readonly partnerId: string;
+  readonly mintedBy: string;
+  readonly actorId: string;
   readonly secondsLeft: number;
+}
+
+interface ExchangedRow {
+  id: string;
+  partner_id: string;
+  minted_by: string;
+  actor_id: string;
+  seconds_left: number;
 }
 
 /** SQL of `portal_sessions`, but for the check of the cookie (auth). Every time is the database's (D40). */
@@ -28,15 +38,17 @@ export class PortalSessionsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
+  /** Its times begin now, not with `tx`, which may have waited for a suspension or a revocation. */
   async insert(tx: Tx, session: NewPortalSession): Promise<PortalSessionEntity> {
     const { id, partnerId, mintedBy, actorId, actorName, scopes, modes, returnUrl, codeHash, ttlSeconds } =
       session;
     await sql(
       tx.manager,
       `INSERT INTO portal_sessions (id, partner_id, minted_by, actor_id, actor_name, scopes, modes, return_url, code_hash,
-                                    code_expires_at, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::int * interval '1 second',
-               now() + $11::int * interval '1 second')`,
+                                    created_at, code_expires_at, expires_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, statement_timestamp(),
+               statement_timestamp() + $10::int * interval '1 second',
+               statement_timestamp() + $11::int * interval '1 second')`,
       [
         id,
         partnerId,
@@ -59,18 +71,27 @@ export class PortalSessionsRepository {
    * spent or too old, and for a session that was revoked or whose partner was suspended meanwhile.
    */
   async exchange(tx: Tx, codeHash: Buffer, tokenHash: Buffer): Promise<ExchangedSession | null> {
-    const { rows } = await sql<{ id: string; partner_id: string; seconds_left: number }>(
+    const { rows } = await sql<ExchangedRow>(
       tx.manager,
       `UPDATE portal_sessions s SET token_hash = $2, exchanged_at = statement_timestamp()
        FROM partners p
        WHERE s.code_hash = $1 AND s.exchanged_at IS NULL AND s.revoked_at IS NULL
          AND s.code_expires_at > statement_timestamp() AND s.expires_at > statement_timestamp()
          AND p.id = s.partner_id AND p.status = 'active' AND s.created_at > coalesce(p.suspended_at, '-infinity')
-       RETURNING s.id, s.partner_id, ceil(extract(epoch FROM s.expires_at - statement_timestamp()))::int AS seconds_left`,
+       RETURNING s.id, s.partner_id, s.minted_by, s.actor_id,
+         ceil(extract(epoch FROM s.expires_at - statement_timestamp()))::int AS seconds_left`,
       [codeHash, tokenHash],
     );
     const [row] = rows;
-    return row ? { id: row.id, partnerId: row.partner_id, secondsLeft: row.seconds_left } : null;
+    if (!row) return null;
+    const {
+      id,
+      partner_id: partnerId,
+      minted_by: mintedBy,
+      actor_id: actorId,
+      seconds_left: secondsLeft,
+    } = row;
+    return { id, partnerId, mintedBy, actorId, secondsLeft };
   }
 
   async find(partnerId: string, id: string, tx: Tx): Promise<PortalSessionEntity | null> {

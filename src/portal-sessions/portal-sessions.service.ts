@@ -57,7 +57,8 @@ export class PortalSessionsService {
     terms: PortalSessionTerms,
   ): Promise<MintedSession> {
     const scopes = grantable(minter, terms.scopes);
-    const partner = await this.partners.getById(partnerId, tx);
+    // A suspension and a revocation of all wait for the session, or it waits for them.
+    const partner = await this.partners.getByIdForShare(tx, partnerId);
     if (partner.status !== 'active') throw new AppError('partner_suspended');
     const code = `pst_${randomToken()}`;
     const { actorId, actorName, modes, returnUrl, ttlSeconds } = terms;
@@ -80,13 +81,21 @@ export class PortalSessionsService {
   }
 
   /** Spends a code; the token is for the cookie and kept as a hash. @throws AppError `unauthorized` for any code that does not work */
-  async exchange(tx: Tx, code: string): Promise<ExchangedSession & { readonly token: string }> {
+  async exchange(
+    tx: Tx,
+    code: string,
+    requestId: string,
+  ): Promise<ExchangedSession & { readonly token: string }> {
     const token = randomToken();
     const exchanged = await this.sessions.exchange(tx, sha256(code), sha256(token));
     if (!exchanged)
       throw new AppError('unauthorized', {
         detail: 'The code is unknown, spent or older than five minutes.',
       });
+    const { id, partnerId, mintedBy, actorId } = exchanged;
+    const actor = { tokenName: mintedBy, portalUser: actorId, sessionId: id };
+    const entry = { action: 'portal_session.begun', partnerId, subjectId: id };
+    await this.audit.record(tx, { actor, requestId, ...entry });
     return { ...exchanged, token };
   }
 
@@ -102,7 +111,8 @@ export class PortalSessionsService {
 
   /** Ends every session of a partner; answers how many there were. @throws NotFound */
   async revokeAll(tx: Tx, by: ChangeAuthor, partnerId: string): Promise<number> {
-    await this.partners.getById(partnerId, tx);
+    // A session that is being made meanwhile is among them, or made after them.
+    await this.partners.getByIdForUpdate(tx, partnerId);
     const revoked = await this.sessions.revokeAll(tx, partnerId);
     const entry = {
       action: 'portal_session.all_revoked',

@@ -7,6 +7,7 @@ import type { EndpointKey } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 import type { WebhookReplayEntity } from './webhook-replay.entity.js';
 import {
+  MOST_COUNTED,
   type ReplayProgress,
   type ReplaySelection,
   WebhookReplaysRepository,
@@ -28,6 +29,7 @@ export interface TrackedReplay {
 
 /** What a dry run finds: nothing is sent and nothing is stored. */
 export interface ReplayPreview extends ReplaySelection {
+  /** 10,000 says "at least". */
   readonly total: number;
 }
 
@@ -47,7 +49,21 @@ export class ReplayEvents {
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
     const { mode } = await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
-    return { ...selection, total: await this.replays.count(tx, selection, mode) };
+    return { ...selection, total: await this.replays.count(tx, selection, mode, MOST_COUNTED) };
+  }
+
+  /**
+   * Whether this replay repeats more than `most` deliveries, together with those that the partner has started within the
+   * last hour; true while one of them is still choosing. Holds back whoever else asks for the partner until the end of
+   * `tx`, so that many small ones at once are no large one (D50). @throws NotFound
+   */
+  async isLargerThan(tx: Tx, most: number, key: EndpointKey, command: ReplayCommand): Promise<boolean> {
+    const { mode } = await this.endpoints.getById(key, tx);
+    const lately = await this.replays.startedLately(tx, key.partnerId);
+    if (lately === null || lately > most) return true;
+    const selection = await this.select(tx, key.id, command);
+    const left = most - lately;
+    return (await this.replays.count(tx, selection, mode, left + 1)) > left;
   }
 
   /** @throws NotFound */

@@ -16,6 +16,9 @@ import { DELIVERY_TABLES } from './delivery-days.js';
 import { GIVEN_UP_COLUMNS, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
+/** A dry run counts so far; a count that is this is "at least". */
+export const MOST_COUNTED = 10_000;
+
 /** Which deliveries a replay repeats: those of events, made in [since, until), that have ended (D33). */
 export type ReplaySelection = Pick<
   WebhookReplayEntity,
@@ -133,13 +136,33 @@ export class WebhookReplaysRepository {
     return tx.manager.findOne(WebhookReplayEntity, { where: { id }, lock: { mode: 'for_no_key_update' } });
   }
 
-  async count(tx: Tx, selection: ReplaySelection, mode: Mode): Promise<number> {
+  /** How many deliveries a replay would repeat, `most` at most. */
+  async count(tx: Tx, selection: ReplaySelection, mode: Mode, most: number): Promise<number> {
     const { rows } = await sql<{ total: number }>(
       tx.manager,
-      `SELECT count(*)::int AS total FROM webhook_deliveries t WHERE t.mode = $5 AND ${matching(selection)}`,
-      [...parametersOf(selection), mode],
+      `SELECT count(*)::int AS total FROM (
+         SELECT FROM webhook_deliveries t WHERE t.mode = $5 AND ${matching(selection)} LIMIT $6) AS counted`,
+      [...parametersOf(selection), mode, most],
     );
     return rows[0]!.total;
+  }
+
+  /**
+   * How many deliveries the replays that a partner has started within the last hour repeat; null while one of them is
+   * still choosing. Whoever else asks waits for the end of `tx`, or two would not know of each other.
+   */
+  async startedLately(tx: Tx, partnerId: string): Promise<number | null> {
+    await sql(tx.manager, `SELECT pg_advisory_xact_lock(hashtext('webhook_replays'), hashtext($1))`, [
+      partnerId,
+    ]);
+    const { rows } = await sql<{ total: number; choosing: boolean }>(
+      tx.manager,
+      `SELECT coalesce(sum(total), 0)::int AS total, coalesce(bool_or(choosing), false) AS choosing FROM webhook_replays
+       WHERE partner_id = $1 AND created_at > statement_timestamp() - interval '1 hour'`,
+      [partnerId],
+    );
+    const { total, choosing } = rows[0]!;
+    return choosing ? null : total;
   }
 
   async progressOf(

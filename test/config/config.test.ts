@@ -56,6 +56,20 @@ describe('loadConfig', () => {
     expect(() => loadConfig(env)).toThrow(/WEBHOOK_ALLOW_PRIVATE_TARGETS/);
   });
 
+  it.each(['admin', 'portal', 'all'])('refuses in production to start %s without an https portal', (role) => {
+    const production = { NODE_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
+    const withUrl = (PORTAL_URL: string) => testEnvironment(DATABASE_URL, { ...production, PORTAL_URL });
+    for (const url of ['', 'http://portal.example']) {
+      const error = thrownBy(() => loadConfig(withUrl(url), role)) as ConfigError;
+      expect(error.problems.map((line) => line.split(' ', 1)[0])).toEqual(['PORTAL_URL']);
+    }
+    expect(loadConfig(withUrl('https://portal.example/'), role).portal).toMatchObject({
+      url: 'https://portal.example',
+      secure: true,
+    });
+    expect(loadConfig(withUrl(''), 'worker').portal.secure).toBe(false);
+  });
+
   it('refuses in production to take a call that may still arrive for one that never did', () => {
     const timing = { PROVIDER_TIMEOUT_MS: '20000', PROVIDER_READ_LAG_MS: '5000' };
     const production = { NODE_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };

@@ -32,14 +32,22 @@ describe('the pages of the portal', () => {
     }
   });
 
-  it.each(['/portal', '/portal/', '/portal/v1', '/portal/v1/nothing', '/portal/v1/session'])(
-    'are not under %s',
-    async (address) => {
-      const answer = await fetch(url + address);
-      expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-      expect([401, 404]).toContain(answer.status);
-    },
-  );
+  it.each([
+    ...['/portal', '/portal/', '/portal/v1', '/portal/v1/nothing', '/portal/v1/session'],
+    // However it is written.
+    ...[
+      '/%70ortal',
+      '/%70ortal/v1/session',
+      '/portal%2fv1',
+      '/portal%2Fv1/session',
+      '/%50ortal/%',
+      '/%2570ortal%',
+    ],
+  ])('are not under %s', async (address) => {
+    const answer = await fetch(url + address);
+    expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect([401, 404]).toContain(answer.status);
+  });
 
   it.each([
     '/assets/..%2f..%2fpackage.json',

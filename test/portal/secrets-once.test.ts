@@ -1,6 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startReceiver, startTestService, type TestReceiver, type TestService } from '../harness/index.js';
+import { mintCode } from '../harness/portal.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage } from './browser.js';
 
 let service: TestService;
@@ -98,6 +99,28 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
     const back = page.getByRole('link', { name: 'Sign in again' });
     expect(await back.getAttribute('href')).toBe('https://portal.example/back');
+    await close();
+  });
+
+  it('is made in no other session than the one that the page shows, though its browser has got another', async () => {
+    const [partner, other] = [await service.createPartner('First'), await service.createPartner('Second')];
+    const { page, open, close, complaints } = await openPortalPage(browser, service, partner.id);
+    await open('/balance?mode=live');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Export CSV' }).click();
+    expect((await download).suggestedFilename()).toBe('statement.csv');
+    await open('/developers/api-keys');
+    const second = await page.context().newPage();
+    await second.goto(`${service.process.portal!.url}/#code=${await mintCode(service.admin, other.id)}`);
+    await second.getByText('Second').waitFor();
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('heading', { name: 'This browser is in another session now' }).waitFor();
+    const keys = await service.admin.get(`/internal/v1/partners/${other.id}/api-keys`);
+    expect(keys.body.data).toHaveLength(1);
+    await page.getByRole('link', { name: 'Reload' }).click();
+    await page.getByText('Second').waitFor();
+    expect(complaints).toEqual([]);
     await close();
   });
 });

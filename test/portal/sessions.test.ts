@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { exchange, mintCode, openPortal, PortalBrowser } from '../harness/portal.js';
+import { ADMIN_TOKEN } from '../harness/settings.js';
 
 const NARROW = randomBytes(24).toString('hex');
 
@@ -11,8 +12,8 @@ let partner: TestPartner;
 let sessions: string;
 
 beforeAll(async () => {
-  service = await startTestService();
-  const { ADMIN_TOKENS } = { ADMIN_TOKENS: `narrow:${NARROW}` };
+  service = await startTestService({ env: { API_URL: 'https://api.example/' } });
+  const ADMIN_TOKENS = `portal:${ADMIN_TOKEN},narrow:${NARROW}`;
   other = await startTestService({
     database: service.database,
     env: { ADMIN_TOKENS, ADMIN_TOKEN_SCOPES: 'narrow=orders:read+keys:read' },
@@ -57,6 +58,7 @@ describe('a session of the portal', () => {
       partner: { id: partner.id, name: 'Session Travel', status: 'active' },
       actor: { id: 'user-1', name: 'Ada' },
       ...terms,
+      api_url: 'https://api.example',
       branding: { name: 'eSIM Partner Portal', logo_url: null, accent: null },
     });
     expect(Date.parse(shown.step_up_until) - Date.parse(shown.expires_at)).toBe(900_000 - 28_800_000);
@@ -144,7 +146,7 @@ describe('a session of the portal', () => {
     const refused = await narrow.post(sessions, { actor, scopes: ['orders:read', 'keys:write'] });
     expect([refused.status, refused.body.code]).toEqual([403, 'forbidden']);
     expect((await narrow.post(sessions, { actor, scopes: ['keys:read'] })).status).toBe(201);
-    const all = await openPortal(narrow, portalUrl(), partner.id);
+    const all = await openPortal(narrow, other.process.portal!.url, partner.id);
     expect((await all.get('session')).body.data.scopes.sort()).toEqual(['keys:read', 'orders:read']);
   });
 

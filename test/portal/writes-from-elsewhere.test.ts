@@ -55,10 +55,20 @@ describe('a change in the portal', () => {
     expect((await browser.call('POST', 'api-keys', { body })).status).toBe(201);
     const response = await fetch(`${service.process.portal!.url}/portal/v1/api-keys`, {
       method: 'POST',
-      headers: { cookie: browser.cookie, origin: `http://${host}`, 'content-type': 'application/json' },
+      headers: { cookie: browser.cookie, origin: `https://${host}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
     expect(response.status).toBe(201);
+  });
+
+  it('is not taken from a page of the same host that came without TLS', async () => {
+    const { host } = new URL(service.process.portal!.url);
+    const response = await fetch(`${service.process.portal!.url}/portal/v1/api-keys`, {
+      method: 'POST',
+      headers: { cookie: browser.cookie, origin: `http://${host}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ mode: 'sandbox' }),
+    });
+    expect(response.status).toBe(403);
   });
 
   it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(

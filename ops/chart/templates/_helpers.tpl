@@ -59,8 +59,9 @@ envFrom:
 {{- $settings := merge (dict) (.values.settings | default dict) (.root.Values.settings | default dict) }}
 env:
   - { name: NODE_ENV, value: production }
-{{- if eq .role "portal" }}
-  - { name: PORTAL_URL, value: {{ .values.url | quote }} }
+{{- /* The admin API makes the links to the portal. */}}
+{{- if has .role (list "admin" "portal") }}
+  - { name: PORTAL_URL, value: {{ .root.Values.portal.url | quote }} }
 {{- end }}
 {{- range $name, $value := $settings }}
   - name: {{ $name }}

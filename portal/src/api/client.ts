@@ -27,6 +27,8 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /** The session has ended: the next thing to show is where to get another. */
 const ended = new Set<() => void>();
+/** The browser has got another session than the one that this page was opened in. */
+const changed = new Set<() => void>();
 /** The call needs a younger session than this one. */
 const stepUps = new Set<() => void>();
 
@@ -36,18 +38,32 @@ export function onSessionEnded(listener: () => void): () => void {
   return () => ended.delete(listener);
 }
 
+/** Calls `listener` when another link was opened in this browser since. Returns what stops that. */
+export function onSessionChanged(listener: () => void): () => void {
+  changed.add(listener);
+  return () => changed.delete(listener);
+}
+
 /** Calls `listener` when an action was refused because the session is too old for it. Returns what stops that. */
 export function onStepUp(listener: () => void): () => void {
   stepUps.add(listener);
   return () => stepUps.delete(listener);
 }
 
-export function pathWithQuery(path: string, query: Query = {}): string {
+function pathWithQuery(path: string, query: Query = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== null && value !== '') search.set(name, String(value));
   const text = search.toString();
   return `/portal/v1/${path}${text === '' ? '' : `?${text}`}`;
+}
+
+/** The session that this page shows; the cookie may become another's. Null until it is known. */
+let shownSession: string | null = null;
+
+/** From now on every call says that it is for this session. */
+export function callFor(sessionId: string): void {
+  shownSession = sessionId;
 }
 
 async function problemOf(response: Response): Promise<Partial<Problem>> {
@@ -58,22 +74,23 @@ async function problemOf(response: Response): Promise<Partial<Problem>> {
   }
 }
 
-async function call<T>(
-  method: Method,
-  path: string,
-  options: { query?: Query; body?: unknown; signal?: AbortSignal },
-) {
-  const init: RequestInit = { method, credentials: 'same-origin', headers: { accept: 'application/json' } };
+type CallOptions = { query?: Query; body?: unknown; signal?: AbortSignal };
+
+async function call(method: Method, path: string, options: CallOptions): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json' };
+  if (shownSession !== null) headers['x-portal-session'] = shownSession;
+  const init: RequestInit = { method, credentials: 'same-origin', headers };
   if (options.signal) init.signal = options.signal;
   if (method !== 'GET') {
     // The listener takes JSON only, of DELETE too: a form of another site cannot send it.
-    init.headers = { accept: 'application/json', 'content-type': 'application/json' };
+    headers['content-type'] = 'application/json';
     init.body = JSON.stringify(options.body ?? {});
   }
   const response = await fetch(pathWithQuery(path, options.query), init);
-  if (response.ok) return (await response.json()) as T;
+  if (response.ok) return response;
   const error = new ApiError(response.status, await problemOf(response));
   if (error.status === 401) for (const listener of ended) listener();
+  if (error.code === 'session_changed') for (const listener of changed) listener();
   if (error.status === 403 && error.code === 'step_up_required') for (const listener of stepUps) listener();
   throw error;
 }
@@ -82,8 +99,17 @@ async function call<T>(
  * Reads; answers the whole envelope.
  * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
  */
-export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-  return call<T>('GET', path, signal ? { query, signal } : { query });
+export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  const response = await call('GET', path, signal ? { query, signal } : { query });
+  return (await response.json()) as T;
+}
+
+/**
+ * Reads a file. A link to it could not say for which session.
+ * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ */
+export async function getFile(path: string, query: Query): Promise<Blob> {
+  return (await call('GET', path, { query })).blob();
 }
 
 /**
@@ -91,6 +117,6 @@ export function get<T>(path: string, query: Query = {}, signal?: AbortSignal): P
  * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
  */
 export async function send<T>(method: Exclude<Method, 'GET'>, path: string, body?: unknown): Promise<T> {
-  const { data } = await call<{ data: T }>(method, path, { body });
-  return data;
+  const response = await call(method, path, { body });
+  return ((await response.json()) as { data: T }).data;
 }

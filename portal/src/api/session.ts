@@ -1,5 +1,5 @@
 import { createContext, useContext } from 'react';
-import { get, send } from './client.ts';
+import { callFor, get, send } from './client.ts';
 import type { Scope, Session } from './types.ts';
 
 /** Takes the code out of the address, so that neither the history nor a copied link has it. */
@@ -14,8 +14,12 @@ export function takeCode(): string | null {
  * @throws {ApiError} 401 when there is none.
  */
 export async function openSession(code: string | null): Promise<Session> {
-  if (code !== null) await send<unknown>('POST', 'session', { code });
-  return (await get<{ data: Session }>('session')).data;
+  const session =
+    code !== null
+      ? await send<Session>('POST', 'session', { code })
+      : (await get<{ data: Session }>('session')).data;
+  callFor(session.id);
+  return session;
 }
 
 export const SessionContext = createContext<Session | null>(null);

@@ -72,7 +72,7 @@ export type CallResponse = {
      * 499: the client was gone before the answer.
      */
     status: number;
-    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
     /**
      * Milliseconds.
      */
@@ -626,7 +626,7 @@ export type Problem = {
     /**
      * What to branch on.
      */
-    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+    code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
     /**
      * Prose for people; may change.
      */
@@ -750,10 +750,14 @@ export type SessionResponse = {
     scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'orders:read' | 'requests:read' | 'wallet:read'>;
     expires_at: string;
     /**
-     * Until then it may revoke live keys, rotate secrets and replay more than 1,000 events.
+     * Until then it may do what else is 403 `step_up_required`: above all make and revoke live keys.
      */
     step_up_until: string;
     return_url: string | null;
+    /**
+     * Where the partner's own programs call the API; null when the operator has not said.
+     */
+    api_url: string | null;
     branding: BrandingResponse;
 };
 
@@ -1012,7 +1016,7 @@ export type WebhookReplayResponse = {
     event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
     statuses: Array<'delivered' | 'failed' | 'discarded'>;
     /**
-     * Deliveries that matched. It grows while a worker chooses among many.
+     * Deliveries that matched. It grows while a worker chooses among many. A dry run counts to 10,000, which says "at least".
      */
     total: number;
     /**
@@ -1072,6 +1076,12 @@ export type EndSessionErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1174,6 +1184,12 @@ export type GetSessionErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -1393,6 +1409,12 @@ export type ListKeysErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -1476,10 +1498,10 @@ export type CreateKeyErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.
@@ -1494,10 +1516,10 @@ export type CreateKeyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'limit_reached';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1625,10 +1647,10 @@ export type RevokeKeyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1756,10 +1778,10 @@ export type RotateKeyErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1851,7 +1873,7 @@ export type ListRequestsData = {
         /**
          * The `code` of the error body.
          */
-        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
         mode?: 'sandbox' | 'live';
         /**
          * The request id of the first call.
@@ -1899,6 +1921,12 @@ export type ListRequestsErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2005,6 +2033,12 @@ export type GetRequestErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2117,6 +2151,12 @@ export type ListOrdersErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2223,6 +2263,12 @@ export type GetOrderErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2324,6 +2370,12 @@ export type ListEsimsErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2430,6 +2482,12 @@ export type GetEsimErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2539,10 +2597,10 @@ export type ShowInstallDataErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -2666,6 +2724,12 @@ export type ListTopupsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2772,6 +2836,12 @@ export type GetTopupErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -2871,6 +2941,12 @@ export type ListEventsErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -2979,6 +3055,12 @@ export type GetEventErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3067,6 +3149,12 @@ export type ListBalancesErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -3174,6 +3262,12 @@ export type ListTransactionsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3279,6 +3373,12 @@ export type ListEndpointsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3380,10 +3480,10 @@ export type CreateEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `limit_reached`: A limit is reached.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'limit_reached';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -3481,10 +3581,10 @@ export type DeleteEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -3503,6 +3603,12 @@ export type DeleteEndpointErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -3618,6 +3724,12 @@ export type GetEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3695,10 +3807,10 @@ export type UpdateEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -3717,6 +3829,12 @@ export type UpdateEndpointErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -3834,6 +3952,12 @@ export type GetEndpointStatsErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -3941,10 +4065,10 @@ export type EnableEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4072,10 +4196,10 @@ export type DisableEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4203,10 +4327,10 @@ export type RotateSecretErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4334,10 +4458,10 @@ export type FinishRotationErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4465,10 +4589,10 @@ export type SendTestErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4615,6 +4739,12 @@ export type ListDeliveriesErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -4719,6 +4849,12 @@ export type GetDeliveryErrors = {
      */
     408: Problem & {
         code?: 'request_timeout';
+    };
+    /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
     };
     /**
      * `uri_too_long`: The URL is too long.
@@ -4828,10 +4964,10 @@ export type ResendDeliveryErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -4959,10 +5095,10 @@ export type StartReplayErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -5084,6 +5220,12 @@ export type GetReplayErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -5191,10 +5333,10 @@ export type CancelReplayErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `conflict`: The current state does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'conflict';
+        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -5316,6 +5458,12 @@ export type ExplainDeliveryErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -5417,6 +5565,12 @@ export type ExplainEndpointErrors = {
         code?: 'request_timeout';
     };
     /**
+     * `session_changed`: The browser has another session of the portal than this page.
+     */
+    409: Problem & {
+        code?: 'session_changed';
+    };
+    /**
      * `uri_too_long`: The URL is too long.
      */
     414: Problem & {
@@ -5513,10 +5667,10 @@ export type DiagnoseSignatureErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress';
+        code?: 'idempotency_in_progress' | 'session_changed';
     };
     /**
      * `payload_too_large`: The body is too large.

@@ -30,10 +30,7 @@ export type {
 export type Mode = 'sandbox' | 'live';
 
 /** Who looks, at what, and until when. */
-export type Session = SessionResponse & {
-  /** Where the partner's own programs call the API. */
-  api_url?: string | null;
-};
+export type Session = SessionResponse;
 export type Scope = SessionResponse['scopes'][number];
 
 export const EVENT_TYPES = [

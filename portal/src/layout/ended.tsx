@@ -1,13 +1,18 @@
 import { returnAddress } from './step-up.tsx';
 
+export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable';
 type Props = {
-  reason: 'ended' | 'code' | 'signed-out' | 'unreachable';
+  reason: EndReason;
   returnUrl: string | null;
   retry?: () => void;
 };
 
 const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
   ended: { title: 'Your session has ended', text: 'It ran out, or somebody ended it. Nothing is lost.' },
+  changed: {
+    title: 'This browser is in another session now',
+    text: 'Another link to the portal was opened in this browser. What you did here last was not carried out.',
+  },
   code: {
     title: 'This link was used already',
     text: 'A link to the portal opens one session and lives five minutes. Ask for a new one where you came from.',
@@ -29,12 +34,19 @@ export function Ended({ reason, returnUrl, retry }: Props) {
           Try again
         </button>
       )}
+      {reason === 'changed' && (
+        <a className="button primary" href="/">
+          Reload
+        </a>
+      )}
       {address && (
         <a className="button primary" href={address}>
           Sign in again
         </a>
       )}
-      {!address && !retry && <p className="hint">Open the portal anew from your provider’s site.</p>}
+      {reason !== 'changed' && !address && !retry && (
+        <p className="hint">Open the portal anew from your provider’s site.</p>
+      )}
     </main>
   );
 }

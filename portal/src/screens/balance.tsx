@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { get, pathWithQuery } from '../api/client.ts';
+import { get, getFile } from '../api/client.ts';
 import type { Page, Transaction, Wallet } from '../api/types.ts';
+import { useAction } from '../api/use-action.ts';
 import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { money } from '../components/format.ts';
 import { List } from '../components/list.tsx';
@@ -59,19 +60,30 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
   );
 }
 
+/** The browser reads the file after the click, so its address must live on for a while. */
+const KEPT_MS = 60_000;
+
+function save(file: Blob, name: string) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  window.setTimeout(() => URL.revokeObjectURL(link.href), KEPT_MS);
+}
+
 function Statement() {
+  const exported = useAction(async () =>
+    save(await getFile('wallet/transactions', { format: 'csv' }), 'statement.csv'),
+  );
   return (
     <section aria-labelledby="statement">
       <div className="screen-head">
         <h2 id="statement">Statement</h2>
-        <a
-          className="button"
-          href={pathWithQuery('wallet/transactions', { format: 'csv' })}
-          download="statement.csv"
-        >
+        <button type="button" className="button" disabled={exported.busy} onClick={() => void exported.run()}>
           Export CSV
-        </a>
+        </button>
       </div>
+      <ErrorNote error={exported.error} />
       <List<Transaction>
         path="wallet/transactions"
         mode={null}

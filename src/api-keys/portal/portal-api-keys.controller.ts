@@ -56,8 +56,8 @@ export class PortalApiKeysController {
   @IdempotentPost('/', {
     status: 201,
     response: IssuedApiKeyResponse,
-    summary: 'Create an API key; it is shown in this answer only',
-    refusals: ['limit_reached'],
+    summary: 'Create an API key, shown in this answer only; a live one in a young session',
+    refusals: ['limit_reached', 'step_up_required'],
   })
   @NeedsScope('keys:write')
   async createKey(
@@ -66,9 +66,13 @@ export class PortalApiKeysController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: CreateApiKeyDto,
   ): Promise<RenderedResponse> {
-    caller.chosenMode(body.mode);
+    const mode = caller.chosenMode(body.mode);
     const terms = toKeyTerms(caller.partnerId, body);
-    return this.idempotent.execute(key, async (tx) => toShownOnce(await this.keys.create(tx, by, terms)));
+    return this.idempotent.execute(key, async (tx) => {
+      // It spends money, and outlives the session.
+      if (mode === 'live') caller.assertYoung();
+      return toShownOnce(await this.keys.create(tx, by, terms));
+    });
   }
 
   @IdempotentPost(':id/revoke', {
@@ -93,7 +97,7 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; a live one within the hour only in a session younger than 15 minutes',
+    summary: 'Replace a key; a live one with a grace below an hour in a young session',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')

@@ -33,6 +33,7 @@ export const ERROR_CATALOGUE = {
   topup_not_supported: final(409, 'The package does not fit this eSIM.'),
   esim_expired: final(409, 'The eSIM has expired.'),
   order_not_cancelable: final(409, 'The order can no longer be canceled.'),
+  session_changed: final(409, 'The browser has another session of the portal than this page.'),
   conflict: final(409, 'The current state does not allow this.'),
   limit_reached: final(409, 'A limit is reached.'),
   payload_too_large: final(413, 'The body is too large.'),

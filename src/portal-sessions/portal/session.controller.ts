@@ -1,6 +1,6 @@
-import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Res, UseGuards } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Inject, Post, Req, Res, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import {
   Caller,
@@ -39,12 +39,15 @@ export class SessionController {
   })
   async beginSession(
     @Body() { code }: ExchangeCodeDto,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SessionResponse> {
-    const { token, secondsLeft } = await this.transactions.run((tx) => this.sessions.exchange(tx, code));
+    const { token, secondsLeft } = await this.transactions.run((tx) =>
+      this.sessions.exchange(tx, code, request.id),
+    );
     const session = await this.authenticator.sessionOf(token);
     this.setCookie(reply, token, secondsLeft);
-    return toSessionResponse(session, this.config.portal.brand);
+    return toSessionResponse(session, this.config.portal);
   }
 
   @Get()
@@ -52,7 +55,7 @@ export class SessionController {
   @UseGuards(PortalSessionGuard)
   @Responds(SessionResponse, { summary: 'Get the session: whose it is, and what it may do' })
   getSession(@Caller() { session }: PortalPrincipal): SessionResponse {
-    return toSessionResponse(session, this.config.portal.brand);
+    return toSessionResponse(session, this.config.portal);
   }
 
   @Delete()

@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import type { PortalSession } from '../../auth/index.js';
 import { MODES, type Mode } from '../../common/mode.js';
 import { PORTAL_SCOPES, type PortalScope } from '../../common/portal-scopes.js';
-import type { PortalBrand } from '../../config/index.js';
+import type { PortalConfig } from '../../config/index.js';
 import { ShortText } from '../../infra/http/index.js';
 import { PortalActorResponse } from '../admin/portal-session.response.js';
 
@@ -62,12 +62,21 @@ export class SessionResponse {
   @ApiProperty({
     type: String,
     format: 'date-time',
-    description: 'Until then it may revoke live keys, rotate secrets and replay more than 1,000 events.',
+    description:
+      'Until then it may do what else is 403 `step_up_required`: above all make and revoke live keys.',
   })
   step_up_until!: string;
 
   @ApiProperty({ type: String, nullable: true })
   return_url!: string | null;
+
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: 'https://api.example',
+    description: "Where the partner's own programs call the API; null when the operator has not said.",
+  })
+  api_url!: string | null;
 
   @ApiProperty({ type: BrandingResponse })
   branding!: BrandingResponse;
@@ -78,7 +87,10 @@ export class EndedSessionResponse {
   ended!: true;
 }
 
-export function toSessionResponse(session: PortalSession, brand: PortalBrand): SessionResponse {
+export function toSessionResponse(
+  session: PortalSession,
+  { brand, apiUrl }: Pick<PortalConfig, 'brand' | 'apiUrl'>,
+): SessionResponse {
   return {
     id: session.id,
     partner: { id: session.partnerId, name: session.partnerName, status: session.partnerStatus },
@@ -88,6 +100,7 @@ export function toSessionResponse(session: PortalSession, brand: PortalBrand): S
     expires_at: session.expiresAt.toISOString(),
     step_up_until: session.stepUpUntil.toISOString(),
     return_url: session.returnUrl,
+    api_url: apiUrl,
     branding: { name: brand.name, logo_url: brand.logoUrl, accent: brand.accent },
   };
 }

@@ -41,7 +41,8 @@ export class WebhookReplayResponse {
 
   @ApiProperty({
     type: 'integer',
-    description: 'Deliveries that matched. It grows while a worker chooses among many.',
+    description:
+      'Deliveries that matched. It grows while a worker chooses among many. A dry run counts to 10,000, which says "at least".',
   })
   total!: number;
 

@@ -1,8 +1,9 @@
-import { Body, Controller, Get, Param, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Param, Req, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { AdminTokenGuard } from '../../auth/index.js';
-import { PathId } from '../../infra/http/index.js';
+import { ListSlots, PathId } from '../../infra/http/index.js';
 import { Responds } from '../../infra/http/openapi/responds.js';
 import {
   IdempotencyKeyParam,
@@ -23,6 +24,7 @@ export class WebhookReplaysController {
   constructor(
     private readonly replays: ReplayEvents,
     private readonly idempotent: IdempotentExecutor,
+    private readonly slots: ListSlots,
   ) {}
 
   @IdempotentPost('partners/:pid/webhook-endpoints/:id/replay', {
@@ -37,13 +39,19 @@ export class WebhookReplaysController {
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
     @Body() body: ReplayEventsDto,
+    @Req() request: FastifyRequest,
   ): Promise<RenderedResponse> {
     const key = { partnerId, id };
     const command = toReplayCommand(body);
+    if (body.dry_run === true) {
+      // It reads as much as a list does.
+      return this.slots.read(request, () =>
+        this.idempotent.execute(idempotencyKey, async (tx) => ({
+          data: toPreviewResponse(await this.replays.preview(tx, key, command)),
+        })),
+      );
+    }
     return this.idempotent.execute(idempotencyKey, async (tx) => {
-      if (body.dry_run === true) {
-        return { data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
-      }
       const started = await this.replays.start(tx, by, key, command);
       const location = `/internal/v1/replays/${started.replay.id}`;
       return { data: toReplayResponse(started), location };

@@ -1,9 +1,10 @@
-import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Param, Query, Req, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { FastifyRequest } from 'fastify';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
 import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
-import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
+import { ListResponse, ListSlots, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   type IdempotencyKey,
@@ -34,7 +35,7 @@ import { SendOnRequest } from '../send-on-request.js';
 import { WebhookDeliveriesRepository } from '../webhook-deliveries.repository.js';
 import { OwnedWebhooks } from './owned-webhooks.js';
 
-/** A replay of more than this needs a session younger than 15 minutes (D50). */
+/** More than this, by the replays of an hour together, needs a session younger than 15 minutes (D50). */
 export const REPLAY_WITHOUT_STEP_UP = 1_000;
 
 /** The delivery log of the portal, resends and replays (spec section 2, D33). */
@@ -48,6 +49,7 @@ export class PortalDeliveriesController {
     private readonly send: SendOnRequest,
     private readonly replays: ReplayEvents,
     private readonly idempotent: IdempotentExecutor,
+    private readonly slots: ListSlots,
   ) {}
 
   @Get('webhook-endpoints/:id/deliveries')
@@ -95,7 +97,7 @@ export class PortalDeliveriesController {
   @IdempotentPost('webhook-endpoints/:id/replay', {
     status: 202,
     response: WebhookReplayResponse,
-    summary: 'Send the events of a time again, or count them; above 1,000 in a young session',
+    summary: 'Send the events of a time again, or count them; above 1,000 an hour in a young session',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:replay')
@@ -105,21 +107,24 @@ export class PortalDeliveriesController {
     @IdempotencyKeyParam() idempotencyKey: IdempotencyKey,
     @Param('id', PathId('whe')) id: string,
     @Body() body: ReplayEventsDto,
+    @Req() request: FastifyRequest,
   ): Promise<RenderedResponse> {
     const command = toReplayCommand(body);
-    return this.idempotent.execute(idempotencyKey, async (tx) => {
-      const key = await this.owned.endpointKey(caller, id, tx);
-      if (body.dry_run === true) {
-        return { data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
-      }
-      // Only who may not start a large one has to wait for the count.
-      if (
-        !caller.session.isYoung &&
-        (await this.replays.preview(tx, key, command)).total > REPLAY_WITHOUT_STEP_UP
-      )
-        caller.assertYoung();
-      return { data: toReplayResponse(await this.replays.start(tx, by, key, command)) };
-    });
+    const isDryRun = body.dry_run === true;
+    const replay = (): Promise<RenderedResponse> =>
+      this.idempotent.execute(idempotencyKey, async (tx) => {
+        const key = await this.owned.endpointKey(caller, id, tx);
+        if (isDryRun) return { data: toPreviewResponse(await this.replays.preview(tx, key, command)) };
+        // Only who may not start a large one has to wait for the count.
+        if (
+          !caller.session.isYoung &&
+          (await this.replays.isLargerThan(tx, REPLAY_WITHOUT_STEP_UP, key, command))
+        )
+          caller.assertYoung();
+        return { data: toReplayResponse(await this.replays.start(tx, by, key, command)) };
+      });
+    // What counts reads as much as a list does.
+    return isDryRun || !caller.session.isYoung ? this.slots.read(request, replay) : replay();
   }
 
   @Get('replays/:id')

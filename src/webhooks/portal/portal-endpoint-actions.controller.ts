@@ -46,7 +46,7 @@ export class PortalEndpointActionsController {
   @IdempotentPost('enable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint on; to send again or discard, in a session younger than 15 minutes',
+    summary: 'Switch an endpoint on; in a young session send again what failed, or discard',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')

@@ -5,7 +5,7 @@ import { Caller, NeedsScope, PortalPrincipal, PortalSessionGuard } from '../../a
 import type { Mode } from '../../common/mode.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListQueryDto, ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
+import { ApiRefusals, Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
   type IdempotencyKey,
   IdempotencyKeyParam,
@@ -116,7 +116,10 @@ export class PortalEndpointsController {
 
   @Patch(':id')
   @NeedsScope('webhooks:write')
-  @Responds(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
+  @ApiRefusals('step_up_required')
+  @Responds(WebhookEndpointResponse, {
+    summary: 'Change URL, description or event types; the URL of a live one in a young session',
+  })
   async updateEndpoint(
     @Author() by: ChangeAuthor,
     @Caller() caller: PortalPrincipal,
@@ -126,24 +129,30 @@ export class PortalEndpointsController {
     if (body.url !== undefined) this.targets.assertAllowed(body.url);
     const wanted = toEndpointChange(body);
     return this.transactions.run(async (tx) => {
-      const key = await this.owned.endpointKey(caller, id, tx);
+      const { mode, url } = await this.owned.endpoint(caller, id, tx);
+      // Whoever receives a partner's events in its place learns of its customers.
+      if (mode === 'live' && body.url !== undefined && body.url !== url) caller.assertYoung();
+      const key = { partnerId: caller.partnerId, id };
       return toEndpointResponse(await this.show.of(await this.endpoints.update(tx, by, key, wanted), tx));
     });
   }
 
   @Delete(':id')
   @NeedsScope('webhooks:write')
+  @ApiRefusals('step_up_required')
   @Responds(DeletedWebhookEndpointResponse, {
-    summary: 'Delete a webhook endpoint and discard what it is owed',
+    summary: 'Delete an endpoint and discard what it is owed; a live one in a young session',
   })
   async deleteEndpoint(
     @Author() by: ChangeAuthor,
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('whe')) id: string,
   ): Promise<DeletedWebhookEndpointResponse> {
-    await this.transactions.run(async (tx) =>
-      this.endpoints.delete(tx, by, await this.owned.endpointKey(caller, id, tx)),
-    );
+    await this.transactions.run(async (tx) => {
+      const { mode } = await this.owned.endpoint(caller, id, tx);
+      if (mode === 'live') caller.assertYoung();
+      await this.endpoints.delete(tx, by, { partnerId: caller.partnerId, id });
+    });
     return { id, deleted: true };
   }
 }

@@ -15,8 +15,10 @@ const STATUSES = [
   ['delivered', 'delivered'],
   ['discarded', 'discarded'],
 ] as const;
-/** Larger ones need a young session. */
+/** Larger ones need a young session, and so do many within an hour. */
 const STEP_UP_ABOVE = 1_000;
+/** A dry run counts so far. */
+const MOST_COUNTED = 10_000;
 
 function hoursAgo(hours: number): string {
   const date = new Date(Date.now() - hours * 3_600_000);
@@ -102,7 +104,9 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
         <div role="status">
           {counted && (
             <p className={counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
-              {count(counted.total)} {counted.total === 1 ? 'delivery' : 'deliveries'} would be sent.
+              {count(counted.total)}
+              {counted.total >= MOST_COUNTED && ' or more'} {counted.total === 1 ? 'delivery' : 'deliveries'}{' '}
+              would be sent.
               {counted.total > STEP_UP_ABOVE && ' That many need a session younger than 15 minutes.'}
             </p>
           )}

@@ -46,11 +46,12 @@ function problemCodes(described: DescribedOperation): Map<number, ErrorCode[]> {
 }
 
 function possibleCodes(described: DescribedOperation): ErrorCode[] {
-  const { port, path, method, refusals } = described;
+  const { port, path, method, refusals, traits } = described;
   const isList = parametersOf(described).some((parameter) => parameter.name === 'cursor');
   return [
     ...ALWAYS,
     ...(port === 'partner' ? PARTNER : []),
+    ...(port === 'portal' && !traits.anonymous ? (['session_changed'] as const) : []),
     ...(method === 'get' ? [] : WITH_BODY),
     ...(method === 'post' ? POST : []),
     ...(path.includes('{') ? (['not_found'] as const) : []),

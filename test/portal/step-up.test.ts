@@ -1,0 +1,194 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MOST_COUNTED } from '../../src/webhooks/webhook-replays.repository.js';
+import {
+  type ApiAnswer,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { openPortal, PortalBrowser } from '../harness/portal.js';
+
+const SINCE = '2026-01-01T00:00:00.000Z';
+
+let service: TestService;
+let portal: TestService;
+let receiver: TestReceiver;
+let partner: TestPartner;
+let browser: PortalBrowser;
+
+beforeAll(async () => {
+  // Without a worker a replay stays as it was started.
+  service = await startTestService({ role: 'admin' });
+  portal = await startTestService({ role: 'portal', database: service.database });
+  receiver = await startReceiver();
+});
+afterAll(async () => {
+  await portal.stop();
+  await service.stop();
+  await receiver.close();
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+  browser = await openPortal(service.admin, portal.process.portal!.url, partner.id);
+});
+afterEach(() => service.database.pool.query('DELETE FROM webhook_deliveries'));
+
+async function made(path: string, body: object): Promise<string> {
+  const answer = await service.admin.post(`/internal/v1/partners/${partner.id}/${path}`, body);
+  if (answer.status !== 201) throw new Error(answer.text);
+  return answer.body.data.id as string;
+}
+
+const endpointOf = (mode: string): Promise<string> => made('webhook-endpoints', { mode, url: receiver.url });
+
+async function beOld(minutes: number): Promise<void> {
+  const { id } = (await browser.get('session')).body.data;
+  await service.database.pool.query(
+    `UPDATE portal_sessions SET created_at = now() - $2::int * interval '1 minute' WHERE id = $1`,
+    [id, minutes],
+  );
+}
+
+/** Events that an endpoint has taken already. */
+async function delivered(endpoint: string, count: number): Promise<void> {
+  await service.database.pool.query(
+    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, ended_at, delivered_at)
+     SELECT 'dlv_' || $1 || n, $1, $2, 'sandbox', 'evt_many_' || n, 'order.issued', 'event', 'delivered', now(), now()
+     FROM generate_series(1, $3::int) AS n`,
+    [endpoint, partner.id, count],
+  );
+}
+
+const replay = (endpoint: string, body: object = {}): Promise<ApiAnswer> =>
+  browser.post(`webhook-endpoints/${endpoint}/replay`, { since: SINCE, ...body });
+
+function expectStepUp(answer: ApiAnswer): void {
+  expect([answer.status, answer.body.code]).toEqual([403, 'step_up_required']);
+}
+
+describe('what needs a young session', () => {
+  it('is refused to one that is older than fifteen minutes, and changes nothing', async () => {
+    const key = await made('api-keys', { mode: 'live' });
+    const sandboxKey = await made('api-keys', { mode: 'sandbox' });
+    const endpoint = await endpointOf('sandbox');
+    const live = await endpointOf('live');
+    await beOld(16);
+    const url = 'https://partner.example/elsewhere';
+    const calls = [
+      () => browser.post('api-keys', { mode: 'live' }),
+      () => browser.post(`api-keys/${key}/rotate`, { grace_seconds: 0 }),
+      () => browser.post(`api-keys/${key}/rotate`, { grace_seconds: 1 }),
+      () => browser.post(`api-keys/${key}/revoke`),
+      () => browser.post(`webhook-endpoints/${endpoint}/enable`, { failed: 'resend' }),
+      () => browser.post(`webhook-endpoints/${endpoint}/enable`, { held: 'discard' }),
+      () => browser.post(`webhook-endpoints/${endpoint}/rotate-secret`),
+      () => browser.post(`webhook-endpoints/${endpoint}/rotate-secret/finish`),
+      () => browser.call('PATCH', `webhook-endpoints/${live}`, { body: { url } }),
+      () => browser.call('DELETE', `webhook-endpoints/${live}`, { body: {} }),
+    ];
+    for (const call of calls) expectStepUp(await call());
+    const keys = (await browser.get('api-keys?mode=live')).body.data as { id: string; status: string }[];
+    expect(keys.map(({ id, status }) => [id, status])).toEqual([[key, 'active']]);
+    expect((await browser.get(`webhook-endpoints/${live}`)).body.data.url).toBe(receiver.url);
+    expect((await browser.post(`api-keys/${sandboxKey}/revoke`)).status).toBe(200);
+    await beOld(14);
+    expect((await calls[0]!()).status).toBe(201);
+    expect((await calls[3]!()).status).toBe(200);
+    expect((await calls[8]!()).body.data.url).toBe(url);
+    expect((await calls[9]!()).status).toBe(200);
+  });
+
+  it('is neither what only Sandbox sees nor what leaves the URL of a live endpoint as it is', async () => {
+    const sandbox = await endpointOf('sandbox');
+    const live = await endpointOf('live');
+    await beOld(16);
+    const patch = (id: string, body: object): Promise<ApiAnswer> =>
+      browser.call('PATCH', `webhook-endpoints/${id}`, { body });
+    expect((await browser.post('api-keys', { mode: 'sandbox' })).status).toBe(201);
+    expect((await patch(sandbox, { url: 'https://partner.example/elsewhere' })).status).toBe(200);
+    expect((await patch(live, { description: 'Orders', url: receiver.url })).status).toBe(200);
+    expect((await browser.call('DELETE', `webhook-endpoints/${sandbox}`, { body: {} })).status).toBe(200);
+  });
+});
+
+describe('a replay in an old session', () => {
+  it('is refused from 1,001 deliveries on', async () => {
+    const endpoint = await endpointOf('sandbox');
+    await delivered(endpoint, 1_001);
+    await beOld(16);
+    expectStepUp(await replay(endpoint));
+    expect((await replay(endpoint, { since: new Date(Date.now() + 1_000).toISOString() })).status).toBe(202);
+    await beOld(14);
+    expect((await replay(endpoint)).status).toBe(202);
+  });
+
+  it('counts what the partner has replayed within the hour, at whichever endpoint', async () => {
+    const [first, second] = [await endpointOf('sandbox'), await endpointOf('sandbox')];
+    await delivered(first, 600);
+    await delivered(second, 401);
+    await beOld(16);
+    expect((await replay(first)).body.data.total).toBe(600);
+    expectStepUp(await replay(first));
+    expectStepUp(await replay(second));
+    await service.database.pool.query(
+      `UPDATE webhook_replays SET created_at = now() - interval '61 minutes' WHERE partner_id = $1`,
+      [partner.id],
+    );
+    expect((await replay(second)).status).toBe(202);
+  });
+
+  it('is not let through beside others that start at the same moment', async () => {
+    const endpoint = await endpointOf('sandbox');
+    await delivered(endpoint, 600);
+    await beOld(16);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => replay(endpoint)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array<number>(7).fill(403)]);
+  });
+
+  it('waits for one whose deliveries are still being chosen', async () => {
+    const endpoint = await endpointOf('sandbox');
+    await delivered(endpoint, 3);
+    await beOld(16);
+    expect((await replay(endpoint)).status).toBe(202);
+    await service.database.pool.query('UPDATE webhook_replays SET choosing = true WHERE partner_id = $1', [
+      partner.id,
+    ]);
+    expectStepUp(await replay(endpoint));
+  });
+});
+
+describe('a dry run', () => {
+  it('counts no further than ten thousand', async () => {
+    const endpoint = await endpointOf('sandbox');
+    await delivered(endpoint, MOST_COUNTED + 7);
+    expect((await replay(endpoint, { dry_run: true })).body.data.total).toBe(10_000);
+    const path = `/internal/v1/partners/${partner.id}/webhook-endpoints/${endpoint}/replay`;
+    const asked = await service.admin.post(path, { since: SINCE, dry_run: true });
+    expect(asked.body.data.total).toBe(10_000);
+  });
+
+  it('is one of the lists that a partner may read at a time', async () => {
+    const narrow = await startTestService({
+      role: 'portal',
+      database: service.database,
+      env: { LISTS_PER_PARTNER: '1', DATABASE_POOL_WAIT_MS: '1500' },
+    });
+    const there = new PortalBrowser(narrow.process.portal!.url, browser.cookie);
+    const path = `webhook-endpoints/${await endpointOf('sandbox')}/replay`;
+    const lock = await service.database.pool.connect();
+    try {
+      await lock.query('BEGIN');
+      await lock.query('LOCK TABLE webhook_deliveries');
+      const dryRuns = [1, 2].map(() => there.post(path, { since: SINCE, dry_run: true }));
+      const refused = await Promise.race(dryRuns);
+      expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited']);
+      await lock.query('ROLLBACK');
+      expect((await Promise.all(dryRuns)).map(({ status }) => status).sort()).toEqual([202, 429]);
+    } finally {
+      lock.release(true);
+      await narrow.stop();
+    }
+  });
+});
