@@ -7,33 +7,32 @@ import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
 process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /**
- * Files that leave nothing behind in their process, and measure neither its memory nor fractions of a second: they follow
- * each other in a few processes, so that each loads the service once. All others, new ones too, have one of their own.
+ * Files that measure the memory, the event loop or fractions of a second of their process, or change what is global in it.
+ * All others leave nothing behind: they follow each other in a few processes, so that each loads the service once.
  */
-const SHARING = [
-  'test/{alerts,api-keys,auth,catalog,catalog-sync,config,docs,mutants,openapi,orders-live,partners,topups,wallet}/**/*.test.ts',
-  'test/call-log/**/*.test.ts',
-  'test/e2e/!(embedded-*).test.ts',
-  'test/esim-sync/*.test.ts',
-  'test/infra/{batching,crypto,database,http,idempotency,jobs,network,sweeps}/*.test.ts',
-  'test/live/*.test.ts',
-  'test/providers/!(provider-rate-limiter).test.ts',
-  'test/providers/contract/*.test.ts',
-  'test/reconciliation/!(command).test.ts',
-  'test/webhooks/{admin,blocking,concurrency,concurrency-other-worker,delivery,delivery-log,delivery-rules,fencing}.test.ts',
-  'test/webhooks/{feed-late-commits,feed-late-commits-deaths,hostile-service,large-backlog}.test.ts',
-  'test/webhooks/{leases-locked-row,metrics-count-fails,replay-pace,ssrf-service}.test.ts',
-  'test/webhooks/{isolation,outcome-batcher,replay,replay-selection,response-headers,retention-and-resends,rotation,safe-text}.test.ts',
-  'test/webhooks/{schedule,schedule-transitions,sender-failures,signature}.test.ts',
-  'test/webhooks/{switch,switch-after-test,switch-discard,switch-slow-start,target-policy}.test.ts',
+const OWN_PROCESS = [
+  'test/embedded/postgres/*.test.ts',
+  'test/infra/{http-edge,logging}/*.test.ts',
+  'test/orders/*.test.ts',
+  'test/providers/provider-rate-limiter.test.ts',
+  'test/webhooks/{attempt-times,blocked-cost,claims-by-mode,hanging-endpoints,hostile-receivers,leases}.test.ts',
+  'test/webhooks/{sender,sender-connections,sender-phases,signals,ssrf,statement-cost,tls,wrong-clock}.test.ts',
 ];
 
 export default defineConfig({
   plugins: [builtService(import.meta.dirname)],
   test: {
     projects: [
-      { extends: true, test: { name: 'own process', include: ['test/**/*.test.ts'], exclude: SHARING } },
-      { extends: true, test: { name: 'shared process', include: SHARING, isolate: false } },
+      { extends: true, test: { name: 'own process', include: OWN_PROCESS } },
+      {
+        extends: true,
+        test: {
+          name: 'shared process',
+          include: ['test/**/*.test.ts'],
+          exclude: OWN_PROCESS,
+          isolate: false,
+        },
+      },
     ],
     environment: 'node',
     server: { deps: { external: [/\/dist\/(src|migrations|chaos)\//] } },
