@@ -13,7 +13,7 @@ COPY cli/package.json cli/
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build && node ops/image/assemble.mjs /app \
-  && cd /app && npm sbom --sbom-format cyclonedx --omit=dev --omit=optional > sbom.cdx.json
+  && cd /app && npm sbom --package-lock-only --sbom-format cyclonedx --omit=dev --omit=optional > sbom.cdx.json
 
 FROM gcr.io/distroless/nodejs24-debian13:nonroot
 WORKDIR /app

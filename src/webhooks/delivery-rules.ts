@@ -156,7 +156,8 @@ export interface EndedAttempt {
   readonly kind: DeliveryKind;
   readonly outcome: AttemptOutcome;
   readonly exhausted: boolean;
-  readonly endedAt: Date;
+  /** Since the epoch, with the database's microseconds: which of two answers came first may hang on them. */
+  readonly endedAtMs: number;
 }
 
 /** What a batch of attempts means for its endpoints; applied in this order it is what each attempt in turn would do. */
@@ -174,7 +175,9 @@ export function transitionsOf(attempts: readonly EndedAttempt[]): EndpointTransi
   const resetFirst = new Set<string>();
   const exhausted = new Set<string>();
   const resetLast = new Set<string>();
-  const inOrder = attempts.filter(({ kind }) => kind !== 'test').toSorted((a, b) => +a.endedAt - +b.endedAt);
+  const inOrder = attempts
+    .filter(({ kind }) => kind !== 'test')
+    .toSorted((a, b) => a.endedAtMs - b.endedAtMs);
   for (const attempt of inOrder) {
     const { endpointId } = attempt;
     if (attempt.exhausted) exhausted.add(endpointId);

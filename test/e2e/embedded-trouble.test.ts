@@ -51,23 +51,17 @@ describe('npm start', () => {
     expect(await place.postgresPids()).toEqual([]);
   });
 
-  it('leaves one that runs already alone: it names the taken port and ends', async () => {
+  it('leaves one that runs already alone: a second one on its ports names the port and ends, on others it shares PostgreSQL', async () => {
     const first = await start();
     const second = place.launch();
     expect(await second.exited()).toBe(1);
     expect(second.complaints).toEqual([expect.stringMatching(/port \d+ .*in use/)]);
-    expect(first.running).toBe(true);
     expect(await works(first)).toBe(true);
-    await expectStop(first, 'SIGINT');
-  });
-
-  it('shares the PostgreSQL of one that runs already on other ports, and leaves it running when it stops', async () => {
-    const first = await start();
     const ports = [await freePort(), await freePort(), await freePort()].map(String);
     const [PORT, ADMIN_PORT, PORTAL_PORT] = ports as [string, string, string];
-    const second = await start({ PORT, ADMIN_PORT, PORTAL_PORT });
-    expect(await works(second)).toBe(true);
-    await expectStop(second, 'SIGINT');
+    const third = await start({ PORT, ADMIN_PORT, PORTAL_PORT });
+    expect(await works(third)).toBe(true);
+    await expectStop(third, 'SIGINT');
     expect(await works(first)).toBe(true);
     await expectStop(first, 'SIGINT');
     expect(await place.postgresPids()).toEqual([]);

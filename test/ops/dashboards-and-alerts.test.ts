@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { whyMissing } from '../docs/program.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import { RolesApart, ROLES } from './roles-apart.js';
-import { metricsIn, readAlertRules, readDashboards, RULE_TESTS_FILE, RULES_FILE } from './rule-files.js';
+import { metricsIn, readAlertRules, readDashboards, RULE_TESTS_FILES, RULES_FILE } from './rule-files.js';
 
 const rules = readAlertRules();
 const dashboards = readDashboards();
@@ -86,13 +86,12 @@ describe('alerts', () => {
     () => {
       const run = (...args: string[]): string => execFileSync('promtool', args, { encoding: 'utf8' });
       expect(run('check', 'rules', RULES_FILE)).toContain(`${rules.length} rules found`);
-      expect(run('test', 'rules', RULE_TESTS_FILE)).toContain('SUCCESS');
-      const tests = readFileSync(RULE_TESTS_FILE, 'utf8');
+      expect(run('test', 'rules', ...RULE_TESTS_FILES)).toContain('SUCCESS');
+      const tests = RULE_TESTS_FILES.map((file) => readFileSync(file, 'utf8')).join('');
       for (const { name } of rules) {
         expect(tests, name).toContain(`- name: ${name} fires`);
         expect(tests, name).toContain(`- name: ${name} stays quiet`);
       }
-      // Days of series, evaluated minute by minute.
     },
     240_000,
   );

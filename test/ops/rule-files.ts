@@ -3,7 +3,9 @@ import path from 'node:path';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 
 export const RULES_FILE = path.join(PROJECT_ROOT, 'ops/alerts/service.yaml');
-export const RULE_TESTS_FILE = path.join(PROJECT_ROOT, 'ops/alerts/tests/service.test.yaml');
+export const RULE_TESTS_FILES = ['service', 'hours'].map((name) =>
+  path.join(PROJECT_ROOT, `ops/alerts/tests/${name}.test.yaml`),
+);
 const DASHBOARDS = path.join(PROJECT_ROOT, 'ops/dashboards');
 
 export interface AlertRule {

@@ -172,14 +172,14 @@ describe('the statement that records attempts', () => {
     const byId = new Map(recorded.map((row) => [row.deliveryId, row]));
     expect(byId.size).toBe(states.length);
     for (const { id, outcome, ...state } of deliveries) {
-      const { exhausted, endedAt } = byId.get(id)!;
+      const { exhausted, endedAtMs } = byId.get(id)!;
       const { nextAttemptAt, ...row } = after.get(id)!;
       const expected = afterAttempt(config.webhooks, state, outcome);
       const { nextAttempt: wanted, ...rest } = expected;
       expect({ ...row, exhausted }, `${JSON.stringify(state)} ${outcome}`).toEqual(rest);
       if (wanted === null) expect(nextAttemptAt).toBeNull();
       else if (wanted === 'unchanged') expect(nextAttemptAt).toEqual(before.get(id)!.nextAttemptAt);
-      else expect(Math.abs(+nextAttemptAt! - +endedAt - wanted)).toBeLessThan(SAME_MS);
+      else expect(Math.abs(+nextAttemptAt! - endedAtMs - wanted)).toBeLessThan(SAME_MS);
     }
   });
 
@@ -274,7 +274,7 @@ describe('the statements that change endpoints', () => {
     await insertEndpoints(endpoints);
     const attempts = endpoints.flatMap(({ id, sequence }) =>
       sequence.map((what, nth): EndedAttempt => ({
-        ...{ endpointId: id, kind: 'event', endedAt: new Date(nth) },
+        ...{ endpointId: id, kind: 'event', endedAtMs: nth },
         ...{ outcome: what === 'delivered' ? 'delivered' : 'failed', exhausted: what === 'exhausted' },
       })),
     );
@@ -406,19 +406,20 @@ describe('the claim of the database', () => {
 });
 
 describe('transitionsOf', () => {
-  const at = (ms: number): Date => new Date(ms);
+  /** Two answers of one millisecond. */
+  const at = (nth: number): number => Date.parse('2026-11-20T00:00:00.007Z') + nth / 10;
   const delivered = { outcome: 'delivered', exhausted: false, kind: 'event' } as EndedAttempt;
   const givenUp = { outcome: 'failed', exhausted: true, kind: 'event' } as EndedAttempt;
 
   it('applies resets and blocks in the order in which the attempts ended', () => {
     const recorded = [
-      { ...givenUp, endpointId: 'block_then_reset', endedAt: at(1) },
-      { ...delivered, endpointId: 'block_then_reset', endedAt: at(2) },
-      { ...givenUp, endpointId: 'reset_then_block', endedAt: at(2) },
-      { ...delivered, endpointId: 'reset_then_block', endedAt: at(1) },
-      { ...delivered, endpointId: 'reset', endedAt: at(1) },
-      { ...givenUp, endpointId: 'block', endedAt: at(1) },
-      { ...givenUp, endpointId: 'block', endedAt: at(2) },
+      { ...givenUp, endpointId: 'block_then_reset', endedAtMs: at(1) },
+      { ...delivered, endpointId: 'block_then_reset', endedAtMs: at(2) },
+      { ...givenUp, endpointId: 'reset_then_block', endedAtMs: at(2) },
+      { ...delivered, endpointId: 'reset_then_block', endedAtMs: at(1) },
+      { ...delivered, endpointId: 'reset', endedAtMs: at(1) },
+      { ...givenUp, endpointId: 'block', endedAtMs: at(1) },
+      { ...givenUp, endpointId: 'block', endedAtMs: at(2) },
     ];
     expect(transitionsOf(recorded)).toEqual({
       resetFirst: ['reset', 'reset_then_block'],
@@ -429,10 +430,10 @@ describe('transitionsOf', () => {
 
   it('ignores tests, retries and interruptions', () => {
     const recorded = [
-      { ...delivered, kind: 'test', endpointId: 'a', endedAt: at(1) },
-      { ...givenUp, kind: 'test', endpointId: 'a', endedAt: at(1) },
-      { ...delivered, outcome: 'failed', endpointId: 'a', endedAt: at(1) },
-      { ...delivered, outcome: 'interrupted', endpointId: 'a', endedAt: at(1) },
+      { ...delivered, kind: 'test', endpointId: 'a', endedAtMs: at(1) },
+      { ...givenUp, kind: 'test', endpointId: 'a', endedAtMs: at(1) },
+      { ...delivered, outcome: 'failed', endpointId: 'a', endedAtMs: at(1) },
+      { ...delivered, outcome: 'interrupted', endpointId: 'a', endedAtMs: at(1) },
     ] as EndedAttempt[];
     expect(transitionsOf(recorded)).toEqual({ resetFirst: [], exhausted: [], resetLast: [] });
   });

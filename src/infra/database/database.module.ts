@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { getDataSourceToken, getEntityManagerToken } from '@nestjs/typeorm';
-import { Client, type Pool } from 'pg';
+import pg, { Client, type Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
 import { limitTransactions } from './pooled-sessions.js';
@@ -83,6 +83,8 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
   const { statementTimeoutMs = 0, lockTimeoutMs = LOCK_TIMEOUT_MS, isPooled = false } = settings;
   const dataSource = new DataSource({
     type: 'postgres',
+    // Not found by its name where the libraries are one file (dist/roles).
+    driver: pg,
     url: settings.url,
     entities: settings.entities,
     migrations: settings.migrations ?? [],

@@ -53,11 +53,11 @@ export class OutcomesRepository {
       attempts.map(({ phases, latencyMs }) => phases?.totalMs ?? latencyMs),
       ...[apart.exhausting, apart.succeeding, apart.failing, apart.timedOut],
     ]);
-    return rows.map(({ delivery_id, endpoint_id, ended_at, ...row }) => ({
+    return rows.map(({ delivery_id, endpoint_id, ended_at_ms, ...row }) => ({
       ...row,
       deliveryId: delivery_id,
       endpointId: endpoint_id,
-      endedAt: ended_at,
+      endedAtMs: ended_at_ms,
     }));
   }
 }
@@ -70,7 +70,7 @@ interface RecordedRow {
   outcome: AttemptOutcome;
   number: number;
   exhausted: boolean;
-  ended_at: Date;
+  ended_at_ms: number;
 }
 
 const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, exhausted, ended_at, ran_ms, latency_ms,
@@ -149,7 +149,8 @@ const RECORD = prepared(`
     FROM recorded
   ), counted AS (${ADD_TO_STATS}
   )
-  SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted, ended_at FROM recorded`);
+  SELECT id AS delivery_id, endpoint_id, kind, status, outcome, number, exhausted,
+         extract(epoch FROM ended_at)::float8 * 1000 AS ended_at_ms FROM recorded`);
 
 function columnsOf(attempts: readonly FinishedAttempt[]): SqlParameter[] {
   const now = performance.now();
