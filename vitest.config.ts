@@ -37,8 +37,8 @@ export default defineConfig({
     environment: 'node',
     server: { deps: { external: [/\/dist\/(src|migrations|chaos)\//] } },
     pool: 'forks',
-    // Two cores, and tests that mostly wait: more files at once make each other’s deadlines late.
-    maxWorkers: 3,
+    // Two cores, and tests that wait for a third of their time.
+    maxWorkers: 4,
     sequence: { sequencer: SlowFirstSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
