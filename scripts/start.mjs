@@ -40,6 +40,7 @@ const SOURCES = [
   'migrations',
   'bench',
   'chaos',
+  'scripts/bundle.mjs',
   'tsconfig.json',
   'tsconfig.build.json',
   'package-lock.json',

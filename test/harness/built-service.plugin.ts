@@ -18,8 +18,11 @@ export function builtService(root: string): Plugin {
       const file = path.resolve(path.dirname(importer.split('?')[0]!), source).replace(/\.js$/, '.ts');
       const name = path.relative(root, file);
       if (!COMPILED.test(name)) return null;
+      // The build keeps what an older source was compiled to.
+      if (!existsSync(file)) return null;
       const built = path.join(root, 'dist', name.replace(/\.ts$/, '.js'));
-      return existsSync(built) ? { id: built, external: true } : null;
+      if (!existsSync(built)) throw new Error(`${name} is not built: npm run build`);
+      return { id: built, external: true };
     },
   };
 }

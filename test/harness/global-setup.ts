@@ -70,7 +70,7 @@ const ROOM_BYTES = 6 * 1_024 ** 3;
 
 /** Three hundred databases of a thousand small files each come and go: in memory, where there is plenty of it. */
 function placeOfDatabases(): string {
-  if (!existsSync(MEMORY) || freemem() < ROOM_BYTES) return tmpdir();
+  if (!existsSync(MEMORY) || Math.min(freemem(), process.availableMemory()) < ROOM_BYTES) return tmpdir();
   const { bavail, bsize } = statfsSync(MEMORY);
   return bavail * bsize < ROOM_BYTES ? tmpdir() : MEMORY;
 }

@@ -34,7 +34,8 @@ describe('what runs the service', () => {
     expect(last).toMatch(/^USER 65532:65532$/m);
     expect(last).toMatch(/^COPY --from=build --chown=root:root \/app \/app$/m);
     expect(stages[0]).toContain('node ops/image/assemble.mjs /app');
-    expect(read('ops/image/assemble.mjs')).toContain(`'--omit=optional', '--omit=dev'`);
+    expect(read('ops/image/prove.mjs')).toContain('ops/image/assemble.mjs');
+    expect(read('ops/image/assemble.mjs')).not.toMatch(/node_modules|'npm'/);
   });
 
   it('every role is in compose.yaml and in the chart', () => {

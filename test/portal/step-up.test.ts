@@ -79,7 +79,7 @@ describe('what needs a young session', () => {
     const calls = [
       () => browser.post('api-keys', { mode: 'live' }),
       () => browser.post(`api-keys/${key}/rotate`, { grace_seconds: 0 }),
-      () => browser.post(`api-keys/${key}/rotate`, { grace_seconds: 1 }),
+      () => browser.post(`api-keys/${key}/rotate`, {}),
       () => browser.post(`api-keys/${key}/revoke`),
       () => browser.post(`webhook-endpoints/${endpoint}/enable`, { failed: 'resend' }),
       () => browser.post(`webhook-endpoints/${endpoint}/enable`, { held: 'discard' }),
@@ -87,6 +87,7 @@ describe('what needs a young session', () => {
       () => browser.post(`webhook-endpoints/${endpoint}/rotate-secret/finish`),
       () => browser.call('PATCH', `webhook-endpoints/${live}`, { body: { url } }),
       () => browser.call('DELETE', `webhook-endpoints/${live}`, { body: {} }),
+      () => browser.post('webhook-endpoints', { mode: 'live', url }),
     ];
     for (const call of calls) expectStepUp(await call());
     const keys = (await browser.get('api-keys?mode=live')).body.data as { id: string; status: string }[];

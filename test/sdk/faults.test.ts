@@ -5,7 +5,7 @@ import { startTestService, type TestPartner, type TestService } from '../harness
 import { size } from '../harness/size.js';
 import { type Fault, FAULTS, startFaultProxy } from './fault-proxy.js';
 
-const PLACEMENTS = size('SDK_PLACEMENTS', 60, 1_000);
+const PLACEMENTS = size('SDK_PLACEMENTS', 40, 1_000);
 const AT_ONCE = 16;
 
 let service: TestService;

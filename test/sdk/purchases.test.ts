@@ -19,7 +19,7 @@ import { startTestService, type TestPartner, type TestService } from '../harness
 import { size } from '../harness/size.js';
 
 /** A full proof takes 200; each run of the tests, as many as take about a minute on a busy machine. */
-const KILLS = size('SDK_KILLS', 8, 200);
+const KILLS = size('SDK_KILLS', 5, 200);
 const SDK = path.resolve(import.meta.dirname, '../../sdk/src');
 
 let service: TestService;

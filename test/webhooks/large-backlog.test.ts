@@ -4,7 +4,7 @@ import { RoleChild } from '../harness/role-child.js';
 import { registerEndpoint, type RegisteredEndpoint } from './support.js';
 
 /** Many steps' worth. */
-const DELIVERIES = 20_000;
+const DELIVERIES = 12_000;
 /** What one call may do at once: it holds the endpoint's row meanwhile. */
 const AT_ONCE = 2_000;
 const ENV = { SWEEP_INTERVAL_MS: '60000', WEBHOOK_REPLAY_PER_SECOND: '1' };

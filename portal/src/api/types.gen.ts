@@ -3462,10 +3462,10 @@ export type CreateEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `method_not_allowed`: The method is not allowed here.

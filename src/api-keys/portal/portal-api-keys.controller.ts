@@ -29,9 +29,6 @@ import {
 import type { ApiKeyEntity } from '../api-key.entity.js';
 import { ApiKeysService } from '../api-keys.service.js';
 
-/** A grace below this leaves a partner no time to see that its live key was replaced. */
-const NOTICED_AFTER_SECONDS = 3_600;
-
 /** Developers > API Keys (spec section 2). */
 @ApiTags('API keys')
 @UseGuards(PortalSessionGuard)
@@ -97,7 +94,7 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; a live one with a grace below an hour in a young session',
+    summary: 'Replace a key; a live one in a young session',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')
@@ -111,9 +108,8 @@ export class PortalApiKeysController {
     const graceSeconds = body?.grace_seconds ?? DEFAULT_GRACE_SECONDS;
     const { partnerId } = caller;
     return this.idempotent.execute(key, async (tx) => {
-      // It ends the old key before anybody could notice, as a revocation does.
-      const isSudden = graceSeconds < NOTICED_AFTER_SECONDS;
-      if ((await this.seen(tx, caller, keyId)).mode === 'live' && isSudden) caller.assertYoung();
+      // Its answer is a new live key, whatever becomes of the old one.
+      if ((await this.seen(tx, caller, keyId)).mode === 'live') caller.assertYoung();
       return toShownOnce(await this.keys.rotate(tx, by, { partnerId, keyId, graceSeconds }));
     });
   }

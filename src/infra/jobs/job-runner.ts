@@ -157,6 +157,8 @@ export class JobRunner<Job> {
   private async sweep(): Promise<void> {
     const found = await this.source.listGroupsDue(this.sweptTo, GROUPS_PER_SWEEP);
     this.sweptTo = found.length < GROUPS_PER_SWEEP ? '' : (found.at(-1) ?? '');
+    // Whose mode is not known counts as Live: Sandbox would take the places of both (D41).
+    await this.source.learnOwners?.(found);
     for (const group of found) this.notify(group);
   }
 

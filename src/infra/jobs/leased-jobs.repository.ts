@@ -98,13 +98,21 @@ export abstract class LeasedJobsRepository<
     return rows.map((row) => partnerGroup({ partnerId: row.partner_id, mode: row.mode }));
   }
 
-  /** Extends leases that are still ours. A lapsed one stays lapsed: another worker may have acted on it. */
+  /**
+   * Extends leases that are still ours. A lapsed one stays lapsed: another worker may have acted on it. A row that
+   * another transaction has locked is skipped: to wait for it, holding the others, would cost them their ends.
+   */
   async renew(leases: readonly Lease[]): Promise<void> {
     await sql(
       this.manager,
-      `UPDATE ${this.jobs.table} t SET lease_until = now() + $3 * interval '1 millisecond'
-       FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS l (id, fence) ORDER BY id) AS l
-       WHERE t.id = l.id AND t.fence = l.fence AND t.lease_until > now()`,
+      `WITH mine AS (
+         SELECT t.id FROM ${this.jobs.table} t
+         JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = t.id AND l.fence = t.fence
+         WHERE t.lease_until > now()
+         ORDER BY t.id FOR NO KEY UPDATE OF t SKIP LOCKED
+       )
+       UPDATE ${this.jobs.table} t SET lease_until = now() + $3 * interval '1 millisecond'
+       FROM mine WHERE t.id = mine.id`,
       [leases.map((lease) => this.jobs.idOf(lease)), leases.map((lease) => lease.fence), this.leaseMs],
     );
   }

@@ -71,8 +71,8 @@ export class PortalEndpointsController {
   @IdempotentPost('/', {
     status: 201,
     response: CreatedWebhookEndpointResponse,
-    summary: 'Register a webhook endpoint; the signing secret is shown in this answer only',
-    refusals: ['limit_reached'],
+    summary: 'Register a webhook endpoint, a live one in a young session; its secret is shown once',
+    refusals: ['limit_reached', 'step_up_required'],
   })
   @NeedsScope('webhooks:write')
   async createEndpoint(
@@ -81,7 +81,8 @@ export class PortalEndpointsController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: CreateWebhookEndpointDto,
   ): Promise<RenderedResponse> {
-    caller.chosenMode(body.mode);
+    // What it receives is what a change of the URL would give away.
+    if (caller.chosenMode(body.mode) === 'live') caller.assertYoung();
     this.targets.assertAllowed(body.url);
     const terms = toNewEndpointTerms(caller.partnerId, body);
     return this.idempotent.execute(key, async (tx): Promise<IdempotentResponse> => {
