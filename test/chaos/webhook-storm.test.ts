@@ -14,7 +14,7 @@ const SEED = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
 /** Each partner has a good endpoint for all of its events and a troubled one for a tenth of them. */
 const TROUBLES: readonly Behaviour[] = ['slow', 'failing', 'hanging', 'resetting', 'flapping'];
 const PARTNERS = 2 * TROUBLES.length;
-const EVENTS_PER_PARTNER = size('STORM_EVENTS', 600, 2_000);
+const EVENTS_PER_PARTNER = size('STORM_EVENTS', 400, 2_000);
 const BATCH = 100;
 const KILLS = size('STORM_KILLS', 6, 9);
 const KILL_EVERY_MS = { min: 1_000, max: 3_000 };

@@ -11,7 +11,7 @@ import { ScenarioPlayer } from './scenario-player.js';
  * `LIVE_SCENARIOS=1000 npm exec -c 'vitest run test/live-scenarios'`; `LIVE_SEED` plays the same scenarios again, in the
  * same waves. What happens within one still depends on who is faster: faults strike whoever calls next.
  */
-const SCENARIOS = size('LIVE_SCENARIOS', 16, 1_000);
+const SCENARIOS = size('LIVE_SCENARIOS', 12, 1_000);
 const SEED = Number(process.env['LIVE_SEED'] ?? randomInt(2 ** 31));
 /** Played at the same time, on one service. */
 const WAVE = Math.min(SCENARIOS > 100 ? 40 : 20, SCENARIOS);

@@ -15,7 +15,7 @@ const SEED =
   process.env['FUZZ_SEED'] === 'random'
     ? Math.trunc(Math.random() * 2 ** 31)
     : Number(process.env['FUZZ_SEED'] ?? 20261121);
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 8);
+const RUNS = Number(process.env['FUZZ_RUNS'] ?? 5);
 const REPEATS = 2;
 /** Their replay has null where the secret was (D20). */
 /** What an answer shows once: a key, a signing secret, the link with the code of a portal session. */
