@@ -41,12 +41,12 @@ export class GroupCommit<Item, Result> {
   private underWay = 0;
   private timer: NodeJS.Timeout | null = null;
   private leavesThisTurn = false;
-  private readonly alone: Lanes;
-  private readonly patient: Lanes;
+  private readonly alone: ConcurrencyLimit;
+  private readonly patient: ConcurrencyLimit;
 
   constructor(private readonly options: GroupCommitOptions<Item, Result>) {
-    this.alone = new Lanes(options.maxUnderWay);
-    this.patient = new Lanes(options.maxUnderWay);
+    this.alone = new ConcurrencyLimit(options.maxUnderWay);
+    this.patient = new ConcurrencyLimit(options.maxUnderWay);
   }
 
   /** Resolves when the item is committed. @throws what `commit` says of the item alone */
@@ -123,7 +123,7 @@ export class GroupCommit<Item, Result> {
 }
 
 /** A bound on what runs at once; the rest waits, first come, first served. */
-class Lanes {
+class ConcurrencyLimit {
   private readonly waiting: (() => void)[] = [];
 
   constructor(private free: number) {}

@@ -156,10 +156,12 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   }
 
   async learnOwners(endpointIds: readonly string[]): Promise<void> {
+    const unknown = endpointIds.filter((id) => !this.owners.has(id));
+    if (unknown.length === 0) return;
     const { rows } = await sql<OwnerRow>(
       this.manager,
       'SELECT id AS endpoint_id, partner_id, mode FROM webhook_endpoints WHERE id = ANY ($1::text[])',
-      [endpointIds],
+      [unknown],
     );
     for (const row of rows) this.owners.set(row.endpoint_id, toOwner(row));
   }
