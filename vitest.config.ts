@@ -35,7 +35,6 @@ export default defineConfig({
       },
     ],
     environment: 'node',
-    server: { deps: { external: [/\/dist\/(src|migrations|chaos)\//] } },
     pool: 'forks',
     // Two cores, and tests that wait for a third of their time.
     maxWorkers: 4,

@@ -21,6 +21,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import typescript from 'typescript';
+import { builtFileOf } from '../test/harness/built-service.plugin.ts';
 import { editFault, listFaults } from '../test/mutants/list-faults.ts';
 import { MUTANTS } from '../test/mutants/mutants.ts';
 
@@ -123,12 +124,13 @@ function applyEdit(tree, edit) {
 
 /** Tests load the service from the build: one changed file needs no new one. */
 function compile(tree, file) {
-  if (!/^(src|migrations|chaos)\/.*\.ts$/.test(file)) return;
+  const builtFile = builtFileOf(file);
+  if (builtFile === null) return;
   const { outputText } = typescript.transpileModule(readFileSync(path.join(tree, file), 'utf8'), {
     fileName: file,
     compilerOptions: compilerOptions(),
   });
-  writeFileSync(path.join(tree, 'dist', file.replace(/\.ts$/, '.js')), outputText);
+  writeFileSync(path.join(tree, builtFile), outputText);
 }
 
 function compilerOptions() {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { overTcp } from '../harness/database.js';
 import {
   createTestDatabase,
   startTestService,
@@ -25,9 +26,8 @@ class CountingProxy {
     const target = new URL(databaseUrl);
     const server = createServer((client) => proxy.forward(client, target));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = new URL(databaseUrl);
+    const url = overTcp(databaseUrl);
     url.hostname = '127.0.0.1';
-    url.searchParams.delete('host');
     url.port = String((server.address() as { port: number }).port);
     const proxy = new CountingProxy(server, url.href);
     return proxy;

@@ -2,8 +2,11 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Plugin } from 'vitest/config';
 
-/** What the build compiles, file by file. */
-const COMPILED = /^(src|migrations|chaos)\/.*\.ts$/;
+/** What the build makes of a source of the service, both relative to the repository's root; null: no file of its own. */
+export function builtFileOf(source: string): string | null {
+  const isBuilt = /^(src|migrations|chaos)\/.*\.ts$/.test(source);
+  return isBuilt ? path.join('dist', source.replace(/\.ts$/, '.js')) : null;
+}
 
 /**
  * Lets tests load the service as Node.js does, from the build (`dist`, made by global-setup.ts of these very sources):
@@ -17,10 +20,11 @@ export function builtService(root: string): Plugin {
       if (!source.startsWith('.') || importer === undefined) return null;
       const file = path.resolve(path.dirname(importer.split('?')[0]!), source).replace(/\.js$/, '.ts');
       const name = path.relative(root, file);
-      if (!COMPILED.test(name)) return null;
+      const builtFile = builtFileOf(name);
+      if (builtFile === null) return null;
       // The build keeps what an older source was compiled to.
       if (!existsSync(file)) return null;
-      const built = path.join(root, 'dist', name.replace(/\.ts$/, '.js'));
+      const built = path.join(root, builtFile);
       if (!existsSync(built)) throw new Error(`${name} is not built: npm run build`);
       return { id: built, external: true };
     },

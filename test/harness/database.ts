@@ -37,3 +37,10 @@ async function onServer(serverUrl: string, statement: string): Promise<void> {
     await client.end();
   }
 }
+
+/** Without its Unix-domain socket: for what stands between a client and the server, or sees another /tmp. */
+export function overTcp(databaseUrl: string): URL {
+  const url = new URL(databaseUrl);
+  url.searchParams.delete('host');
+  return url;
+}

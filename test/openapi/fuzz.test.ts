@@ -3,6 +3,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, exchange } from '../infra/http-edge/raw-client.js';
+import { size } from '../harness/size.js';
 import { type Draft, targetOf, toBytes } from './fuzz/draft.js';
 import { documentedRequest, fuzzedRequest, type Target, validRequest } from './fuzz/requests.js';
 import { faultsOf } from './fuzz/verdict.js';
@@ -15,7 +16,7 @@ const SEED =
   process.env['FUZZ_SEED'] === 'random'
     ? Math.trunc(Math.random() * 2 ** 31)
     : Number(process.env['FUZZ_SEED'] ?? 20261121);
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 5);
+const RUNS = size('FUZZ_RUNS', 5, 8);
 const REPEATS = 2;
 /** Their replay has null where the secret was (D20). */
 /** What an answer shows once: a key, a signing secret, the link with the code of a portal session. */

@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
+import { overTcp } from '../harness/database.js';
 import { eventually } from '../harness/eventually.js';
 import { freePort } from '../harness/free-port.js';
 
@@ -60,11 +61,9 @@ export class PgBouncer {
     // It refuses to run as root.
     const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
     const child = spawn('pgbouncer', [...user, path.join(folder, 'pgbouncer.ini')], { stdio: 'ignore' });
-    const url = new URL(databaseUrl);
+    const url = overTcp(databaseUrl);
     url.port = String(port);
     url.hostname = '127.0.0.1';
-    // The server's own socket is not the pooler's.
-    url.searchParams.delete('host');
     const bouncer = new PgBouncer(child, folder, url.href);
     await eventually('PgBouncer answers', () => bouncer.answers());
     return bouncer;

@@ -44,9 +44,9 @@ async function startWorker(): Promise<RoleChild> {
   return worker;
 }
 
-async function firstRun(): Promise<RunRow> {
+async function firstRun(): Promise<RunRow | null> {
   const { rows } = await database.pool.query<RunRow>('SELECT * FROM reconciliation_runs ORDER BY id LIMIT 1');
-  return rows[0]!;
+  return rows[0] ?? null;
 }
 
 /** Waits until the first run has ended, and lets nobody begin another. */
@@ -55,7 +55,7 @@ function completed(): Promise<RunRow> {
     'the first run is completed',
     async () => {
       const run = await firstRun();
-      return run.status === 'completed' ? run : null;
+      return run?.status === 'completed' ? run : null;
     },
     60_000,
   );

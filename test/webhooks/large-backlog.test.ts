@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
+import { size } from '../harness/size.js';
 import { registerEndpoint, type RegisteredEndpoint } from './support.js';
 
 /** Many steps' worth. */
-const DELIVERIES = 12_000;
+const DELIVERIES = size('BACKLOG_DELIVERIES', 12_000, 20_000);
 /** What one call may do at once: it holds the endpoint's row meanwhile. */
 const AT_ONCE = 2_000;
 const ENV = { SWEEP_INTERVAL_MS: '60000', WEBHOOK_REPLAY_PER_SECOND: '1' };

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { overTcp } from '../../harness/database.js';
 import {
   Application,
   isLinux,
@@ -20,11 +21,10 @@ const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8)
 describe('embedded PostgreSQL: starting and stopping', { timeout: 60_000 }, () => {
   it('answers on its socket and on 127.0.0.1 with the settings it was given', async () => {
     const server = await start(await sharedCluster(), { settings: { fsync: 'off', max_connections: 7 } });
-    const overTcp = new URL(server.url('template1'));
-    expect(await sql(overTcp.href, 'SELECT inet_server_addr() AS host')).toEqual([{ host: null }]);
-    overTcp.searchParams.delete('host');
+    const database = server.url('template1');
+    expect(await sql(database, 'SELECT inet_server_addr() AS host')).toEqual([{ host: null }]);
     const [row] = await sql(
-      overTcp.href,
+      overTcp(database).href,
       `SELECT current_database() AS db, current_setting('max_connections') AS connections,
               current_setting('shared_buffers') AS buffers, current_setting('jit') AS jit,
               current_setting('data_checksums') AS checksums, current_setting('server_encoding') AS encoding,
