@@ -2,7 +2,14 @@ import type { Writable } from 'node:stream';
 import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { sqlState } from './database-errors.js';
-import { bindConnection, type PreparedStatement, type SqlParameter, submit, type Tx } from './sql.js';
+import {
+  bindConnection,
+  type PreparedStatement,
+  type SqlParameter,
+  submit,
+  transactionHasEnded,
+  type Tx,
+} from './sql.js';
 
 const IN_FAILED_TRANSACTION = '25P02';
 
@@ -44,6 +51,7 @@ export class OpenTransaction {
   /** In the order of sending, which is the order of the answers. What a savepoint has undone is no longer among them. */
   private sent: SentStatement[] = [];
   private savepoints = 0;
+  private hasEnded = false;
 
   private constructor(
     private readonly runner: QueryRunner,
@@ -63,8 +71,9 @@ export class OpenTransaction {
     return transaction;
   }
 
-  /** Sends a statement without waiting for its answer. */
+  /** Sends a statement without waiting for its answer. @throws Error when the transaction has ended */
   send(statement: string | PreparedStatement, parameters: readonly SqlParameter[] = []): void {
+    if (this.hasEnded) throw transactionHasEnded();
     joinWrites(this.connection);
     const answered = submit(this.runner, this.connection, statement, parameters);
     const one: SentStatement = {
@@ -106,18 +115,21 @@ export class OpenTransaction {
       return await work();
     } catch (error) {
       const cause = this.causeOf(error);
+      // Its connection may be in the midst of somebody else's transaction, with a savepoint of this name.
+      if (this.hasEnded) throw cause;
       this.sent.length = kept;
       this.send(`ROLLBACK TO SAVEPOINT ${name}`);
       throw cause;
-    } finally {
-      this.savepoints--;
     }
   }
 
   /** What still runs when the transaction ends, beside the part that failed, would write outside of it. */
   private refuseMore(): void {
+    this.hasEnded = true;
     bindConnection(this.runner, null);
     openTransactions.delete(this.runner);
+    // What goes through TypeORM instead of `sql`.
+    this.runner.query = () => Promise.reject(transactionHasEnded());
   }
 
   private async commit(): Promise<void> {

@@ -43,6 +43,8 @@ export function bindConnection(runner: QueryRunner, connection: PoolClient | nul
   connections.set(runner, connection);
 }
 
+export const transactionHasEnded = (): Error => new Error('the transaction of this statement has ended');
+
 /**
  * Runs hand-written SQL on the manager's own connection (its transaction, if it has one).
  * `EntityManager.query` would return one of three shapes, by the command, and costs more than most statements.
@@ -56,7 +58,7 @@ export async function sql<Row extends QueryResultRow = Record<string, unknown>>(
   const own = manager.queryRunner;
   if (own) {
     const bound = connections.get(own);
-    if (bound === null) throw new Error('the transaction of this statement has ended');
+    if (bound === null) throw transactionHasEnded();
     return submit(own, bound ?? ((await own.connect()) as PoolClient), statement, parameters);
   }
   const runner = manager.dataSource.createQueryRunner();

@@ -83,6 +83,39 @@ describe('the connection of a transaction', () => {
     expect(await beside).toEqual(new Error('the transaction of this statement has ended'));
     expect(await written()).toEqual([]);
   });
+
+  it('takes no write through TypeORM there either', async () => {
+    let beside: Promise<unknown> = Promise.resolve();
+    const failed = transactions.run(async (tx) => {
+      await insert(tx, 1);
+      const turn = new Promise((resolve) => setImmediate(resolve));
+      beside = failureOf(turn.then(() => tx.manager.query(INSERT, [2])));
+      throw new Error('this part');
+    });
+    expect(await failureOf(failed)).toEqual(new Error('this part'));
+    expect(await beside).toEqual(new Error('the transaction of this statement has ended'));
+    expect(await written()).toEqual([]);
+  });
+
+  it('goes back to no savepoint whose work fails after the end, in the midst of the next transaction', async () => {
+    let fail = (): void => undefined;
+    let beside: Promise<unknown> = Promise.resolve();
+    const failed = transactions.run((tx) => {
+      const late = new Promise((_resolve, reject) => (fail = () => reject(new Error('late'))));
+      beside = failureOf(withSavepoint(tx, () => late));
+      throw new Error('this part');
+    });
+    expect(await failureOf(failed)).toEqual(new Error('this part'));
+    await transactions.run((tx) =>
+      withSavepoint(tx, async (inner) => {
+        await insert(inner, 1);
+        fail();
+        expect(await beside).toEqual(new Error('late'));
+        await insert(inner, 2);
+      }),
+    );
+    expect(await written()).toEqual([1, 2]);
+  });
 });
 
 describe('a savepoint that is rolled back (D16)', () => {
