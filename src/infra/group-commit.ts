@@ -14,15 +14,23 @@ export interface GroupCommitOptions<Item, Result> {
   readonly maxItems: number;
   /** How long, in ms, the first waiting item waits for others while a transaction is under way. */
   readonly gatherMs: number;
-  /**
-   * Transactions under way at once: one that waits for a lock must not hold up the others (D34). As many again for what
-   * is repeated alone, and for what waits for a lock as long as its session lets it.
-   */
+  /** Transactions under way at once: one that waits for a lock must not hold up the others (D34). */
   readonly maxUnderWay: number;
 }
 
 /** Whatever somebody else has locked for longer, a wallet say, is waited for apart from everything else. */
 const SHORT_LOCK_WAIT_MS = 500;
+/** Of an item that is repeated alone: most of them are not locked, and wait behind each other. */
+const LOCK_WAIT_ALONE_MS = 100;
+
+/**
+ * What is committed apart, because a batch failed or because it waits for a lock as long as its session lets it. Shared by
+ * the group commits of a mode: however many have such items, they leave the pool's other connections to everybody else.
+ */
+interface CommitsApart {
+  readonly alone: ConcurrencyLimit;
+  readonly patient: ConcurrencyLimit;
+}
 
 interface Waiting<Item, Result> {
   readonly item: Item;
@@ -41,13 +49,11 @@ export class GroupCommit<Item, Result> {
   private underWay = 0;
   private timer: NodeJS.Timeout | null = null;
   private leavesThisTurn = false;
-  private readonly alone: ConcurrencyLimit;
-  private readonly patient: ConcurrencyLimit;
 
-  constructor(private readonly options: GroupCommitOptions<Item, Result>) {
-    this.alone = new ConcurrencyLimit(options.maxUnderWay);
-    this.patient = new ConcurrencyLimit(options.maxUnderWay);
-  }
+  constructor(
+    private readonly options: GroupCommitOptions<Item, Result>,
+    private readonly apart: CommitsApart = newCommitsApart(1),
+  ) {}
 
   /** Resolves when the item is committed. @throws what `commit` says of the item alone */
   add(item: Item): Promise<Result> {
@@ -91,11 +97,11 @@ export class GroupCommit<Item, Result> {
       batch.map(({ item }) => item),
       failure.error,
     );
-    await Promise.all(batch.map((waiting) => this.alone.run(() => this.commitAlone(waiting))));
+    await Promise.all(batch.map((waiting) => this.apart.alone.run(() => this.commitAlone(waiting))));
   }
 
   private async commitAlone(waiting: Waiting<Item, Result>): Promise<void> {
-    const failure = await this.attempt([waiting], SHORT_LOCK_WAIT_MS);
+    const failure = await this.attempt([waiting], LOCK_WAIT_ALONE_MS);
     // It leaves its place to the next one, whatever it waits for then.
     if (failure !== null) void this.refuse(waiting, failure.error);
   }
@@ -103,7 +109,7 @@ export class GroupCommit<Item, Result> {
   /** Never rejects. Tells the item that it failed, unless it has only to wait longer. */
   private async refuse(waiting: Waiting<Item, Result>, error: unknown): Promise<void> {
     if (!isLockTimeout(error)) return waiting.reject(error);
-    const failure = await this.patient.run(() => this.attempt([waiting], null));
+    const failure = await this.apart.patient.run(() => this.attempt([waiting], null));
     if (failure !== null) waiting.reject(failure.error);
   }
 
@@ -141,12 +147,25 @@ class ConcurrencyLimit {
   }
 }
 
+function newCommitsApart(atOnce: number): CommitsApart {
+  return { alone: new ConcurrencyLimit(atOnce), patient: new ConcurrencyLimit(atOnce) };
+}
+
+/** Of this process. */
+const COMMITS_APART: Readonly<Record<Mode, CommitsApart>> = {
+  live: newCommitsApart(2),
+  sandbox: newCommitsApart(1),
+};
+
 /** Group commits of Live and of Sandbox apart: nothing that Sandbox waits for delays what is paid for (D41). */
 export class GroupCommitByMode<Item, Result> {
   private readonly commits: Readonly<Record<Mode, GroupCommit<Item, Result>>>;
 
   constructor(options: GroupCommitOptions<Item, Result>) {
-    this.commits = { live: new GroupCommit(options), sandbox: new GroupCommit(options) };
+    this.commits = {
+      live: new GroupCommit(options, COMMITS_APART.live),
+      sandbox: new GroupCommit(options, COMMITS_APART.sandbox),
+    };
   }
 
   /** As `GroupCommit.add`. */

@@ -179,4 +179,32 @@ describe('a group commit', () => {
     await pass();
     expect(transactions.at(-1)).toEqual(['live 3']);
   });
+
+  it('shares two places for what waits for locks with all others of Live: the pool has to serve everybody else', async () => {
+    const ends: (() => void)[] = [];
+    let patient = 0;
+    const newCommits = (): GroupCommitByMode<number, number> =>
+      new GroupCommitByMode({
+        maxItems: 4,
+        gatherMs: GATHER_MS,
+        maxUnderWay: 4,
+        commit: async (items, lockWaitMs) => {
+          if (lockWaitMs !== null) throw Object.assign(new Error('lock timeout'), { code: '55P03' });
+          patient++;
+          await new Promise<void>((resolve) => ends.push(resolve));
+          return items;
+        },
+      });
+    const all = [newCommits(), newCommits(), newCommits()].flatMap((commits) => [
+      commits.add('live', 1),
+      commits.add('live', 2),
+    ]);
+    await pass(10 * GATHER_MS);
+    expect(patient).toBe(2);
+    for (let ended = 0; ended < all.length; ended++) {
+      ends.shift()!();
+      await pass();
+    }
+    expect(await Promise.all(all)).toEqual([1, 2, 1, 2, 1, 2]);
+  });
 });
