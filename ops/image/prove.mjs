@@ -1,6 +1,7 @@
 // Runs every role as the image does, by the nearest means where there is no container engine: bubblewrap. The root is
 // read-only and holds Node, its libraries and the assembled folder and nothing else (no shell, no npm), /tmp is a tmpfs, the
-// process is pid 1 with uid 65532 and no capabilities. Each role must answer /readyz and /metrics, and SIGTERM must end it with code 0.
+// process is pid 1 with uid 65532 and no capabilities. Each role must answer /readyz and /metrics, an order must be issued
+// through them, and SIGTERM must end each with code 0.
 // `node ops/image/prove.mjs`, after the build; says why and ends with 0 where bwrap is absent or may not be used.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -35,14 +36,17 @@ try {
     ADMIN_TOKENS: `portal:${randomBytes(24).toString('hex')}`,
     SECRETS_KEYS: `first:${randomBytes(32).toString('base64')}`,
     HOST: '127.0.0.1',
-    PORT: '0',
-    ADMIN_PORT: '0',
+    PORT: String(await freePort()),
+    ADMIN_PORT: String(await freePort()),
     PORTAL_PORT: '0',
     PORTAL_URL: 'https://portal.example.com',
   };
   proveTheWalls();
   await migrate(env);
-  for (const role of ['api', 'admin', 'worker', 'portal']) await proveRole(role, env);
+  const roles = [];
+  for (const role of ['api', 'admin', 'worker', 'portal']) roles.push(await startRole(role, env));
+  await proveAnOrder(env);
+  for (const role of roles) await stopRole(role);
   console.log(
     'proven: read-only root, uid 65532, no capabilities, no shell, only /tmp writable, SIGTERM heard as pid 1',
   );
@@ -122,33 +126,73 @@ async function migrate(env) {
   console.log('migrate: done');
 }
 
-async function proveRole(role, env) {
-  if (!existsSync(path.join(app, `dist/roles/main.${role}.js`))) {
-    console.log(`${role}: this build has no such role`);
-    return;
-  }
+async function startRole(role, env) {
   const port = await freePort();
   const child = spawn(
     'bwrap',
     ['--info-fd', '3', ...walls({ ...env, OPS_PORT: String(port) }), `dist/roles/main.${role}.js`],
     { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
   );
-  let said = '';
+  const started = { role, child, ended: once(child, 'exit'), said: '', info: '' };
   for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (text) => (said = (said + text).slice(-4_000)));
-  let info = '';
-  child.stdio[3].on('data', (text) => (info += text));
-  const ended = once(child, 'exit');
+    stream.on('data', (text) => (started.said = (started.said + text).slice(-4_000)));
+  child.stdio[3].on('data', (text) => (started.info += text));
   const url = `http://127.0.0.1:${port}`;
-  await untilReady(child, `${url}/readyz`, () => `${role}: ${said}`);
+  await untilReady(child, `${url}/readyz`, () => `${role}: ${started.said}`);
   const metrics = await (await fetch(`${url}/metrics`)).text();
   assert.match(metrics, /^service_build_info\{/m);
+  console.log(`${role}: ready and scraped`);
+  return started;
+}
+
+async function stopRole({ role, child, ended, info, said }) {
   process.kill(JSON.parse(info)['child-pid'], 'SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   const [code] = await ended;
   clearTimeout(timer);
   assert.equal(code, 0, `${role} did not stop cleanly: ${said}`);
-  console.log(`${role}: ready, scraped, and stopped by SIGTERM`);
+  console.log(`${role}: stopped by SIGTERM`);
+}
+
+/** What only a call finds missing from the files: validation, the catalogue, the worker, the thread that draws QR codes. */
+async function proveAnOrder({ PORT, ADMIN_PORT, ADMIN_TOKENS }) {
+  const [admin, api] = [`http://127.0.0.1:${ADMIN_PORT}/internal/v1`, `http://127.0.0.1:${PORT}/v1`];
+  const office = ADMIN_TOKENS.slice(ADMIN_TOKENS.indexOf(':') + 1);
+  const partner = await call(`${admin}/partners`, office, { name: 'Image Travel' });
+  const { key } = await call(`${admin}/partners/${partner.id}/api-keys`, office, { mode: 'sandbox' });
+  const refused = await send(`${api}/orders`, key, { package_id: 7 });
+  assert.equal(refused.status, 400, await refused.text());
+  let order = await call(`${api}/orders`, key, { package_id: 'pkg_fr_1gb_7d' });
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (order.status !== 'issued' && performance.now() < deadline) {
+    await sleep(100);
+    order = await call(`${api}/orders/${order.id}`, key);
+  }
+  assert.equal(order.status, 'issued');
+  const { svg } = await call(`${api}/esims/${order.esims[0].esim_id}/qr`, key);
+  assert.match(svg, /^<svg/);
+  console.log('an order: refused when invalid, issued by the worker, its QR code drawn');
+}
+
+function send(url, token, body) {
+  const headers = { authorization: `Bearer ${token}` };
+  if (body === undefined) return fetch(url, { headers });
+  return fetch(url, {
+    method: 'POST',
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      'idempotency-key': randomBytes(16).toString('hex'),
+    },
+    body: JSON.stringify(body),
+  });
+}
+
+async function call(url, token, body) {
+  const answer = await send(url, token, body);
+  const text = await answer.text();
+  assert.ok(answer.ok, `${url}: ${answer.status} ${text}`);
+  return JSON.parse(text).data;
 }
 
 async function untilReady(child, url, lastWords) {
