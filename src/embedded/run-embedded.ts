@@ -112,8 +112,7 @@ async function prepare(
   env: NodeJS.ProcessEnv,
   withLive: boolean,
 ): Promise<Pick<BannerFacts, 'apiKey' | 'live' | 'partnerId' | 'portalLink'>> {
-  const token = env['ADMIN_TOKENS']!.split(',')[0]!.split(':').slice(1).join(':').trim();
-  const admin = new AdminClient(running.admin!.url, token);
+  const admin = new AdminClient(running.admin!.url, firstToken(env['ADMIN_TOKENS']!));
   const { partnerId, apiKey } = await prepareDemo(admin);
   const file = directory.webhookSecretFile;
   if (receiver) receiver.setSecret(await connectReceiver(admin, partnerId, receiver.url, file));
@@ -121,6 +120,15 @@ async function prepare(
   const live = withLive ? await prepareLiveDemo(admin, running.api!.url, partnerId) : null;
   // Last: its code is good for five minutes.
   return { apiKey, live, partnerId, portalLink: await makePortalLink(admin, partnerId) };
+}
+
+/** @throws Error when there are only digests of tokens */
+function firstToken(adminTokens: string): string {
+  const tokens = adminTokens.split(',').map((named) => named.slice(named.indexOf(':') + 1).trim());
+  const token = tokens.find((each) => !each.startsWith('sha256='));
+  if (token === undefined)
+    throw new Error('ADMIN_TOKENS has only digests: npm start calls the admin API itself');
+  return token;
 }
 
 async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {

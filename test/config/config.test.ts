@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config/index.js';
@@ -46,6 +47,16 @@ describe('loadConfig', () => {
     ]);
     expect((error as Error).message).not.toContain('too-short');
     expect((error as Error).message).not.toContain('bm90LTMyLWJ5dGVz');
+  });
+
+  it('knows an admin token by its digest too, and no other text as one', () => {
+    const token = 'x'.repeat(32);
+    const digest = createHash('sha256').update(token).digest('hex');
+    const tokens = (text: string) =>
+      loadConfig(testEnvironment(DATABASE_URL, { ADMIN_TOKENS: text })).adminTokens;
+    expect(tokens(`office:sha256=${digest}`)).toEqual(tokens(`office:${token}`));
+    for (const wrong of [digest.slice(1), `${digest}0`, digest.toUpperCase()])
+      expect(() => tokens(`office:sha256=${wrong}`)).toThrow(/ADMIN_TOKENS: the digest of "office"/);
   });
 
   it('refuses private webhook targets in production', () => {
