@@ -44,13 +44,14 @@ export const endpointQuery = (id: string) =>
     refetchInterval: LIVE_INTERVAL_MS,
   });
 
-export const statsQuery = (id: string) =>
+/** @param intervalMs how often it is asked for again: each bucket is a quarter of an hour, the last one grows */
+export const statsQuery = (id: string, intervalMs = 60_000) =>
   queryOptions({
     queryKey: ['webhook-endpoints', 'stats', id],
     queryFn: async ({ signal }) =>
       (await get<One<EndpointStats>>(`webhook-endpoints/${id}/stats`, { window: '24h' }, signal)).data
         .buckets,
-    refetchInterval: 60_000,
+    refetchInterval: intervalMs,
   });
 
 export const deliveryQuery = (id: string) =>

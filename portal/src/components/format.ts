@@ -25,3 +25,11 @@ export const count = (number: number): string => number.toLocaleString();
 
 /** `partially_issued` as a person says it. */
 export const words = (code: string): string => code.replaceAll('_', ' ');
+
+/** Why an attempt failed; `http_status` is an answer that was no 2xx, and the code says which. */
+export function failureInWords(attempt: { error: string | null; status_code: number | null }): string | null {
+  const { error, status_code: code } = attempt;
+  return code !== null && (error === null || error === 'http_status')
+    ? `answered with status ${code}`
+    : error;
+}

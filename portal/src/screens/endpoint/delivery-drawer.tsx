@@ -8,7 +8,7 @@ import { useAction } from '../../api/use-action.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Badge, ErrorNote, Loading } from '../../components/feedback.tsx';
-import { milliseconds } from '../../components/format.ts';
+import { failureInWords, milliseconds } from '../../components/format.ts';
 import { Countdown, Time } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
 import { DeliveryStatus } from './delivery-row.tsx';
@@ -111,7 +111,7 @@ function AttemptDetails({ attempt, requestBody, open }: AttemptProps) {
         <span>{milliseconds(attempt.latency_ms)}</span> <Time at={attempt.started_at} short />
       </summary>
       <div className="stack">
-        {attempt.error && <p className="note bad">{attempt.error}</p>}
+        {attempt.error && <p className="note bad">{failureInWords(attempt)}</p>}
         {attempt.phases && <PhaseBar phases={attempt.phases} />}
         <h4>Request</h4>
         <Headers label="Request headers" headers={attempt.request_headers} />

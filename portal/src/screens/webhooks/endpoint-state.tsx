@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lastFailedQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { Badge } from '../../components/feedback.tsx';
-import { count } from '../../components/format.ts';
+import { count, failureInWords } from '../../components/format.ts';
 import { Ago, Countdown, Time } from '../../components/time.tsx';
 
 /** How an endpoint is and why, in words. */
@@ -75,7 +75,7 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
       </p>
     );
   const parts = [
-    pending > 0 ? `${count(pending)} waiting` : '',
+    pending > 0 ? `${count(pending)} waiting for an attempt` : '',
     failed > 0 ? `${count(failed)} given up since the last success` : '',
   ].filter(Boolean);
   return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
@@ -84,8 +84,6 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
 /** The error of the last delivery that was given up or is still tried. Asked for only when something is wrong. */
 function LastError({ endpoint }: { endpoint: Endpoint }) {
   const { data } = useQuery(lastFailedQuery(endpoint.id, endpoint.consecutive_blocks));
-  const attempt = data?.last_attempt;
-  if (!attempt) return null;
-  const text = attempt.error ?? (attempt.status_code === null ? null : `status ${attempt.status_code}`);
+  const text = data?.last_attempt ? failureInWords(data.last_attempt) : null;
   return text === null ? null : <>; last error: {text}</>;
 }

@@ -6,8 +6,8 @@ const WIDTH = 192;
 const HEIGHT = 36;
 
 /** What was delivered and what failed in 24 hours, a bar for each bucket. */
-export function Sparkline({ endpointId }: { endpointId: string }) {
-  const { data } = useQuery(statsQuery(endpointId));
+export function Sparkline({ endpointId, intervalMs }: { endpointId: string; intervalMs?: number }) {
+  const { data } = useQuery(statsQuery(endpointId, intervalMs));
   if (!data) return <div className="sparkline" />;
   const delivered = data.reduce((sum, bucket) => sum + bucket.delivered, 0);
   const failed = data.reduce((sum, bucket) => sum + bucket.failed, 0);

@@ -1,0 +1,145 @@
+// Takes the README's pictures of the portal, docs/images/*.png: starts the service as `npm start` does, on free ports and a data
+// directory of its own, orders something, breaks a receiver, and looks. `npm run screenshots`; needs Chromium.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium } from 'playwright-core';
+
+const root = path.resolve(import.meta.dirname, '..');
+const images = path.join(root, 'docs/images');
+const executablePath = [process.env.CHROMIUM_PATH, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
+  (candidate) => candidate && existsSync(candidate),
+);
+const SIZE = { width: 1200, height: 760 };
+const START_TIMEOUT_MS = 180_000;
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Answers 200, and 503 while it is broken. */
+async function startReceiver() {
+  const state = { broken: false };
+  const server = createServer((request, response) => {
+    request
+      .resume()
+      .on('end', () => response.writeHead(state.broken ? 503 : 200).end(state.broken ? 'maintenance' : ''));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { state, server, url: `http://127.0.0.1:${server.address().port}/webhooks` };
+}
+
+/** @returns the service, and what its banner says */
+async function startService(dataDir) {
+  const [port, adminPort, portalPort] = [await freePort(), await freePort(), await freePort()];
+  const child = spawn(process.execPath, ['--enable-source-maps', 'scripts/start.mjs'], {
+    cwd: root,
+    env: {
+      ...process.env,
+      ENV_FILE: '',
+      DATA_DIR: dataDir,
+      PORT: String(port),
+      ADMIN_PORT: String(adminPort),
+      PORTAL_PORT: String(portalPort),
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let text = '';
+  child.stdout.on('data', (bytes) => (text += bytes));
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  while (!/^ready$/m.test(text)) {
+    if (child.exitCode !== null || Date.now() > deadline) throw new Error(`npm start is not ready:\n${text}`);
+    await sleep(100);
+  }
+  const link = /https?:\/\/\S+\/#code=\S+/.exec(text)?.[0];
+  const key = /svc_sk_test_[A-Za-z0-9]{32}/.exec(text)?.[0];
+  if (!link || !key) throw new Error('the banner has no link or no key');
+  return { child, link, key, api: `http://127.0.0.1:${port}` };
+}
+
+async function order({ api, key }, packageId) {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ package_id: packageId });
+  const init = { method: 'POST', headers: { ...headers, 'idempotency-key': crypto.randomUUID() }, body };
+  const answer = await fetch(`${api}/v1/orders`, init);
+  if (answer.status !== 202) throw new Error(`no order: ${answer.status} ${await answer.text()}`);
+}
+
+async function packageOf({ api, key }) {
+  const headers = { authorization: `Bearer ${key}` };
+  const answer = await fetch(`${api}/v1/catalog?kind=base&limit=1`, { headers });
+  return (await answer.json()).data[0].id;
+}
+
+async function take(page, name) {
+  // Two lines of a list may still be on their way.
+  await page.waitForLoadState('networkidle').catch(() => {});
+  await page.screenshot({ path: path.join(images, `${name}.png`) });
+  console.log(`docs/images/${name}.png`);
+}
+
+async function lookAround(service, receiver) {
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
+  await page.goto(service.link);
+  const base = new URL(service.link).origin;
+  await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+  await page.getByRole('table').waitFor();
+  await take(page, 'portal-api-keys');
+
+  await page.goto(`${base}/developers/webhooks`);
+  await page.getByRole('button', { name: 'New endpoint' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'URL' }).fill(receiver.url);
+  await dialog.getByRole('button', { name: 'Create endpoint' }).click();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  const packageId = await packageOf(service);
+  for (let orders = 0; orders < 6; orders += 1) await order(service, packageId);
+  await page.getByRole('link', { name: receiver.url }).click();
+  const log = page.getByRole('table', { name: 'Delivery log' });
+  await log.getByText('200').nth(5).waitFor();
+  receiver.state.broken = true;
+  for (let orders = 0; orders < 2; orders += 1) await order(service, packageId);
+  await log.getByText('503').nth(1).waitFor();
+  await take(page, 'portal-delivery-log');
+  await log
+    .getByRole('row')
+    .filter({ hasText: '503' })
+    .first()
+    .getByRole('button', { name: /^dlv_/ })
+    .click();
+  await dialog.getByRole('heading', { name: 'Attempts' }).waitFor();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await take(page, 'portal-delivery-dark');
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.goto(`${base}/developers/webhooks`);
+  await page.getByRole('switch').first().waitFor();
+  await take(page, 'portal-webhooks');
+  await browser.close();
+}
+
+mkdirSync(images, { recursive: true });
+const folder = mkdtempSync(path.join(tmpdir(), 'portal-pictures-'));
+const receiver = await startReceiver();
+let service;
+try {
+  service = await startService(path.join(folder, 'data'));
+  await lookAround(service, receiver);
+} finally {
+  if (service) {
+    service.child.kill('SIGTERM');
+    await once(service.child, 'exit');
+  }
+  receiver.server.close();
+  receiver.server.closeAllConnections();
+  rmSync(folder, { recursive: true, force: true });
+}
