@@ -84,3 +84,18 @@ it('the built output draws as well', () => {
   });
   expect(said.trim()).toBe('<svg PNG');
 }, 90_000);
+
+it('a QR code has a quiet zone of four modules on each side, drawn as SVG and as PNG', async () => {
+  const { svg, pngBase64 } = (await drawQrCode(`LPA:1$smdp.example.com$${'A1'.repeat(12)}`))!;
+  const width = Number(/viewBox="0 0 (\d+) \1"/.exec(svg)![1]);
+  const corners = [...svg.matchAll(/[ML](\d+) (\d+)/g)].flatMap(([, x, y]) => [Number(x), Number(y)]);
+  const [first, last] = [Math.min(...corners), Math.max(...corners)];
+  const module = first / 4;
+  const modules = (last - first) / module;
+  // A symbol of version v has 4 v + 17 modules.
+  expect((modules - 17) % 4).toBe(0);
+  expect(modules).toBeGreaterThanOrEqual(21);
+  expect(width - last).toBe(first);
+  // The width stands in the header of the file.
+  expect(Buffer.from(pngBase64, 'base64').readUInt32BE(16)).toBe(width);
+});
