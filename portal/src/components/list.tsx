@@ -3,7 +3,7 @@ import { useEffect, useRef, type ReactNode } from 'react';
 import type { Query } from '../api/client.ts';
 import { pages } from '../api/queries.ts';
 import type { Mode } from '../api/types.ts';
-import { ErrorNote, Loading } from './feedback.tsx';
+import { Empty, ErrorNote, Loading } from './feedback.tsx';
 
 type MoreProps = { more: boolean; busy: boolean; load: () => void };
 
@@ -36,6 +36,7 @@ type Props<T> = {
   label: string;
   columns: readonly string[];
   row: (item: T) => ReactNode;
+  /** Shown when the list is empty without any filter. */
   empty: ReactNode;
 };
 
@@ -46,7 +47,8 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
   if (query.isPending) return <Loading />;
   if (query.isError) return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
   const items = query.data.pages.flatMap((page) => page.data);
-  if (items.length === 0) return empty;
+  const filtered = Object.values(filters).some((value) => value !== undefined);
+  if (items.length === 0) return filtered ? <NothingFound /> : empty;
   return (
     <>
       <Table label={label} columns={columns}>
@@ -54,6 +56,14 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
       </Table>
       <LoadMore more={query.hasNextPage} busy={query.isFetchingNextPage} load={() => void fetchNextPage()} />
     </>
+  );
+}
+
+function NothingFound() {
+  return (
+    <Empty title="Nothing like that">
+      <p>Take a filter away to see more.</p>
+    </Empty>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-type Toast = { id: number; text: string; undo?: () => void };
+type Toast = { id: number; text: string; about: string | undefined; undo: (() => void) | undefined };
 
 /** Long enough to read, and to reach the button. */
 const SHOWN_FOR_MS = 12_000;
@@ -18,10 +18,16 @@ function dismiss(id: number) {
   change(toasts.filter((toast) => toast.id !== id));
 }
 
-/** Says what has happened, and takes it back where that is possible. */
-export function notify(text: string, undo?: () => void): void {
+type Options = { about?: string; undo?: (() => void) | undefined };
+
+/**
+ * Says what has happened, and takes it back where that is possible.
+ * @param options.about what it is said of: what was said of it before is no longer so, and goes
+ */
+export function notify(text: string, { about, undo }: Options = {}): void {
   const id = ++lastId;
-  change([...toasts.slice(-2), undo ? { id, text, undo } : { id, text }]);
+  const others = toasts.filter((toast) => about === undefined || toast.about !== about);
+  change([...others.slice(-2), { id, text, about, undo }]);
   window.setTimeout(() => dismiss(id), SHOWN_FOR_MS);
 }
 

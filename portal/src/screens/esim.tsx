@@ -73,18 +73,22 @@ function Installation({ esimId }: { esimId: string }) {
       {data ? (
         <>
           <Shown data={data} />
-          <button type="button" className="button" onClick={() => setData(null)}>
-            Hide
-          </button>
+          <div className="row-actions">
+            <button type="button" className="button" onClick={() => setData(null)}>
+              Hide
+            </button>
+          </div>
         </>
       ) : (
         <>
           <p className="hint">
             Who has it can install the eSIM, once. That you looked is written down in the audit log.
           </p>
-          <button type="button" className="button" disabled={busy} onClick={() => void run()}>
-            Show install data
-          </button>
+          <div className="row-actions">
+            <button type="button" className="button" disabled={busy} onClick={() => void run()}>
+              Show install data
+            </button>
+          </div>
         </>
       )}
     </section>

@@ -68,7 +68,7 @@ export function Esims() {
           </tr>
         )}
         empty={
-          <Empty title="No eSIM like that">
+          <Empty title="No eSIM yet">
             <p>
               An order issues them: see <Link to="/orders">Orders</Link>.
             </p>

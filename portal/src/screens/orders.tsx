@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
-import type { Order } from '../api/types.ts';
+import type { Mode, Order } from '../api/types.ts';
 import { Badge, Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
 import { money, words } from '../components/format.ts';
@@ -33,11 +33,13 @@ export function OrderStatus({ status }: { status: Order['status'] }) {
 }
 
 /** The call that places one, for an empty list. */
-function orderCommand(apiUrl: string | null | undefined): string {
+function orderCommand(apiUrl: string | null | undefined, mode: Mode): string {
+  // The catalogue of Sandbox is the same for everybody; what Live sells, it says itself.
+  const packageId = mode === 'sandbox' ? 'pkg_fr_1gb_7d' : '<a package of GET /v1/catalog>';
   return [
     `curl ${apiUrl ?? 'https://$API_HOST'}/v1/orders \\`,
     `  -H "Authorization: Bearer $ESIM_API_KEY" -H "Idempotency-Key: $(uuidgen)" \\`,
-    `  -H "Content-Type: application/json" -d '{"package_id":"<a package of GET /v1/catalog>"}'`,
+    `  -H "Content-Type: application/json" -d '{"package_id":"${packageId}"}'`,
   ].join('\n');
 }
 
@@ -85,8 +87,8 @@ export function Orders() {
           </tr>
         )}
         empty={
-          <Empty title="No order like that" command={orderCommand(apiUrl)}>
-            <p>Place one with your key:</p>
+          <Empty title="No order yet" command={orderCommand(apiUrl, mode)}>
+            <p>Place one with your key in ESIM_API_KEY:</p>
           </Empty>
         }
       />

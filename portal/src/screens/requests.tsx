@@ -39,7 +39,7 @@ export function Requests() {
         row={(call) => <CallRow key={`${call.request_id}${call.created_at}`} call={call} />}
         empty={
           <Empty
-            title="No request like that"
+            title="No request yet"
             command={`curl -i ${apiUrl ?? 'https://$API_HOST'}/v1/me -H "Authorization: Bearer $ESIM_API_KEY"`}
           >
             <p>This makes one; it shows up here within a second:</p>

@@ -68,7 +68,7 @@ export function Topups() {
           </tr>
         )}
         empty={
-          <Empty title="No top-up like that">
+          <Empty title="No top-up yet">
             <p>
               A top-up adds data or days to an eSIM: see <Link to="/esims">eSIMs</Link>.
             </p>

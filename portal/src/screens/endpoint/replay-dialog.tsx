@@ -103,10 +103,10 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
         />
         <div role="status">
           {counted && (
-            <p className={counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
+            <p className={counted.total === 0 || counted.total > STEP_UP_ABOVE ? 'note wait' : 'note good'}>
               {count(counted.total)}
               {counted.total >= MOST_COUNTED && ' or more'} {counted.total === 1 ? 'delivery' : 'deliveries'}{' '}
-              would be sent.
+              would be sent{counted.total === 0 ? ': choose another time or other states.' : '.'}
               {counted.total > STEP_UP_ABOVE && ' That many need a session younger than 15 minutes.'}
             </p>
           )}

@@ -22,7 +22,8 @@ export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
     try {
       await send('POST', `webhook-endpoints/${endpoint.id}/${next ? 'enable' : 'disable'}`);
       await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
-      notify(said(endpoint, next), canUndo ? () => void turn(!next, false) : undefined);
+      const undo = canUndo ? () => void turn(!next, false) : undefined;
+      notify(said(endpoint, next), { about: endpoint.id, undo });
     } catch (thrown) {
       setError(thrown);
     } finally {
