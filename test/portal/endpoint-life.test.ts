@@ -92,6 +92,9 @@ describe.skipIf(missing !== null)(
       // The failed one says why.
       await rows.filter({ hasText: 'failed' }).first().getByRole('button', { name: /^dlv_/ }).click();
       await dialog.getByText('down for repair').first().waitFor();
+      const explanation = dialog.getByRole('region', { name: 'Explanation' });
+      await explanation.getByText('Your receiver failed.').waitFor();
+      await explanation.getByText('Yours', { exact: true }).waitFor();
       expect(await dialog.getByText(/^Attempt \d$/).count()).toBe(6);
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });

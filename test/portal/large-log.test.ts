@@ -20,6 +20,8 @@ let endpoint: RegisteredEndpoint;
 let browser: Browser;
 let receiver: TestReceiver;
 
+const msSince = (at: number): number => Math.round(performance.now() - at);
+
 async function fillLog(): Promise<void> {
   await service.database.pool.query(
     `WITH made AS (
@@ -59,12 +61,12 @@ describe.skipIf(missing !== null)('a log of ten thousand deliveries', { timeout:
     page.on('request', (request) => {
       if (request.url().includes('/deliveries')) asked.push(request.url());
     });
-    await open(`/developers/webhooks/${endpoint.id}`);
     const openedAt = performance.now();
+    await open(`/developers/webhooks/${endpoint.id}`);
     const log = page.getByRole('table', { name: 'Delivery log' });
     const buttons = log.getByRole('button', { name: /^dlv_/ });
     await buttons.first().waitFor();
-    console.log(`first row ${Math.round(performance.now() - openedAt)} ms after the heading of its page`);
+    console.log(`first row ${msSince(openedAt)} ms after its page was asked for`);
     // One question for the first row, and none for each of the rows.
     expect(asked.filter((url) => !url.includes('cursor='))).toHaveLength(asked.length);
     expect(await buttons.count()).toBeLessThanOrEqual(PAGE);
@@ -80,7 +82,9 @@ describe.skipIf(missing !== null)('a log of ten thousand deliveries', { timeout:
     const before = (await placed.boundingBox())!.y;
     await recordEvent(service, { partnerId: partner.id });
     await eventually('the new delivery is sent', () => receiver.received.length === 1);
+    const receivedAt = performance.now();
     await eventually('its row', async () => (await buttons.first().innerText()) !== newest);
+    console.log(`its row ${msSince(receivedAt)} ms after it was received`);
     expect(Math.abs((await placed.boundingBox())!.y - before)).toBeLessThan(20);
     await close();
   });

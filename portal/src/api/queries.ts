@@ -17,7 +17,7 @@ import type {
 } from './types.ts';
 
 /** How often what is open on the screen is asked for again, in milliseconds. */
-export const LIVE_INTERVAL_MS = 3_000;
+export const LIVE_INTERVAL_MS = 2_000;
 
 type One<T> = { data: T };
 

@@ -17,7 +17,10 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
     title: 'This link was used already',
     text: 'A link to the portal opens one session and lives five minutes. Ask for a new one where you came from.',
   },
-  'signed-out': { title: 'You have signed out', text: 'Open the portal again from where you came from.' },
+  'signed-out': {
+    title: 'You have signed out',
+    text: 'This browser has left the session, and the portal has ended it.',
+  },
   unreachable: { title: 'The portal cannot be reached', text: 'Check your connection and try again.' },
 };
 

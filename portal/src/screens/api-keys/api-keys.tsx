@@ -75,7 +75,7 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
         <Time at={apiKey.created_at} />
         {apiKey.created_by && <span className="sub">by {apiKey.created_by}</span>}
       </td>
-      <td data-column="Last used">
+      <td data-column="Last used" className="number">
         {apiKey.last_used_at ? <Ago at={apiKey.last_used_at} /> : 'Never'}
         {apiKey.uses_24h !== undefined && <span className="sub">{count(apiKey.uses_24h)} calls in 24 h</span>}
       </td>

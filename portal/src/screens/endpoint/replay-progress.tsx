@@ -26,7 +26,7 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
   const ended = delivered + failed + discarded;
   const under = status === 'running' || pending > 0;
   return (
-    <section className="note wait" aria-label="Replay progress">
+    <section className={`note ${under || failed > 0 ? 'wait' : 'good'}`} aria-label="Replay progress">
       <p>
         {status === 'canceled'
           ? 'The replay was canceled'

@@ -9,7 +9,7 @@ const PAGE = 50;
 const PAGES_KEPT_FRESH = 4;
 
 /**
- * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every three seconds; older ones when they
+ * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every two seconds; older ones when they
  * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is.
  */
 export function useDeliveryLog(endpointId: string, filters: Query) {

@@ -1,0 +1,156 @@
+import { createHmac } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+
+const RETURN_URL = 'https://office.example.com/portal';
+const EVENTS = 30;
+
+let service: TestService;
+let partner: TestPartner;
+let browser: Browser;
+let receiver: TestReceiver;
+let endpoint: RegisteredEndpoint;
+let portal: PortalPage;
+let page: Page;
+let dialog: Locator;
+
+interface AuditEntry {
+  readonly action: string;
+  readonly subject_id: string;
+  readonly portal_user: string | null;
+}
+
+async function audited(action: string): Promise<readonly AuditEntry[]> {
+  const { data } = (await service.admin.get(`/internal/v1/audit-log?partner_id=${partner.id}&limit=100`))
+    .body as { data: AuditEntry[] };
+  return data.filter((entry) => entry.action === action);
+}
+
+describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_TEST_MS }, () => {
+  beforeAll(async () => {
+    // One event of a replay a second: it is still under way when it is canceled.
+    service = await startTestService({ env: { WEBHOOK_REPLAY_PER_SECOND: '1' } });
+    partner = await service.createPartner('Clicking Travel');
+    receiver = await startReceiver();
+    endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+    browser = await launchChromium();
+    portal = await openPortalPage(browser, service, partner.id, { terms: { return_url: RETURN_URL } });
+    page = portal.page;
+    dialog = page.getByRole('dialog');
+  });
+  afterAll(async () => {
+    await browser.close();
+    await receiver.close();
+    await service.stop();
+  });
+
+  it('shows install data and its QR code at a click that is audited, and not before', async () => {
+    await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
+    const id = await eventually('the eSIM is issued', async () => {
+      const { data } = (await partner.sandbox.get('/v1/esims')).body as { data: { id: string }[] };
+      return data[0]?.id ?? null;
+    });
+    const code = (await partner.sandbox.get(`/v1/esims/${id}`)).body.data.activation_code as string;
+    await portal.open(`/esims/${id}`);
+    const show = page.getByRole('button', { name: 'Show install data' });
+    await show.waitFor();
+    expect(await page.content()).not.toContain(code);
+    const before = (await audited('esim.install_data_shown')).length;
+    await show.click();
+    await page.getByText(code, { exact: true }).waitFor();
+    await page.getByRole('img', { name: 'QR code of the activation code' }).waitFor();
+    // A picture that cannot be decoded has no width.
+    expect(await page.evaluate(`document.querySelector('img[alt^="QR"]').naturalWidth`)).toBeGreaterThan(0);
+    const entries = await audited('esim.install_data_shown');
+    expect(entries).toHaveLength(before + 1);
+    expect(entries[0]).toMatchObject({ subject_id: id, portal_user: 'user-17' });
+    await page.getByRole('button', { name: 'Hide' }).click();
+    await page.getByText(code, { exact: true }).waitFor({ state: 'detached' });
+  });
+
+  it('gives the statement as a file', async () => {
+    const deposit = { amount: { amount: 12_345, currency: 'USD' }, reference: 'invoice 7' };
+    await service.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, deposit);
+    await portal.open('/balance?mode=live');
+    await page.getByText('$123.45').first().waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export CSV' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(/\.csv$/);
+    expect(readFileSync(await download.path(), 'utf8')).toContain(',deposit,12345,USD,12345,,,invoice 7');
+  });
+
+  it('says of a signature what is wrong with it, and shows no secret', async () => {
+    const body = '{"id":"evt_1","type":"order.issued","data":{}}';
+    const t = Math.floor(Date.now() / 1_000);
+    const header = `t=${t},v1=${createHmac('sha256', endpoint.secret).update(`${t}.${body}`).digest('hex')}`;
+    await portal.open('/developers/signature-doctor');
+    const said = page.getByRole('status').filter({ has: page.locator('code') });
+    await page.getByLabel('Headers').fill(`X-Service-Signature: ${header}`);
+    await page.getByLabel('Body').fill(JSON.stringify(JSON.parse(body), null, 2));
+    await page.getByRole('button', { name: 'Diagnose' }).click();
+    await said.getByText('reserialized_json').waitFor();
+    await page.getByLabel('Body').fill(body);
+    await page.getByRole('button', { name: 'Diagnose' }).click();
+    await said.getByText('valid', { exact: true }).waitFor();
+    expect(await page.content()).not.toContain(endpoint.secret);
+  });
+
+  it('cancels a replay that is under way', async () => {
+    for (let sent = 0; sent < EVENTS; sent += 1) await recordEvent(service, { partnerId: partner.id });
+    await eventually('they are received', () => receiver.received.length >= EVENTS);
+    await portal.open(`/developers/webhooks/${endpoint.id}`);
+    await page.getByRole('button', { name: 'Replay', exact: true }).click();
+    await dialog.getByRole('checkbox', { name: 'delivered' }).click();
+    await dialog.getByRole('button', { name: 'Count first' }).click();
+    await dialog.getByText(/deliveries would be sent/).waitFor();
+    await dialog.getByRole('button', { name: 'Start replay' }).click();
+    const progress = page.getByRole('region', { name: 'Replay progress' });
+    await progress.getByRole('button', { name: 'Cancel replay' }).click();
+    await progress.getByText('The replay was canceled').waitFor();
+    await eventually('nothing of it waits', async () => {
+      const { body } = await service.admin.get(
+        `/internal/v1/partners/${partner.id}/webhook-endpoints/${endpoint.id}`,
+      );
+      return body.data.pending_count === 0;
+    });
+    // Every one of them a second after the other: it was not over by itself.
+    expect(receiver.received.length).toBeLessThan(2 * EVENTS);
+  });
+
+  it('asks for a young session where one is needed, changes nothing, and leads to where it comes from', async () => {
+    const list = `/internal/v1/partners/${partner.id}/api-keys`;
+    const { id } = (await service.admin.post(list, { mode: 'live', name: 'till' })).body.data as {
+      id: string;
+    };
+    await service.database.pool.query(
+      `UPDATE portal_sessions SET created_at = now() - interval '16 minutes' WHERE partner_id = $1`,
+      [partner.id],
+    );
+    await portal.open('/developers/api-keys?mode=live');
+    const row = page.getByRole('row').filter({ hasText: id });
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.getByRole('button', { name: 'Revoke key' }).click();
+    const stepUp = page.getByRole('dialog', { name: 'Confirm that it is you' });
+    const link = stepUp.getByRole('link', { name: 'Sign in again' });
+    expect(await link.getAttribute('href')).toBe(`${RETURN_URL}?reason=step_up`);
+    await stepUp.getByRole('button', { name: 'Not now' }).click();
+    const { data } = (await service.admin.get(`${list}?mode=live`)).body as {
+      data: { id: string; status: string }[];
+    };
+    expect(data.find((key) => key.id === id)).toMatchObject({ status: 'active' });
+    expect(portal.complaints).toEqual([]);
+  });
+});
