@@ -14,6 +14,10 @@ const images = path.join(root, 'docs/images');
 const executablePath = [process.env.CHROMIUM_PATH, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
   (candidate) => candidate && existsSync(candidate),
 );
+if (!executablePath) {
+  console.error('npm run screenshots needs Chromium: apt-get install chromium, or CHROMIUM_PATH');
+  process.exit(1);
+}
 const SIZE = { width: 1200, height: 760 };
 const START_TIMEOUT_MS = 180_000;
 
