@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { APP_CONFIG, type AppConfig, type SecretKey } from '../../config/index.js';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 
 const ALGORITHM = 'aes-256-gcm';
 const IV_BYTES = 12;
@@ -12,14 +12,16 @@ const TAG_BYTES = 16;
  */
 @Injectable()
 export class SecretBox {
-  private readonly ring: ReadonlyMap<string, Buffer>;
-  private readonly current: SecretKey;
+  /** Made once: of bytes, Node.js makes a key object for each secret. */
+  private readonly ring: ReadonlyMap<string, KeyObject>;
+  private readonly current: { readonly id: string; readonly key: KeyObject };
 
   constructor(@Inject(APP_CONFIG) config: Pick<AppConfig, 'secretKeys'>) {
-    const current = config.secretKeys[0];
+    const keys = config.secretKeys.map(({ id, key }) => ({ id, key: createSecretKey(key) }));
+    const [current] = keys;
     if (!current) throw new Error('SECRETS_KEYS is empty');
     this.current = current;
-    this.ring = new Map(config.secretKeys.map(({ id, key }) => [id, key]));
+    this.ring = new Map(keys.map(({ id, key }) => [id, key]));
   }
 
   /** What everything that the newest key seals begins with. */
