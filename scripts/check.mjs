@@ -15,6 +15,7 @@ const CHECKS = {
   'docs drift': 'node scripts/docs.mjs --check',
   'drift of the portal’s types': 'node scripts/portal-types.mjs --check',
   'SDK types drift': 'node scripts/sdk-types.mjs --check',
+  'breaking changes of the API': 'node scripts/api-changes.mjs',
   'picture drift': 'node scripts/architecture.mjs --check',
 };
 

@@ -1,0 +1,190 @@
+// What docs/guides/versioning.md promises not to change within v1, as a comparison of two OpenAPI documents. Whoever asks
+// (parameters, bodies) may be asked for less, never for more; whoever is answered may get more, never less.
+const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options'];
+/** Bounds of what may be sent; the second says whether `next` is narrower than `before`. */
+const BOUNDS = {
+  maximum: (before, next) => next < before,
+  exclusiveMaximum: (before, next) => next < before,
+  maxLength: (before, next) => next < before,
+  maxItems: (before, next) => next < before,
+  maxProperties: (before, next) => next < before,
+  minimum: (before, next) => next > before,
+  exclusiveMinimum: (before, next) => next > before,
+  minLength: (before, next) => next > before,
+  minItems: (before, next) => next > before,
+  minProperties: (before, next) => next > before,
+  pattern: (before, next) => next !== before,
+  format: (before, next) => next !== before,
+};
+
+/** One line for each change that would break a program which was written for `before`; empty when there is none. */
+export function breakingChanges(before, next) {
+  const found = [];
+  const compare = new Comparison(before, next, (where, what) => found.push(`${where}: ${what}`));
+  compare.operations('paths', (method, path) => `${method.toUpperCase()} ${path}`);
+  // Who sends and who receives change sides: a webhook's body is an answer.
+  compare.webhooks();
+  return [...new Set(found)];
+}
+
+class Comparison {
+  constructor(before, next, report) {
+    this.before = before;
+    this.next = next;
+    this.report = report;
+    /** Pairs of references that are being compared: schemas may contain themselves. */
+    this.open = new Set();
+  }
+
+  operations(part, nameOf) {
+    for (const [path, methods] of Object.entries(this.before[part] ?? {})) {
+      for (const method of METHODS.filter((each) => methods[each])) {
+        const where = nameOf(method, path);
+        const operation = this.next[part]?.[path]?.[method];
+        if (!operation) this.report(where, 'the operation is gone');
+        else this.operation(where, methods[method], operation);
+      }
+    }
+  }
+
+  operation(where, before, next) {
+    this.parameters(where, before.parameters ?? [], next.parameters ?? []);
+    this.requestBody(where, before.requestBody, next.requestBody);
+    for (const [status, answer] of Object.entries(before.responses ?? {})) {
+      if (!status.startsWith('2')) continue;
+      if (!next.responses?.[status]) this.report(where, `it no longer answers ${status}`);
+      else this.contents(`${where} ${status}`, this.old(answer), this.new(next.responses[status]), 'answer');
+    }
+  }
+
+  webhooks() {
+    for (const [type, { post }] of Object.entries(this.before.webhooks ?? {})) {
+      const operation = this.next.webhooks?.[type]?.post;
+      if (!operation) this.report(`webhook ${type}`, 'the event is gone');
+      else
+        this.contents(
+          `webhook ${type}`,
+          this.old(post.requestBody),
+          this.new(operation.requestBody),
+          'answer',
+        );
+    }
+  }
+
+  parameters(where, before, next) {
+    const key = ({ in: place, name }) => `${place} parameter ${name}`;
+    const known = new Map(before.map((each) => this.old(each)).map((each) => [key(each), each]));
+    const now = new Map(next.map((each) => this.new(each)).map((each) => [key(each), each]));
+    for (const [name, parameter] of now) {
+      if (parameter.required && !known.get(name)?.required) this.report(where, `${name} is required now`);
+    }
+    for (const [name, parameter] of known) {
+      if (!now.has(name)) this.report(where, `${name} is gone, and an unknown one is refused`);
+      else this.schema(`${where} ${name}`, parameter.schema, now.get(name).schema, 'request');
+    }
+  }
+
+  requestBody(where, before, next) {
+    const [old, now] = [this.old(before), this.new(next)];
+    if (now?.required && !old?.required) this.report(where, 'a body is required now');
+    if (old && !now) return this.report(where, 'it takes no body any more');
+    if (old) this.contents(`${where} body`, old, now, 'request');
+  }
+
+  contents(where, before, next, side) {
+    for (const [type, { schema }] of Object.entries(before.content ?? {})) {
+      if (!next.content?.[type]) this.report(where, `${type} is gone`);
+      else this.schema(where, schema, next.content[type].schema, side);
+    }
+  }
+
+  schema(where, before, next, side) {
+    if (!before || !next) return;
+    const pair = before.$ref && next.$ref ? `${before.$ref} ${next.$ref} ${side}` : null;
+    if (pair !== null && this.open.has(pair)) return;
+    if (pair !== null) this.open.add(pair);
+    this.resolved(where, this.old(before), this.new(next), side);
+    if (pair !== null) this.open.delete(pair);
+  }
+
+  resolved(where, before, next, side) {
+    this.types(where, before, next, side);
+    this.enumeration(where, before, next, side);
+    if (side === 'request') this.bounds(where, before, next);
+    this.properties(where, before, next, side);
+    this.schema(`${where}[]`, before.items, next.items, side);
+    if (typeof before.additionalProperties === 'object' && typeof next.additionalProperties === 'object')
+      this.schema(`${where}.*`, before.additionalProperties, next.additionalProperties, side);
+    for (const kind of ['oneOf', 'anyOf', 'allOf']) this.alternatives(where, kind, before, next, side);
+  }
+
+  types(where, before, next, side) {
+    const [old, now] = [before, next].map(({ type }) => (type === undefined ? null : [type].flat()));
+    if (old === null || now === null) return;
+    const [given, expected] = side === 'request' ? [old, now] : [now, old];
+    const missing = given.filter(
+      (type) => !expected.includes(type) && !(type === 'integer' && expected.includes('number')),
+    );
+    if (missing.length > 0)
+      this.report(where, side === 'request' ? `it takes no ${missing} any more` : `it may be ${missing} now`);
+  }
+
+  /** Answers may have new values: who reads them has a default branch. */
+  enumeration(where, before, next, side) {
+    if (side !== 'request' || !next.enum) return;
+    if (!before.enum) return this.report(where, 'only some values are taken now');
+    const gone = before.enum.filter((value) => !next.enum.includes(value));
+    if (gone.length > 0) this.report(where, `it takes no ${gone.join(', ')} any more`);
+  }
+
+  bounds(where, before, next) {
+    for (const [name, isNarrower] of Object.entries(BOUNDS)) {
+      if (next[name] === undefined) continue;
+      if (before[name] === undefined) this.report(where, `${name} ${next[name]} is new`);
+      else if (isNarrower(before[name], next[name]))
+        this.report(where, `${name} was ${before[name]} and is ${next[name]}`);
+    }
+  }
+
+  properties(where, before, next, side) {
+    const [old, now] = [before.properties ?? {}, next.properties ?? {}];
+    const requires = (schema, name) => (schema.required ?? []).includes(name);
+    for (const [name, schema] of Object.entries(old)) {
+      if (!now[name]) this.report(`${where}.${name}`, 'it is gone');
+      else this.schema(`${where}.${name}`, schema, now[name], side);
+    }
+    for (const name of Object.keys(side === 'request' ? now : old)) {
+      const wasRequired = requires(before, name);
+      const isRequired = requires(next, name);
+      if (side === 'request' && isRequired && !wasRequired)
+        this.report(`${where}.${name}`, 'it is required now');
+      if (side === 'answer' && wasRequired && !isRequired && now[name])
+        this.report(`${where}.${name}`, 'it may be missing now');
+    }
+  }
+
+  /** One by one while they are as many; what differs otherwise, a person has to judge. */
+  alternatives(where, kind, before, next, side) {
+    const [old, now] = [before[kind], next[kind]];
+    if (!old && !now) return;
+    if (!old || !now || old.length !== now.length) return this.report(where, `${kind} is another`);
+    old.forEach((schema, index) => this.schema(where, schema, now[index], side));
+  }
+
+  old(value) {
+    return resolve(this.before, value);
+  }
+
+  new(value) {
+    return resolve(this.next, value);
+  }
+}
+
+function resolve(document, value) {
+  if (!value?.$ref) return value;
+  const found = value.$ref
+    .slice(2)
+    .split('/')
+    .reduce((part, name) => part?.[name.replaceAll('~1', '/').replaceAll('~0', '~')], document);
+  return resolve(document, found);
+}
