@@ -13,7 +13,7 @@ const SETTINGS = {
   autovacuum: 'off',
   wal_level: 'minimal',
   max_wal_senders: 0,
-  max_wal_size: '4GB',
+  max_wal_size: '1GB',
   checkpoint_timeout: '15min',
   shared_buffers: '1GB',
 };

@@ -8,7 +8,10 @@ import { sql } from '../infra/database/index.js';
 export class CatalogHistoryRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** The last row of a package stays: the next price is compared with it. */
+  /**
+   * The last row of a package stays: the next price is compared with it. The oldest first, by the index of their age:
+   * else each step reads the whole table.
+   */
   async purgePrices(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
       this.manager,
@@ -17,7 +20,7 @@ export class CatalogHistoryRepository {
          WHERE h.changed_at < now() - $1::int * interval '1 day'
            AND EXISTS (SELECT 1 FROM package_price_history n
                        WHERE n.package_id = h.package_id AND n.changed_at > h.changed_at)
-         LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+         ORDER BY h.changed_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
       [days, limit],
     );
     return affected;

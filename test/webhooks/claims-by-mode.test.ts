@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   eventually,
@@ -20,7 +21,7 @@ let [sandbox, live]: TestReceiver[] = [];
 let sandboxEndpoint: RegisteredEndpoint;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await startTestService({ env: { WEBHOOK_CONCURRENCY_PER_ENDPOINT: '1' } });
   partner = await service.createPartner();
   [sandbox, live] = [await startReceiver(), await startReceiver()];
   sandboxEndpoint = await registerEndpoint(service, partner.id, { url: sandbox.url });
@@ -58,4 +59,33 @@ it('webhooks of Live go out while a claim of Sandbox waits for somebody, from th
     other.release();
   }
   await eventually('those of Sandbox arrive as well', () => sandbox!.received.length === 3);
+});
+
+it('a webhook of Live gives its place back while the outcome of one of Sandbox waits for somebody (D41)', async () => {
+  const held: ServerResponse[] = [];
+  const before = live!.received.length;
+  for (const receiver of [sandbox!, live!])
+    receiver.answer = (_nth, _webhook, response) => held.push(response);
+  await recordBoth();
+  await eventually('both are under way', () => held.length === 2);
+  const other = await service.database.pool.connect();
+  try {
+    await other.query('BEGIN');
+    await other.query('SELECT FROM webhook_deliveries WHERE endpoint_id = $1 FOR UPDATE', [
+      sandboxEndpoint.id,
+    ]);
+    for (const receiver of [sandbox!, live!])
+      receiver.answer = (_nth, _webhook, response) => void response.end();
+    // At the same time: their outcomes are ready at the same time.
+    for (const response of held) response.writeHead(204).end();
+    await recordEvents(service, [{ partnerId: partner.id, mode: 'live' }]);
+    await eventually(
+      'the next one of Live has arrived',
+      () => live!.received.length === before + 2,
+      LOCK_TIMEOUT_MS - 1_000,
+    );
+  } finally {
+    await other.query('ROLLBACK');
+    other.release();
+  }
 });

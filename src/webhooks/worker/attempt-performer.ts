@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../common/clock.js';
+import type { Mode } from '../../common/mode.js';
 import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook, standardHeaders } from '../signature.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
@@ -11,7 +12,8 @@ import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
 export interface AttemptPerformerParts {
   readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'findBody' | 'discard'>;
-  readonly batcher: OutcomeBatcher;
+  /** Of each mode its own: nothing that an outcome of Sandbox waits for delays one of Live (D41). */
+  readonly batchers: Readonly<Record<Mode, OutcomeBatcher>>;
   readonly sender: WebhookSender;
   readonly secrets: DecryptedSecretCache;
   readonly clock: Clock;
@@ -33,7 +35,7 @@ export class AttemptPerformer {
   /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
   async perform(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOutcome | null> {
     const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
-    if (attempt) await this.parts.batcher.add(finished(delivery, attempt));
+    if (attempt) await this.parts.batchers[delivery.mode].add(finished(delivery, attempt));
     return attempt?.outcome ?? null;
   }
 

@@ -15,6 +15,7 @@ import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
 export interface ClaimedDelivery {
   readonly id: string;
   readonly endpointId: string;
+  readonly mode: Mode;
   readonly eventType: DeliveryEventType;
   /** Grows with every claim: a worker that lost the lease can no longer write. A bigint, kept as text. */
   readonly fence: string;
@@ -267,6 +268,7 @@ function toClaimedDelivery(endpointId: string, row: ClaimRow): ClaimedDelivery {
   return {
     id: row.id,
     endpointId,
+    mode: row.mode,
     eventType: row.event_type,
     fence: row.fence,
     standard: row.standard,

@@ -12,7 +12,7 @@ import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { type ClaimedDelivery, DeliveryJobsRepository } from './delivery-jobs.repository.js';
-import { OutcomeBatcher } from './outcome-batcher.js';
+import { OutcomeBatcher, type OutcomeBatcherOptions } from './outcome-batcher.js';
 import { WebhookSender } from './webhook-sender.js';
 
 /** Of the slots, for the endpoints of one partner and mode together (D42). */
@@ -56,15 +56,16 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
       notifier,
       logger,
     });
-    const batcher = new OutcomeBatcher({
+    const outcomes: OutcomeBatcherOptions = {
       record: (attempts) => recorder.record(jobs.owner, attempts),
       patienceMs: config.leaseMs,
       logger,
       sized: observeBatches(metrics, 'webhook_outcomes'),
-    });
+    };
+    const batchers = { live: new OutcomeBatcher(outcomes), sandbox: new OutcomeBatcher(outcomes) };
     const secrets = new DecryptedSecretCache(box);
     const isStopping = (): boolean => this.runner.isStopping;
-    this.performer = new AttemptPerformer({ jobs, batcher, sender, secrets, clock, logger, isStopping });
+    this.performer = new AttemptPerformer({ jobs, batchers, sender, secrets, clock, logger, isStopping });
   }
 
   /**
