@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 type Node = Record<string, unknown>;
 interface BreakingChanges {
-  breakingChanges(before: Node, next: Node): readonly string[];
+  readonly breakingChanges: (before: Node, next: Node) => readonly string[];
 }
 
 const { breakingChanges } = (await import(
