@@ -1,13 +1,14 @@
 import type { Mode } from '../common/mode.js';
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import { isLockTimeout } from './database/index.js';
 
 export interface GroupCommitOptions<Item, Result> {
   /**
    * Commits items in one transaction and answers their results in their order. When it throws, nothing of them may be
    * committed that could not be committed again: its writes compare what they depend on (fences, unique references).
-   * @param lockWaitMs how long it may wait for a lock, milliseconds; null: nobody waits behind it, as long as its session
+   * @param lockWaitMs how long it may wait for a lock, milliseconds
    */
-  commit(items: readonly Item[], lockWaitMs: number | null): Promise<readonly Result[]>;
+  commit(items: readonly Item[], lockWaitMs: number): Promise<readonly Result[]>;
   /** Told of a batch that failed as a whole, before its items are committed one by one. Must not throw. */
   batchFailed?(items: readonly Item[], error: unknown): void;
   /** Items of one transaction at most. So many waiting items leave without gathering more. */
@@ -22,14 +23,21 @@ export interface GroupCommitOptions<Item, Result> {
 const SHORT_LOCK_WAIT_MS = 500;
 /** Of an item that is repeated alone: most of them are not locked, and wait behind each other. */
 const LOCK_WAIT_ALONE_MS = 100;
+/** Of an item that was locked then, again and again: a partner whose wallet is locked must not hold up another's. */
+const PATIENT_LOCK_WAIT_MS = 250;
+/** After so long with locked rows the item fails, and whoever added it comes again. */
+const PATIENCE_MS = 5_000;
 
 /**
- * What is committed apart, because a batch failed or because it waits for a lock as long as its session lets it. Shared by
- * the group commits of a mode: however many have such items, they leave the pool's other connections to everybody else.
+ * What is committed apart, because a batch failed or because something is locked for longer. Shared by the group commits of a mode: however many have such items, they leave the pool's other connections to everybody else.
  */
 interface CommitsApart {
   readonly alone: ConcurrencyLimit;
   readonly patient: ConcurrencyLimit;
+}
+
+interface Failure {
+  readonly error: unknown;
 }
 
 interface Waiting<Item, Result> {
@@ -109,14 +117,17 @@ export class GroupCommit<Item, Result> {
   /** Never rejects. Tells the item that it failed, unless it has only to wait longer. */
   private async refuse(waiting: Waiting<Item, Result>, error: unknown): Promise<void> {
     if (!isLockTimeout(error)) return waiting.reject(error);
-    const failure = await this.apart.patient.run(() => this.attempt([waiting], null));
+    const deadline = performance.now() + PATIENCE_MS;
+    let failure: Failure | null = { error };
+    while (failure !== null && isLockTimeout(failure.error) && performance.now() < deadline)
+      failure = await this.apart.patient.run(() => this.attempt([waiting], PATIENT_LOCK_WAIT_MS));
     if (failure !== null) waiting.reject(failure.error);
   }
 
   private async attempt(
     batch: readonly Waiting<Item, Result>[],
-    lockWaitMs: number | null,
-  ): Promise<{ readonly error: unknown } | null> {
+    lockWaitMs: number,
+  ): Promise<Failure | null> {
     try {
       const items = batch.map(({ item }) => item);
       const results = await this.options.commit(items, lockWaitMs);
@@ -124,25 +135,6 @@ export class GroupCommit<Item, Result> {
       return null;
     } catch (error) {
       return { error };
-    }
-  }
-}
-
-/** A bound on what runs at once; the rest waits, first come, first served. */
-class ConcurrencyLimit {
-  private readonly waiting: (() => void)[] = [];
-
-  constructor(private free: number) {}
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.free > 0) this.free--;
-    else await new Promise<void>((resolve) => this.waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = this.waiting.shift();
-      if (next) next();
-      else this.free++;
     }
   }
 }

@@ -21,6 +21,7 @@ function batcherOn(
   const batcher = new OutcomeBatcher({
     logger,
     patienceMs,
+    maxInFlight: 4,
     record: async (attempts) => {
       const ids = attempts.map(({ deliveryId }) => deliveryId);
       calls.push(ids);

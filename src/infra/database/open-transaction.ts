@@ -66,6 +66,7 @@ export class OpenTransaction {
     // opens one of its own around each write.
     Object.assign(runner, { isTransactionActive: true, transactionDepth: 1 });
     const transaction = new OpenTransaction(runner, connection);
+    transaction.guardTypeOrm();
     openTransactions.set(runner, transaction);
     transaction.send('START TRANSACTION');
     return transaction;
@@ -98,7 +99,8 @@ export class OpenTransaction {
       await this.rollBack();
       throw this.causeOf(error);
     } finally {
-      Object.assign(this.runner, { isTransactionActive: false, transactionDepth: 0 });
+      const databaseConnection = this.connection;
+      Object.assign(this.runner, { isTransactionActive: false, transactionDepth: 0, databaseConnection });
     }
   }
 
@@ -128,8 +130,15 @@ export class OpenTransaction {
     this.hasEnded = true;
     bindConnection(this.runner, null);
     openTransactions.delete(this.runner);
-    // What goes through TypeORM instead of `sql`.
     this.runner.query = () => Promise.reject(transactionHasEnded());
+  }
+
+  /** TypeORM waits for this and that before it sends a statement, and may do so behind the end: it is refused then. */
+  private guardTypeOrm(): void {
+    const query = (...statement: Parameters<PoolClient['query']>): unknown =>
+      this.hasEnded ? Promise.reject(transactionHasEnded()) : this.connection.query(...statement);
+    const databaseConnection = Object.create(this.connection, { query: { value: query } }) as PoolClient;
+    Object.assign(this.runner, { databaseConnection });
   }
 
   private async commit(): Promise<void> {

@@ -50,9 +50,9 @@ export class JobEnds<End> {
     logger.warn(line, 'nothing is written: the lease is another');
   }
 
-  private commit(ends: readonly End[], lockWaitMs: number | null): Promise<readonly boolean[]> {
+  private commit(ends: readonly End[], lockWaitMs: number): Promise<readonly boolean[]> {
     return this.options.transactions.run((tx) => {
-      if (lockWaitMs !== null) limitLockWait(tx, lockWaitMs);
+      limitLockWait(tx, lockWaitMs);
       return this.options.write(tx, ends);
     });
   }

@@ -56,13 +56,16 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
       notifier,
       logger,
     });
-    const outcomes: OutcomeBatcherOptions = {
+    const outcomes: Omit<OutcomeBatcherOptions, 'maxInFlight'> = {
       record: (attempts) => recorder.record(jobs.owner, attempts),
       patienceMs: config.leaseMs,
       logger,
       sized: observeBatches(metrics, 'webhook_outcomes'),
     };
-    const batchers = { live: new OutcomeBatcher(outcomes), sandbox: new OutcomeBatcher(outcomes) };
+    const newBatcher = (maxInFlight: number): OutcomeBatcher =>
+      new OutcomeBatcher({ ...outcomes, maxInFlight });
+    // Sandbox's share of the pool is the smaller one, whatever somebody has locked (D41).
+    const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
     const secrets = new DecryptedSecretCache(box);
     const isStopping = (): boolean => this.runner.isStopping;
     this.performer = new AttemptPerformer({ jobs, batchers, sender, secrets, clock, logger, isStopping });

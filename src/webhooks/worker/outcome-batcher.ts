@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { ConcurrencyLimit } from '../../infra/concurrency-limit.js';
 import { mayBeOfOneRow } from '../../infra/database/index.js';
 import type { FinishedAttempt } from './attempt-result.js';
 
@@ -12,6 +13,11 @@ export interface OutcomeBatcherOptions {
   record(attempts: readonly FinishedAttempt[]): Promise<void>;
   /** How long a batch that PostgreSQL does not take is tried again; the heartbeat keeps the leases meanwhile. */
   readonly patienceMs: number;
+  /**
+   * Transactions at once, parts of a batch that is taken apart included. More than one, so that a batch that waits for a
+   * row lock does not hold up every other endpoint (D34).
+   */
+  readonly maxInFlight: number;
   readonly logger: Logger;
   /** Told how many attempts a batch has. */
   sized?(attempts: number): void;
@@ -22,8 +28,6 @@ const GATHER_MS = 15;
 /** So many that wait leave at once: all that one endpoint may have in flight may be among them. */
 const MANY = 16;
 const MAX_BATCH = 500;
-/** More than one, so that a batch that waits for a row lock does not hold up every other endpoint (D34). */
-const MAX_IN_FLIGHT = 4;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
@@ -35,7 +39,11 @@ export class OutcomeBatcher {
   private inFlight = 0;
   private lastLeftAt = -Infinity;
 
-  constructor(private readonly options: OutcomeBatcherOptions) {}
+  private readonly writes: ConcurrencyLimit;
+
+  constructor(private readonly options: OutcomeBatcherOptions) {
+    this.writes = new ConcurrencyLimit(options.maxInFlight);
+  }
 
   /** Resolves when the attempt is committed. @throws what PostgreSQL says, when it does not take it in time. */
   add(attempt: FinishedAttempt): Promise<void> {
@@ -46,7 +54,7 @@ export class OutcomeBatcher {
   }
 
   private arm(): void {
-    if (this.isDue || this.waiting.length === 0 || this.inFlight >= MAX_IN_FLIGHT) return;
+    if (this.isDue || this.waiting.length === 0 || this.inFlight >= this.options.maxInFlight) return;
     const waitMs = this.lastLeftAt + GATHER_MS - performance.now();
     if (waitMs <= 0 || this.waiting.length >= MANY) {
       this.isDue = true;
@@ -75,7 +83,7 @@ export class OutcomeBatcher {
     const deadline = performance.now() + this.options.patienceMs;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
       try {
-        await this.options.record(batch.map(({ attempt }) => attempt));
+        await this.record(batch);
         return batch.forEach((item) => item.resolve());
       } catch (error) {
         if (batch.length > 1 && mayBeOfOneRow(error)) return this.writeHalves(batch);
@@ -89,6 +97,10 @@ export class OutcomeBatcher {
     }
   }
 
+  private record(batch: readonly Waiting[]): Promise<void> {
+    return this.writes.run(() => this.options.record(batch.map(({ attempt }) => attempt)));
+  }
+
   /** One row that PostgreSQL does not take, or that another transaction has locked, must not hold up the others. */
   private async writeHalves(batch: readonly Waiting[]): Promise<void> {
     const middle = batch.length >> 1;
@@ -100,7 +112,7 @@ export class OutcomeBatcher {
     const [first, ...others] = batch;
     if (others.length === 0) return first?.reject(error);
     for (const item of batch) {
-      await this.options.record([item.attempt]).then(
+      await this.record([item]).then(
         () => item.resolve(),
         (cause: unknown) => item.reject(cause),
       );

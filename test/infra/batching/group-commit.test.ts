@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GroupCommit, GroupCommitByMode } from '../../../src/infra/group-commit.js';
 
 const GATHER_MS = 5;
+/** How long, in ms, what is committed patiently waits for a lock at a time. */
+const PATIENT_MS = 250;
 
 /**
  * Commits that end when the test says so; an item is doubled, one of `poison` is refused wherever it is, and one of `locked`
@@ -22,10 +24,10 @@ function start(options: { maxItems?: number; maxUnderWay?: number } = {}) {
     batchFailed: (items) => failedBatches.push([...items]),
     commit: async (items, lockWaitMs) => {
       transactions.push([...items]);
-      if (lockWaitMs === null) patient.push(...items);
+      if (lockWaitMs === PATIENT_MS) patient.push(...items);
       if (isHeld) await new Promise<void>((resolve) => ends.push(resolve));
       if (items.some((item) => poison.has(item))) throw new Error(`refused: ${items.join(', ')}`);
-      if (lockWaitMs !== null && items.some((item) => locked.has(item)))
+      if (lockWaitMs !== PATIENT_MS && items.some((item) => locked.has(item)))
         throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
       return items.map((item) => 2 * item);
     },
@@ -189,7 +191,7 @@ describe('a group commit', () => {
         gatherMs: GATHER_MS,
         maxUnderWay: 4,
         commit: async (items, lockWaitMs) => {
-          if (lockWaitMs !== null) throw Object.assign(new Error('lock timeout'), { code: '55P03' });
+          if (lockWaitMs !== PATIENT_MS) throw Object.assign(new Error('lock timeout'), { code: '55P03' });
           patient++;
           await new Promise<void>((resolve) => ends.push(resolve));
           return items;
@@ -207,4 +209,35 @@ describe('a group commit', () => {
     }
     expect(await Promise.all(all)).toEqual([1, 2, 1, 2, 1, 2]);
   });
+
+  it('waits for a lock in slices: what is locked for longer holds nobody up whose lock is free again', async () => {
+    const free = new Set(['other partner']);
+    const sliced: string[] = [];
+    const commits = new GroupCommit<string, string>({
+      maxItems: 1,
+      gatherMs: GATHER_MS,
+      maxUnderWay: 4,
+      commit: async ([item], lockWaitMs) => {
+        if (lockWaitMs === PATIENT_MS) sliced.push(item!);
+        if (lockWaitMs === PATIENT_MS && free.has(item!)) return [item!];
+        await new Promise((resolve) => setTimeout(resolve, lockWaitMs));
+        throw Object.assign(new Error('lock timeout'), { code: '55P03' });
+      },
+    });
+    const locked = [1, 2, 3].map((nth) => failureOf(commits.add(`locked ${nth}`)));
+    const other = commits.add('other partner');
+    // Each of the four waits 500 ms with its batch; then the three that come before it have a slice each.
+    await pass(500 + 3 * PATIENT_MS + GATHER_MS);
+    expect(await other).toBe('other partner');
+    expect(sliced.slice(0, 4)).toEqual(['locked 1', 'locked 2', 'locked 3', 'other partner']);
+    // The others fail in the end, and whoever added them comes again.
+    await pass(10_000);
+    for (const failure of await Promise.all(locked)) expect(failure).toMatchObject({ code: '55P03' });
+  });
 });
+
+const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );

@@ -84,18 +84,22 @@ describe('the connection of a transaction', () => {
     expect(await written()).toEqual([]);
   });
 
-  it('takes no write through TypeORM there either', async () => {
-    let beside: Promise<unknown> = Promise.resolve();
-    const failed = transactions.run(async (tx) => {
-      await insert(tx, 1);
-      const turn = new Promise((resolve) => setImmediate(resolve));
-      beside = failureOf(turn.then(() => tx.manager.query(INSERT, [2])));
-      throw new Error('this part');
-    });
-    expect(await failureOf(failed)).toEqual(new Error('this part'));
-    expect(await beside).toEqual(new Error('the transaction of this statement has ended'));
-    expect(await written()).toEqual([]);
-  });
+  it.each(['in the turn of the ROLLBACK', 'just before the end'])(
+    'takes no write through TypeORM either that is begun %s',
+    async (when) => {
+      let beside: Promise<unknown> = Promise.resolve();
+      const failed = transactions.run(async (tx) => {
+        await insert(tx, 1);
+        const turn = when === 'just before the end' ? null : new Promise((resolve) => setImmediate(resolve));
+        const write = (): Promise<unknown> => tx.manager.query(INSERT, [2]);
+        beside = failureOf(turn === null ? write() : turn.then(write));
+        throw new Error('this part');
+      });
+      expect(await failureOf(failed)).toEqual(new Error('this part'));
+      expect(String(await beside)).toContain('the transaction of this statement has ended');
+      expect(await written()).toEqual([]);
+    },
+  );
 
   it('goes back to no savepoint whose work fails after the end, in the midst of the next transaction', async () => {
     let fail = (): void => undefined;
