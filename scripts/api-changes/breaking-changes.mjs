@@ -13,9 +13,11 @@ const BOUNDS = {
   minLength: (before, next) => next > before,
   minItems: (before, next) => next > before,
   minProperties: (before, next) => next > before,
+  multipleOf: (before, next) => next !== before,
   pattern: (before, next) => next !== before,
   format: (before, next) => next !== before,
 };
+const CODES = /\.code$/;
 
 /** One line for each change that would break a program which was written for `before`; empty when there is none. */
 export function breakingChanges(before, next) {
@@ -37,10 +39,11 @@ class Comparison {
   }
 
   operations(part, nameOf) {
+    const next = withoutNames(this.next[part] ?? {});
     for (const [path, methods] of Object.entries(this.before[part] ?? {})) {
       for (const method of METHODS.filter((each) => methods[each])) {
         const where = nameOf(method, path);
-        const operation = this.next[part]?.[path]?.[method];
+        const operation = next[withoutName(path)]?.[method];
         if (!operation) this.report(where, 'the operation is gone');
         else this.operation(where, methods[method], operation);
       }
@@ -51,7 +54,8 @@ class Comparison {
     this.parameters(where, before.parameters ?? [], next.parameters ?? []);
     this.requestBody(where, before.requestBody, next.requestBody);
     for (const [status, answer] of Object.entries(before.responses ?? {})) {
-      if (!status.startsWith('2')) continue;
+      // What goes wrong on our side may do so in other ways tomorrow.
+      if (status.startsWith('5')) continue;
       if (!next.responses?.[status]) this.report(where, `it no longer answers ${status}`);
       else this.contents(`${where} ${status}`, this.old(answer), this.new(next.responses[status]), 'answer');
     }
@@ -60,27 +64,30 @@ class Comparison {
   webhooks() {
     for (const [type, { post }] of Object.entries(this.before.webhooks ?? {})) {
       const operation = this.next.webhooks?.[type]?.post;
-      if (!operation) this.report(`webhook ${type}`, 'the event is gone');
-      else
-        this.contents(
-          `webhook ${type}`,
-          this.old(post.requestBody),
-          this.new(operation.requestBody),
-          'answer',
-        );
+      if (operation) this.webhook(`webhook ${type}`, post, operation);
+      else this.report(`webhook ${type}`, 'the event is gone');
     }
   }
 
+  webhook(where, before, next) {
+    const kept = new Set((next.parameters ?? []).map((each) => this.new(each).name));
+    for (const { name } of (before.parameters ?? []).map((each) => this.old(each)))
+      if (!kept.has(name)) this.report(where, `the header ${name} is gone`);
+    this.contents(where, this.old(before.requestBody), this.new(next.requestBody), 'answer');
+  }
+
   parameters(where, before, next) {
-    const key = ({ in: place, name }) => `${place} parameter ${name}`;
+    // The placeholder of a path may be called otherwise: nobody sends its name.
+    const key = ({ in: place, name }) => (place === 'path' ? 'path' : `${place} parameter ${name}`);
     const known = new Map(before.map((each) => this.old(each)).map((each) => [key(each), each]));
     const now = new Map(next.map((each) => this.new(each)).map((each) => [key(each), each]));
     for (const [name, parameter] of now) {
       if (parameter.required && !known.get(name)?.required) this.report(where, `${name} is required now`);
     }
     for (const [name, parameter] of known) {
-      if (!now.has(name)) this.report(where, `${name} is gone, and an unknown one is refused`);
-      else this.schema(`${where} ${name}`, parameter.schema, now.get(name).schema, 'request');
+      if (!now.has(name)) {
+        if (parameter.in === 'query') this.report(where, `${name} is gone, and an unknown one is refused`);
+      } else this.schema(`${where} ${name}`, parameter.schema, now.get(name).schema, 'request');
     }
   }
 
@@ -111,11 +118,26 @@ class Comparison {
     this.types(where, before, next, side);
     this.enumeration(where, before, next, side);
     if (side === 'request') this.bounds(where, before, next);
+    else this.format(where, before, next);
+    if (JSON.stringify(before.default) !== JSON.stringify(next.default))
+      this.report(where, `the default was ${before.default} and is ${next.default}`);
     this.properties(where, before, next, side);
     this.schema(`${where}[]`, before.items, next.items, side);
-    if (typeof before.additionalProperties === 'object' && typeof next.additionalProperties === 'object')
-      this.schema(`${where}.*`, before.additionalProperties, next.additionalProperties, side);
+    this.schema(`the names of ${where}`, before.propertyNames, next.propertyNames, side);
+    this.others(where, before.additionalProperties, next.additionalProperties, side);
     for (const kind of ['oneOf', 'anyOf', 'allOf']) this.alternatives(where, kind, before, next, side);
+  }
+
+  /** Properties that have no name in the document. */
+  others(where, before, next, side) {
+    if (side === 'request' && next === false && before !== false)
+      return this.report(where, 'it takes no other properties any more');
+    if (typeof before === 'object' && typeof next === 'object') this.schema(`${where}.*`, before, next, side);
+  }
+
+  format(where, before, next) {
+    if (before.format !== undefined && before.format !== next.format)
+      this.report(where, `its format was ${before.format} and is ${next.format}`);
   }
 
   types(where, before, next, side) {
@@ -129,12 +151,12 @@ class Comparison {
       this.report(where, side === 'request' ? `it takes no ${missing} any more` : `it may be ${missing} now`);
   }
 
-  /** Answers may have new values: who reads them has a default branch. */
+  /** Answers may have new values, who reads them has a default branch; but an error keeps its code. */
   enumeration(where, before, next, side) {
-    if (side !== 'request' || !next.enum) return;
-    if (!before.enum) return this.report(where, 'only some values are taken now');
+    if (!next.enum || (side !== 'request' && !CODES.test(where))) return;
+    if (!before.enum) return side === 'request' && this.report(where, 'only some values are taken now');
     const gone = before.enum.filter((value) => !next.enum.includes(value));
-    if (gone.length > 0) this.report(where, `it takes no ${gone.join(', ')} any more`);
+    if (gone.length > 0) this.report(where, `it is never ${gone.join(', ')} any more`);
   }
 
   bounds(where, before, next) {
@@ -163,12 +185,18 @@ class Comparison {
     }
   }
 
-  /** One by one while they are as many; what differs otherwise, a person has to judge. */
+  /** Each finds the one of the same name; an answer may have others besides, as a new event type is. */
   alternatives(where, kind, before, next, side) {
-    const [old, now] = [before[kind], next[kind]];
-    if (!old && !now) return;
-    if (!old || !now || old.length !== now.length) return this.report(where, `${kind} is another`);
-    old.forEach((schema, index) => this.schema(where, schema, now[index], side));
+    const [old, now] = [before[kind] ?? [], next[kind] ?? []];
+    const nameOf = (schema, index) => schema.$ref ?? `number ${index + 1}`;
+    const byName = new Map(now.map((schema, index) => [nameOf(schema, index), schema]));
+    old.forEach((schema, index) => {
+      const same = byName.get(nameOf(schema, index));
+      if (same) this.schema(where, schema, same, side);
+      else this.report(where, `${nameOf(schema, index)} is not among its alternatives any more`);
+    });
+    if (side === 'request' && kind === 'allOf' && now.length > old.length)
+      this.report(where, 'more is asked of it');
   }
 
   old(value) {
@@ -180,7 +208,13 @@ class Comparison {
   }
 }
 
+const withoutName = (path) => path.replaceAll(/\{[^}]*\}/g, '{}');
+const withoutNames = (paths) =>
+  Object.fromEntries(Object.entries(paths).map(([path, methods]) => [withoutName(path), methods]));
+
+/** What a reference leads to; a list of one that all of has to hold is there to carry a description. */
 function resolve(document, value) {
+  if (value?.allOf?.length === 1 && !value.properties) return resolve(document, value.allOf[0]);
   if (!value?.$ref) return value;
   const found = value.$ref
     .slice(2)

@@ -35,6 +35,19 @@ function after(change: (document: Node) => void): readonly string[] {
 const CHANGES: readonly (readonly [said: string, change: (document: Node) => void])[] = [
   ['GET /v1/me: the operation is gone', (d) => delete part(d, 'paths')['/v1/me']],
   ['it no longer answers 202', (d) => delete part(d, 'paths', '/v1/orders', 'post', 'responses')['202']],
+  ['it no longer answers 402', (d) => delete part(d, 'paths', '/v1/orders', 'post', 'responses')['402']],
+  ['.retryable: it is gone', (d) => delete part(schema(d, 'Problem'), 'properties')['retryable']],
+  ['the default was 1 and is 2', (d) => (field(d, 'quantity', 'PlaceOrderDto')['default'] = 2)],
+  [
+    'the header X-Service-Signature is gone',
+    (d) => {
+      const { post } = part(d, 'webhooks', 'order.issued') as { post: Node };
+      post['parameters'] = listOf(post, 'parameters').filter(
+        (each) => (each as { name: string }).name !== 'X-Service-Signature',
+      );
+    },
+  ],
+  ['is not among its alternatives any more', (d) => listOf(schema(d, 'EventResponse'), 'oneOf').splice(2, 1)],
   ['webhook order.issued: the event is gone', (d) => delete part(d, 'webhooks')['order.issued']],
   ['.package_id: it is gone', (d) => delete part(schema(d, 'OrderResponse'), 'properties')['package_id']],
   [
@@ -78,7 +91,10 @@ describe('what breaks a program that was written for v1', () => {
       part(schema(d, 'PlaceOrderDto'), 'properties')['note'] = { type: 'string' };
       listOf(part(d, 'paths', '/v1/orders', 'get'), 'parameters').push({ in: 'query', name: 'region' });
       part(d, 'paths')['/v1/shops'] = { get: { responses: { 200: { description: 'New.' } } } };
-      delete part(d, 'paths', '/v1/orders', 'post', 'responses')['402'];
+      listOf(schema(d, 'EventResponse'), 'oneOf').push({ $ref: '#/components/schemas/OrderIssuedEvent' });
+      delete part(d, 'paths', '/v1/orders', 'post', 'responses')['503'];
+      part(d, 'paths')['/v1/orders/{order}'] = part(d, 'paths', '/v1/orders/{id}');
+      delete part(d, 'paths')['/v1/orders/{id}'];
     });
     expect(allowed).toEqual([]);
   });
