@@ -48,7 +48,7 @@ async function startService(dataDir) {
   const child = spawn(process.execPath, ['--enable-source-maps', 'scripts/start.mjs'], {
     cwd: root,
     env: {
-      ...process.env,
+      ...withoutSettings(process.env),
       ENV_FILE: '',
       DATA_DIR: dataDir,
       PORT: String(port),
@@ -57,6 +57,11 @@ async function startService(dataDir) {
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const ended = once(child, 'exit');
+  stopService = async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
   let text = '';
   child.stdout.on('data', (bytes) => (text += bytes));
   const deadline = Date.now() + START_TIMEOUT_MS;
@@ -67,7 +72,12 @@ async function startService(dataDir) {
   const link = /https?:\/\/\S+\/#code=\S+/.exec(text)?.[0];
   const key = /svc_sk_test_[A-Za-z0-9]{32}/.exec(text)?.[0];
   if (!link || !key) throw new Error('the banner has no link or no key');
-  return { child, link, key, api: `http://127.0.0.1:${port}` };
+  return { link, key, api: `http://127.0.0.1:${port}` };
+}
+
+/** Only what finds programs: a `DATABASE_URL` of this shell would have every role work on that database. */
+function withoutSettings({ PATH, HOME, TMPDIR }) {
+  return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) };
 }
 
 async function order({ api, key }, packageId) {
@@ -91,8 +101,7 @@ async function take(page, name) {
   console.log(`docs/images/${name}.png`);
 }
 
-async function lookAround(service, receiver) {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+async function lookAround(browser, service, receiver) {
   const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
   await page.goto(service.link);
   const base = new URL(service.link).origin;
@@ -128,21 +137,18 @@ async function lookAround(service, receiver) {
   await page.goto(`${base}/developers/webhooks`);
   await page.getByRole('switch').first().waitFor();
   await take(page, 'portal-webhooks');
-  await browser.close();
 }
 
 mkdirSync(images, { recursive: true });
 const folder = mkdtempSync(path.join(tmpdir(), 'portal-pictures-'));
 const receiver = await startReceiver();
-let service;
+let stopService = () => Promise.resolve();
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
 try {
-  service = await startService(path.join(folder, 'data'));
-  await lookAround(service, receiver);
+  await lookAround(browser, await startService(path.join(folder, 'data')), receiver);
 } finally {
-  if (service) {
-    service.child.kill('SIGTERM');
-    await once(service.child, 'exit');
-  }
+  await browser.close();
+  await stopService();
   receiver.server.close();
   receiver.server.closeAllConnections();
   rmSync(folder, { recursive: true, force: true });

@@ -28,6 +28,7 @@ if (refusal !== null) {
 const place = mkdtempSync(path.join(tmpdir(), 'esim-image-'));
 const app = path.join(place, 'app');
 execFileSync(process.execPath, [path.join(root, 'ops/image/assemble.mjs'), app], { stdio: 'inherit' });
+const roles = [];
 const postgres = await startEmbeddedPostgres({ dataDir: path.join(place, 'postgres') });
 try {
   const env = {
@@ -43,14 +44,17 @@ try {
   };
   proveTheWalls();
   await migrate(env);
-  const roles = [];
   for (const role of ['api', 'admin', 'worker', 'portal']) roles.push(await startRole(role, env));
   await proveAnOrder(env);
   for (const role of roles) await stopRole(role);
   console.log(
     'proven: read-only root, uid 65532, no capabilities, no shell, only /tmp writable, SIGTERM heard as pid 1',
   );
+} catch (error) {
+  for (const { role, said } of roles) console.error(`${role} said: ${said}`);
+  throw error;
 } finally {
+  for (const { child } of roles) child.kill('SIGKILL');
   await postgres.stop();
   rmSync(place, { recursive: true, force: true });
 }
@@ -145,12 +149,13 @@ async function startRole(role, env) {
   return started;
 }
 
-async function stopRole({ role, child, ended, info, said }) {
+async function stopRole(started) {
+  const { role, child, ended, info } = started;
   process.kill(JSON.parse(info)['child-pid'], 'SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   const [code] = await ended;
   clearTimeout(timer);
-  assert.equal(code, 0, `${role} did not stop cleanly: ${said}`);
+  assert.equal(code, 0, `${role} did not stop cleanly: ${started.said}`);
   console.log(`${role}: stopped by SIGTERM`);
 }
 

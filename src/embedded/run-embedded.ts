@@ -62,7 +62,9 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   }
   const directory = openDataDirectory(process.env);
   // Every other variable is checked before PostgreSQL is started for nothing.
-  const settings = loadConfig(withDevelopmentDefaults(process.env, directory, 'postgres://embedded'));
+  const checked = withDevelopmentDefaults(process.env, directory, 'postgres://embedded');
+  const settings = loadConfig(checked);
+  const adminToken = firstToken(checked['ADMIN_TOKENS']!);
   const callbacks = settings.callbacks.secret === null ? [] : [settings.callbacks];
   await assertPortsAreFree([settings.partnerApi, settings.adminApi, settings.portal.listen, ...callbacks]);
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
@@ -82,7 +84,7 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const logger = chooseLogger(config, directory, toTerminal);
   const running = await startRole('all', config, logger, 'when told');
   stops.push(() => running.stop());
-  const demo = await prepare(running, receiver, directory, env, wholesaler !== null);
+  const demo = await prepare(running, receiver, directory, adminToken, wholesaler !== null);
   running.becomeReady();
   console.log(
     renderBanner({
@@ -109,10 +111,10 @@ async function prepare(
   running: RunningProcess,
   receiver: WebhookReceiver | null,
   directory: DataDirectory,
-  env: NodeJS.ProcessEnv,
+  adminToken: string,
   withLive: boolean,
 ): Promise<Pick<BannerFacts, 'apiKey' | 'live' | 'partnerId' | 'portalLink'>> {
-  const admin = new AdminClient(running.admin!.url, firstToken(env['ADMIN_TOKENS']!));
+  const admin = new AdminClient(running.admin!.url, adminToken);
   const { partnerId, apiKey } = await prepareDemo(admin);
   const file = directory.webhookSecretFile;
   if (receiver) receiver.setSecret(await connectReceiver(admin, partnerId, receiver.url, file));
@@ -122,12 +124,12 @@ async function prepare(
   return { apiKey, live, partnerId, portalLink: await makePortalLink(admin, partnerId) };
 }
 
-/** @throws Error when there are only digests of tokens */
+/** @throws ConfigError when there are only digests of tokens */
 function firstToken(adminTokens: string): string {
   const tokens = adminTokens.split(',').map((named) => named.slice(named.indexOf(':') + 1).trim());
   const token = tokens.find((each) => !each.startsWith('sha256='));
   if (token === undefined)
-    throw new Error('ADMIN_TOKENS has only digests: npm start calls the admin API itself');
+    throw new ConfigError(['ADMIN_TOKENS has only digests, and npm start calls the admin API itself']);
   return token;
 }
 

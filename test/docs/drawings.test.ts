@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
 import { ORDER_STATUSES, statusesBefore } from '../../src/orders/order.js';
 import { DELIVERY_STATUSES } from '../../src/webhooks/delivery.js';
-import { DOCUMENT_RULES, maxAttempts } from '../../src/webhooks/delivery-rules.js';
+import {
+  afterExhausted,
+  DOCUMENT_RULES,
+  type EndpointState,
+  maxAttempts,
+} from '../../src/webhooks/delivery-rules.js';
 import { ENDPOINT_STATUSES } from '../../src/webhooks/webhook-endpoint.entity.js';
 import { testEnvironment } from '../harness/settings.js';
 import { Page } from './page.js';
@@ -49,7 +54,22 @@ describe('the drawings of how it works', () => {
     expect(states(drawn)).toEqual([...ENDPOINT_STATUSES].sort());
     const labels = drawn.map(({ label }) => label).join();
     expect(labels).toContain(`after ${DOCUMENT_RULES.blockMs / 1_000} s`);
-    expect(labels).toContain(`${DOCUMENT_RULES.blocksBeforeDisable} blocks in a row`);
+    expect(labels).toContain(`the ${DOCUMENT_RULES.blocksBeforeDisable}th in a row`);
+  });
+
+  it('have what a block makes of an endpoint, also of one that is blocked', () => {
+    const drawn = arrows('## The life of an endpoint');
+    const nameOf = ({ enabled, blocked }: EndpointState): string =>
+      enabled ? (blocked ? 'blocked' : 'enabled') : 'disabled';
+    const byBlocks = [true, false].flatMap((blocked) =>
+      [0, DOCUMENT_RULES.blocksBeforeDisable - 1].map((consecutiveBlocks) => {
+        const before = { enabled: true, deleted: false, blocked, consecutiveBlocks } as EndpointState;
+        return `${nameOf(before)} to ${nameOf(afterExhausted(DOCUMENT_RULES, before))}`;
+      }),
+    );
+    const drawnByBlocks = drawn.filter(({ label }) => /block|failed/.test(label));
+    const changes = [...new Set(byBlocks)].filter((change) => !/^(\w+) to \1$/.test(change));
+    expect(drawnByBlocks.map(({ from, to }) => `${from} to ${to}`).sort()).toEqual(changes.sort());
   });
 
   it('have every role at its port', () => {

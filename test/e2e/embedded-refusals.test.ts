@@ -89,6 +89,12 @@ describe('npm start that cannot', () => {
     expect(existsSync(place.dataDir)).toBe(false);
   });
 
+  it('needs a token to call the admin API with, and no digest alone', async () => {
+    const said = await refusalAsOneLine({ ADMIN_TOKENS: `office:sha256=${'0'.repeat(64)}` });
+    expect(said).toContain('ADMIN_TOKENS has only digests');
+    expect(postgresWasMade()).toBe(false);
+  });
+
   it('tells an unknown NODE_ENV from production', async () => {
     expect((await refusal({ NODE_ENV: 'prod' })).join(' ')).toContain('NODE_ENV');
     expect(postgresWasMade()).toBe(false);

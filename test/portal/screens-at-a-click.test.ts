@@ -71,7 +71,7 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     await page.getByText(code, { exact: true }).waitFor();
     await page.getByRole('img', { name: 'QR code of the activation code' }).waitFor();
     // A picture that cannot be decoded has no width.
-    expect(await page.evaluate(`document.querySelector('img[alt^="QR"]').naturalWidth`)).toBeGreaterThan(0);
+    await page.waitForFunction(`document.querySelector('img[alt^="QR"]').naturalWidth > 0`);
     const entries = await audited('esim.install_data_shown');
     expect(entries).toHaveLength(before + 1);
     expect(entries[0]).toMatchObject({ subject_id: id, portal_user: 'user-17' });
