@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
+import { freePort } from './free-port.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 const images = path.join(root, 'docs/images');
@@ -20,15 +21,6 @@ if (!executablePath) {
 }
 const SIZE = { width: 1200, height: 760 };
 const START_TIMEOUT_MS = 180_000;
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** Answers 200, and 503 while it is broken. */
 async function startReceiver() {

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { freePort } from './free-port.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -37,16 +38,6 @@ async function startPostgres() {
   if (!module) throw new Error(`${tree} has no build: run \`npm run build\` there`);
   const { startEmbeddedPostgres } = await built(module);
   return startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), settings: { fsync: 'off' } });
-}
-
-/** A free port of this machine. It is free again when it is answered: somebody else may take it, which the role reports. */
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** A role as a process of its own, with the tracer; `ready` on its stdout. */
