@@ -2,20 +2,18 @@
 // directory of its own, orders something, breaks a receiver, and looks. `npm run screenshots`; needs Chromium.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
+import { chromiumPath } from '../test/harness/chromium.ts';
 import { freePort } from './free-port.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 const images = path.join(root, 'docs/images');
-const executablePath = [process.env.CHROMIUM_PATH, '/usr/bin/chromium', '/usr/bin/google-chrome'].find(
-  (candidate) => candidate && existsSync(candidate),
-);
-if (!executablePath) {
+if (chromiumPath === null) {
   console.error('npm run screenshots needs Chromium: apt-get install chromium, or CHROMIUM_PATH');
   process.exit(1);
 }
@@ -72,18 +70,12 @@ function withoutSettings({ PATH, HOME, TMPDIR }) {
   return { PATH, HOME, ...(TMPDIR ? { TMPDIR } : {}) };
 }
 
-async function order({ api, key }, packageId) {
+async function order({ api, key }) {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-  const body = JSON.stringify({ package_id: packageId });
+  const body = JSON.stringify({ package_id: 'pkg_fr_1gb_7d' });
   const init = { method: 'POST', headers: { ...headers, 'idempotency-key': crypto.randomUUID() }, body };
   const answer = await fetch(`${api}/v1/orders`, init);
   if (answer.status !== 202) throw new Error(`no order: ${answer.status} ${await answer.text()}`);
-}
-
-async function packageOf({ api, key }) {
-  const headers = { authorization: `Bearer ${key}` };
-  const answer = await fetch(`${api}/v1/catalog?kind=base&limit=1`, { headers });
-  return (await answer.json()).data[0].id;
 }
 
 async function take(page, name) {
@@ -107,13 +99,12 @@ async function lookAround(browser, service, receiver) {
   await dialog.getByRole('textbox', { name: 'URL' }).fill(receiver.url);
   await dialog.getByRole('button', { name: 'Create endpoint' }).click();
   await dialog.getByRole('button', { name: 'Done' }).click();
-  const packageId = await packageOf(service);
-  for (let orders = 0; orders < 6; orders += 1) await order(service, packageId);
+  for (let orders = 0; orders < 6; orders += 1) await order(service);
   await page.getByRole('link', { name: receiver.url }).click();
   const log = page.getByRole('table', { name: 'Delivery log' });
   await log.getByText('200').nth(5).waitFor();
   receiver.state.broken = true;
-  for (let orders = 0; orders < 2; orders += 1) await order(service, packageId);
+  for (let orders = 0; orders < 2; orders += 1) await order(service);
   await log.getByText('503').nth(1).waitFor();
   await take(page, 'portal-delivery-log');
   await log
@@ -135,7 +126,7 @@ mkdirSync(images, { recursive: true });
 const folder = mkdtempSync(path.join(tmpdir(), 'portal-pictures-'));
 const receiver = await startReceiver();
 let stopService = () => Promise.resolve();
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
 try {
   await lookAround(browser, await startService(path.join(folder, 'data')), receiver);
 } finally {

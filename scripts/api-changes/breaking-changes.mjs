@@ -23,7 +23,7 @@ const CODES = /\.code$/;
 export function breakingChanges(before, next) {
   const found = [];
   const compare = new Comparison(before, next, (where, what) => found.push(`${where}: ${what}`));
-  compare.operations('paths', (method, path) => `${method.toUpperCase()} ${path}`);
+  compare.operations();
   // Who sends and who receives change sides: a webhook's body is an answer.
   compare.webhooks();
   return [...new Set(found)];
@@ -38,11 +38,11 @@ class Comparison {
     this.open = new Set();
   }
 
-  operations(part, nameOf) {
-    const next = withoutNames(this.next[part] ?? {});
-    for (const [path, methods] of Object.entries(this.before[part] ?? {})) {
+  operations() {
+    const next = withoutNames(this.next.paths);
+    for (const [path, methods] of Object.entries(this.before.paths)) {
       for (const method of METHODS.filter((each) => methods[each])) {
-        const where = nameOf(method, path);
+        const where = `${method.toUpperCase()} ${path}`;
         const operation = next[withoutName(path)]?.[method];
         if (!operation) this.report(where, 'the operation is gone');
         else this.operation(where, methods[method], operation);

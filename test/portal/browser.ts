@@ -1,20 +1,11 @@
-import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import { chromiumPath } from '../harness/chromium.js';
 import type { TestService } from '../harness/index.js';
 import { mintCode, type SessionTerms } from '../harness/portal.js';
 
-const CANDIDATES = [
-  process.env['CHROMIUM_PATH'],
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-];
-const executablePath =
-  CANDIDATES.find((candidate) => candidate !== undefined && existsSync(candidate)) ?? null;
-
 /** Why the portal cannot be driven here; null when it can. */
 export const missing =
-  executablePath === null ? 'there is no Chromium (apt-get install chromium, or CHROMIUM_PATH)' : null;
+  chromiumPath === null ? 'there is no Chromium (apt-get install chromium, or CHROMIUM_PATH)' : null;
 if (missing !== null) console.warn(`the portal is not tried in a browser: ${missing}`);
 
 /** A test in a browser asks the page a few hundred things, each of which waits for a core. */
@@ -25,7 +16,7 @@ const PATIENCE_MS = 60_000;
 
 export function launchChromium(): Promise<Browser> {
   // Chromium refuses a sandbox to root, which the gate runs as.
-  return chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--disable-gpu'] });
+  return chromium.launch({ executablePath: chromiumPath!, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
 export interface PortalPage {
