@@ -15,7 +15,8 @@ import { ServiceProcess, type ServiceRole } from './service/service-process.js';
 const OPEN_ORDERS = 128;
 const BURST = 100;
 const POOL_MAX = 16;
-const LOADS = [0.5, 0.8, 1] as const;
+/** Parts of what was sustained, at which the latency is measured. */
+const LOADS = [0.1, 0.25, 0.5, 0.65, 0.8, 0.9, 1] as const;
 
 /** Which processes share the work. */
 const LAYOUTS: Readonly<Record<string, readonly ServiceRole[]>> = {
@@ -32,7 +33,7 @@ interface Bed {
 }
 
 /**
- * From POST to the receiver's 200: what two cores sustain, how late it is at half, most and all of that, and what an
+ * From POST to the receiver's 200: what two cores sustain, how late it is at parts and all of that, and what an
  * order costs each process, which is what capacity is computed from.
  */
 export async function benchLife(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
@@ -100,9 +101,9 @@ async function measureLayout(
   for (const load of LOADS) {
     const report = await bed.life.runOpen(rate * load, warmupMs, roundMs * 2);
     rows.push(
-      row(`at ${load * 100} % of that: p50`, 'ms', [quantile(report.latencies, 0.5)]),
-      row(`at ${load * 100} % of that: p95`, 'ms', [quantile(report.latencies, 0.95)]),
-      row(`at ${load * 100} % of that: orders open at half, at the end`, '', [
+      row(`at ${Math.round(load * 100)} % of that: p50`, 'ms', [quantile(report.latencies, 0.5)]),
+      row(`at ${Math.round(load * 100)} % of that: p95`, 'ms', [quantile(report.latencies, 0.95)]),
+      row(`at ${Math.round(load * 100)} % of that: orders open at half, at the end`, '', [
         report.openAtHalf,
         report.openAtEnd,
       ]),

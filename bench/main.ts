@@ -5,6 +5,7 @@ import { benchCatalog } from './catalog.js';
 import { Cleanups } from './cleanups.js';
 import { benchGrowth } from './growth.js';
 import { benchLife } from './life.js';
+import { benchListen } from './listen.js';
 import { benchLive } from './live.js';
 import { benchMemory } from './memory.js';
 import { type BenchOptions, HELP, parseOptions, type Subject } from './options.js';
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   growth: benchGrowth,
   soak: benchSoak,
   attacks: benchAttacks,
+  listen: benchListen,
 };
 
 const cleanups = new Cleanups();

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** Of `all`. */
 const SHORT_SUBJECTS = ['catalog', 'orders', 'life', 'live', 'memory', 'webhooks'] as const;
-export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks'] as const;
+export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks', 'listen'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = [
@@ -31,7 +31,7 @@ export interface BenchOptions {
   /** Write a CPU profile of every process under test to the results. */
   readonly profile: boolean;
   readonly growth: GrowthOptions;
-  /** Of `soak`. */
+  /** Of `soak` and `listen`. */
   readonly minutes: number;
 }
 
@@ -58,6 +58,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   growth    every operation on a database of 10 thousand orders and on one of many, side by side
   soak      half of what the machine can take, for an hour, with retention at work
   attacks   a healthy partner alone, and beside each of ten attacks
+  listen    what an idle listen of the CLI costs a service at which nothing happens (--minutes 10)
 
   --quick            fewer and shorter rounds: a look, not a result
   --rounds N         rounds of every figure (7; quick 3)
@@ -69,7 +70,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   --data DIR         of growth: keeps the filled databases there; a second run goes on filling, or only measures
   --min-free-gb N    of growth: stops filling when less of the disk is free (15)
   --samples N        of growth: of every operation and database (200)
-  --minutes N        of soak (60)
+  --minutes N        of soak and listen (60)
   --help
 
 A ratio is made of two measurements of the same round, one after the other, and the order turns with every round;

@@ -45,6 +45,17 @@ const SETTINGS = {
   ADMIN_RATE_LIMIT_BURST: '1000000',
 };
 
+export interface BedOptions {
+  /** Queues and rate limits on a Redis. */
+  readonly redis: boolean;
+  /** Half of the receivers fail in their way; else all are good. */
+  readonly troubles: boolean;
+  /** A portal beside the roles that partners need. */
+  readonly portal: boolean;
+  /** The built checkout that the roles begin with: an older version, on this one's schema. */
+  readonly root: string;
+}
+
 /** What a storm goes over: every role as processes, both wholesalers, partners with receivers. */
 export class ChaosBed {
   readonly partners: ChaosPartner[] = [];
@@ -59,16 +70,18 @@ export class ChaosBed {
     /** Of every role, and of `npm run reconcile`. */
     readonly env: Readonly<Record<string, string>>,
     private readonly adminToken: string,
+    private readonly options: BedOptions,
   ) {}
 
   apis: RoleProcess[] = [];
   workers: RoleProcess[] = [];
   private admin!: RoleProcess;
+  private portal: RoleProcess | null = null;
 
   /** @throws Error when something does not start; what did is stopped */
-  static async open(withRedis: boolean): Promise<ChaosBed> {
+  static async open(options: BedOptions): Promise<ChaosBed> {
     const postgres = await Postgres.start();
-    const redis = withRedis ? await RedisServer.start() : null;
+    const redis = options.redis ? await RedisServer.start() : null;
     const [accessCode, signingKey, apiKey] = [newSecret(), newSecret(), newSecret()];
     const esimAccess = await SimulatorProcess.start(['simulators/esim-access/main.ts', '--rate', '0'], {
       SIM_ACCESS_CODE: accessCode,
@@ -89,7 +102,7 @@ export class ChaosBed {
       ZENDIT_API_KEY: apiKey,
       ...(redis ? { REDIS_URL: redis.url } : {}),
     };
-    const bed = new ChaosBed(postgres, redis, { esimAccess, zendit }, env, adminToken);
+    const bed = new ChaosBed(postgres, redis, { esimAccess, zendit }, env, adminToken, options);
     bed.started.push(esimAccess, zendit, ...(redis ? [redis] : []));
     try {
       await bed.fill();
@@ -98,6 +111,18 @@ export class ChaosBed {
       await bed.close();
       throw error;
     }
+  }
+
+  /** Of all roles, in the order of a release: those that take calls, then those that do the work. */
+  get processes(): readonly RoleProcess[] {
+    const offices = [this.admin as RoleProcess | undefined, this.portal].filter((role) => role != null);
+    return [...offices, ...this.apis, ...this.workers];
+  }
+
+  /** The API process for the nth call: one that is in rotation. */
+  apiFor(nth: number): RoleProcess {
+    const serving = this.apis.filter(({ isInRotation }) => isInRotation);
+    return serving[nth % serving.length] ?? this.apis[0]!;
   }
 
   /** Calls the admin API until it answers: its role is not hurt, but the database is. @throws Error on any refusal */
@@ -128,8 +153,7 @@ export class ChaosBed {
   }
 
   async close(): Promise<void> {
-    for (const role of [...this.apis, ...this.workers, ...(this.admin ? [this.admin] : [])])
-      await role.stop();
+    for (const role of this.processes) await role.stop();
     for (const { receiver } of this.endpoints) await receiver.stop();
     for (const each of this.started) await each.stop();
     await this.postgres.remove();
@@ -139,10 +163,11 @@ export class ChaosBed {
     const { code, output } = await runCommand(['dist/roles/migrate.js'], this.env);
     if (code !== 0) throw new Error(`migrating failed: ${output}`);
     const start = (role: RoleName, name: string): Promise<RoleProcess> =>
-      RoleProcess.start(role, name, this.env);
+      RoleProcess.start(role, name, this.env, this.options.root);
     this.admin = await start('admin', 'admin');
     this.workers = [await start('worker', 'worker 1'), await start('worker', 'worker 2')];
     this.apis = [await start('api', 'api 1'), await start('api', 'api 2')];
+    if (this.options.portal) this.portal = await start('portal', 'portal');
     this.packages = { ...this.packages, live: await this.livePackages() };
     for (let nth = 0; nth < PARTNERS; nth++) await this.addPartner(TROUBLES[nth % TROUBLES.length]!);
   }
@@ -173,7 +198,8 @@ export class ChaosBed {
       reference: 'chaos',
     });
     for (const mode of ['sandbox', 'live'] as const)
-      for (const behaviour of ['good', trouble] as const) await this.register(path, mode, behaviour);
+      for (const behaviour of ['good', this.options.troubles ? trouble : 'good'] as const)
+        await this.register(path, mode, behaviour);
   }
 
   private async register(partnerPath: string, mode: Mode, behaviour: Behaviour): Promise<void> {

@@ -14,6 +14,9 @@ export class FeedReader {
   readonly seen = new Set<string>();
   /** Events that came a second time. */
   repeated = 0;
+  /** Polls that had no page. */
+  failed = 0;
+  private polls = 0;
   private cursor: string | null = null;
 
   constructor(
@@ -24,7 +27,8 @@ export class FeedReader {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if ((await this.readPage().catch(() => null)) !== true) await sleep(PAUSE_MS);
+      const hasMore = await this.readPage().catch(() => void this.failed++);
+      if (hasMore !== true) await sleep(PAUSE_MS);
     }
   }
 
@@ -35,7 +39,7 @@ export class FeedReader {
 
   /** True: there is more. */
   private async readPage(): Promise<boolean> {
-    const api = this.bed.apis[this.seen.size % this.bed.apis.length]!;
+    const api = this.bed.apiFor(this.polls++);
     const after = this.cursor === null ? '' : `&after=${encodeURIComponent(this.cursor)}`;
     const answer = await fetch(`${api.url}/v1/events?limit=100${after}`, {
       headers: { authorization: `Bearer ${this.partner.keys[this.mode]}` },

@@ -47,6 +47,10 @@ export class Load {
   unanswered = 0;
   /** Calls that were cut, or asked to come again. */
   repeats = 0;
+  /** What those met, with how often. */
+  readonly failures = new Map<string, number>();
+  /** Of every answer, when its call began and how long it took, milliseconds of `performance.now()`. */
+  readonly answers: { readonly atMs: number; readonly ms: number }[] = [];
   private readonly agent = new Agent({ connections: 64 });
   private readonly underWay = new Set<Promise<void>>();
   private turn = 0;
@@ -99,7 +103,8 @@ export class Load {
     for (let pauseMs = PAUSE_MS.first; performance.now() < deadline;) {
       const answer = await this.call(purchase);
       if (answer?.status === 202) return (JSON.parse(answer.text) as { data: { id: string } }).data.id;
-      if (answer && !isRepeatable(answer.text)) {
+      if (answer && isRepeatable(answer.text)) count(this.failures, answer.text.slice(0, 120));
+      else if (answer) {
         // What a wholesaler has withdrawn, or sold out, is refused: no order, no money.
         if (answer.status === 409 || answer.status === 422 || answer.status === 404) this.refused++;
         else this.complain(`${answer.status} ${answer.text.slice(0, 160)}`);
@@ -114,8 +119,8 @@ export class Load {
   }
 
   private async call({ key, partner, mode, body }: Purchase): Promise<Answer | null> {
-    const { apis } = this.bed;
-    const api = apis[this.turn++ % apis.length]!;
+    const api = this.bed.apiFor(this.turn++);
+    const atMs = performance.now();
     try {
       const answer = await request(`${api.url}/v1/orders`, {
         method: 'POST',
@@ -128,14 +133,17 @@ export class Load {
         dispatcher: this.agent,
         signal: AbortSignal.timeout(CALL_LIMIT_MS),
       });
-      return { status: answer.statusCode, text: await answer.body.text() };
-    } catch {
+      const text = await answer.body.text();
+      this.answers.push({ atMs, ms: performance.now() - atMs });
+      return { status: answer.statusCode, text };
+    } catch (error) {
+      count(this.failures, (error as NodeJS.ErrnoException).code ?? (error as Error).name);
       return null;
     }
   }
 
   private complain(what: string): void {
-    this.wrong.set(what, (this.wrong.get(what) ?? 0) + 1);
+    count(this.wrong, what);
   }
 }
 
@@ -146,4 +154,8 @@ function isRepeatable(text: string): boolean {
   } catch {
     return true;
   }
+}
+
+function count(counts: Map<string, number>, what: string): void {
+  counts.set(what, (counts.get(what) ?? 0) + 1);
 }

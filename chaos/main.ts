@@ -1,14 +1,18 @@
 import { randomInt } from 'node:crypto';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { ChaosBed } from './bed.js';
 import { FeedReader } from './feed-reader.js';
 import { Load } from './load.js';
+import { ROOT } from './processes.js';
 import { Random } from './random.js';
-import { settle } from './settle.js';
+import { judgeRestarts } from './restart-verdict.js';
+import { RollingRestarts } from './rolling-restarts.js';
+import { settle, type Settlement } from './settle.js';
 import { Storm } from './storm.js';
 import { type Check, judge } from './verdict.js';
 
-const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N]
+const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N] [--rolling [--from DIR]]
 
 Runs every role as processes (2 api, 2 workers, 1 admin) on a PostgreSQL of its own, with partners that order in both
 modes at a fixed rate, and lets happen to them what happens: SIGKILL and SIGSTOP, restarts and crashes of PostgreSQL, a
@@ -19,6 +23,9 @@ and every promise is looked at.
   --redis       queues and rate limits on a Redis that is killed and flushed
   --seed S      repeats the storm of an earlier run: the same things in the same order and at the same distances
   --rate N      orders a second (8)
+  --rolling     no storm, but what every release does: each process of each role in turn is taken out of rotation, told to
+                stop, and replaced, under the load; nobody may notice, and p99 stay within twice of what it is otherwise
+  --from DIR    with --rolling: a built checkout of an older version, whose processes are there first, on the new schema
 
 Exit code: 0 every promise was kept, 1 one was broken, 2 it could not run.`;
 
@@ -30,6 +37,16 @@ interface ChaosOptions {
   readonly redis: boolean;
   readonly seed: number;
   readonly rate: number;
+  readonly rolling: boolean;
+  /** Of the version that is there first. */
+  readonly from: string;
+}
+
+/** What happens to the service while partners order. */
+interface Disturber {
+  readonly total: number;
+  run(signal: AbortSignal): Promise<void>;
+  describe(): string;
 }
 
 let opened: ChaosBed | null = null;
@@ -48,23 +65,27 @@ try {
 
 /** Whether every promise was kept. */
 async function run(options: ChaosOptions): Promise<boolean> {
-  const { minutes, redis, seed, rate } = options;
-  console.log(`chaos: ${minutes} min${redis ? ' on Redis' : ''}, ${rate} orders/s, --seed ${seed}`);
-  const bed = await ChaosBed.open(redis);
+  const { minutes, redis, seed, rate, rolling, from } = options;
+  const what = rolling ? 'rolling restarts' : 'chaos';
+  console.log(`${what}: ${minutes} min${redis ? ' on Redis' : ''}, ${rate} orders/s, --seed ${seed}`);
+  const bed = await ChaosBed.open({ redis, troubles: !rolling, portal: rolling, root: from });
   opened = bed;
   try {
     // Apart, so that the storm does not depend on how many purchases the machine begins.
     const load = new Load(bed, new Random(seed + 1));
-    const storm = new Storm(bed, new Random(seed));
+    const restarts = rolling ? new RollingRestarts(bed) : null;
+    const storm = restarts ?? new Storm(bed, new Random(seed));
     const readers = bed.partners.flatMap((partner) =>
       (['sandbox', 'live'] as const).map((mode) => new FeedReader(bed, partner, mode)),
     );
     await rage(bed, { load, storm, readers }, options);
     const settlement = await settle(bed, say);
+    const missedPolls = readers.reduce((sum, { failed }) => sum + failed, 0);
     for (const reader of readers) await reader.finish();
     const checks = [
       { promise: 'nothing is owed any more', breaches: settlement.stuck, count: 1 },
       ...(await judge(bed, load, readers)),
+      ...(restarts ? judgeRestarts(bed, load, restarts, missedPolls) : []),
     ];
     report(options, { bed, load, storm }, settlement);
     return showVerdict(checks);
@@ -75,7 +96,7 @@ async function run(options: ChaosOptions): Promise<boolean> {
 
 interface Actors {
   readonly load: Load;
-  readonly storm: Storm;
+  readonly storm: Disturber;
   readonly readers: readonly FeedReader[];
 }
 
@@ -104,11 +125,10 @@ async function rage(bed: ChaosBed, { load, storm, readers }: Actors, options: Ch
 
 function report(
   { minutes, redis, seed }: ChaosOptions,
-  { bed, load, storm }: { bed: ChaosBed; load: Load; storm: Storm },
-  { bySupport, seconds }: { bySupport: number; seconds: number },
+  { bed, load, storm }: { bed: ChaosBed; load: Load; storm: Disturber },
+  { bySupport, seconds }: Settlement,
 ): void {
-  const counts = [...storm.counts].sort().map(([name, count]) => `${name} ${count}`);
-  console.log(`\n${storm.total} disturbances in ${minutes} min (--seed ${seed}): ${counts.join(', ')}`);
+  console.log(`\nin ${minutes} min (--seed ${seed}): ${storm.describe()}`);
   console.log(
     `${load.begun} purchases begun, ${load.accepted.size} accepted, ${load.refused} refused, ${load.unanswered} without ` +
       `an answer within five minutes, ${load.repeats} calls repeated; ${received(bed)} webhooks received; ` +
@@ -145,15 +165,20 @@ function parse(args: readonly string[]): ChaosOptions | null {
       redis: { type: 'boolean', default: false },
       seed: { type: 'string', default: String(randomInt(2 ** 31)) },
       rate: { type: 'string', default: '8' },
+      rolling: { type: 'boolean', default: false },
+      from: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return null;
+  if (values.from !== undefined && !values.rolling) throw new Error('--from needs --rolling');
   return {
     minutes: toNumber('--minutes', values.minutes, 24 * 60),
     redis: values.redis,
     seed: toNumber('--seed', values.seed, 2 ** 31),
     rate: toNumber('--rate', values.rate, 1_000),
+    rolling: values.rolling,
+    from: path.resolve(values.from ?? ROOT),
   };
 }
 

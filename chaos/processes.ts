@@ -9,6 +9,8 @@ export const ROOT = path.resolve(import.meta.dirname, '../..');
 /** On a machine that others fill, a start of Node.js alone takes minutes. */
 const START_LIMIT_MS = 600_000;
 const LAST_WORDS = 2_000;
+/** What a balancer takes to notice that a process is to go (`preStop` of the chart). */
+const NOTICED_MS = 1_000;
 
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
@@ -30,9 +32,9 @@ class Program {
   stdout = '';
   stderr = '';
 
-  constructor(args: readonly string[], env: Environment) {
+  constructor(args: readonly string[], env: Environment, root = ROOT) {
     this.child = spawn(process.execPath, args, {
-      cwd: ROOT,
+      cwd: root,
       env: { PATH: process.env['PATH'] ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -60,13 +62,22 @@ class Program {
   }
 }
 
-export type RoleName = 'api' | 'admin' | 'worker';
+export type RoleName = 'api' | 'admin' | 'portal' | 'worker';
+
+/** How a process came to its end after SIGTERM. */
+export interface RoleEnd {
+  readonly stopMs: number;
+  /** What was wrong with it, for people; null when it ended by itself, with 0. */
+  readonly fault: string | null;
+}
 
 /** One role of the built service as a process of its own, on ports that it keeps. */
 export class RoleProcess {
   private program: Program | null = null;
   deaths = 0;
   freezes = 0;
+  /** Whether callers are to call it: an orchestrator takes a process out of its service before it ends it. */
+  isInRotation = true;
 
   private constructor(
     readonly role: RoleName,
@@ -74,10 +85,12 @@ export class RoleProcess {
     readonly port: number,
     private readonly opsPort: number,
     private readonly env: Environment,
+    /** Of the checkout whose built output runs. */
+    private root: string,
   ) {}
 
-  static async start(role: RoleName, name: string, env: Environment): Promise<RoleProcess> {
-    const started = new RoleProcess(role, name, await freePort(), await freePort(), env);
+  static async start(role: RoleName, name: string, env: Environment, root: string): Promise<RoleProcess> {
+    const started = new RoleProcess(role, name, await freePort(), await freePort(), env, root);
     await started.launch();
     return started;
   }
@@ -101,6 +114,23 @@ export class RoleProcess {
     this.program?.child.kill('SIGCONT');
   }
 
+  /** As a rolling release does it: out of rotation, SIGTERM, its own end, and the next one, of this checkout. */
+  async replace(): Promise<RoleEnd> {
+    this.isInRotation = false;
+    await sleep(NOTICED_MS);
+    const { child } = this.program!;
+    const ended = once(child, 'exit');
+    const startedAt = performance.now();
+    child.kill('SIGTERM');
+    const [code, signal] = (await ended) as [number | null, string | null];
+    const stopMs = performance.now() - startedAt;
+    const fault = code === 0 ? null : `${this.name} ended with ${code ?? signal}: ${this.program!.stderr}`;
+    this.root = ROOT;
+    await this.launch();
+    this.isInRotation = true;
+    return { stopMs, fault };
+  }
+
   async stop(): Promise<void> {
     await this.program?.kill();
   }
@@ -109,13 +139,21 @@ export class RoleProcess {
   private async launch(): Promise<void> {
     const deadline = performance.now() + START_LIMIT_MS;
     for (;;) {
-      this.program = new Program(['--enable-source-maps', `dist/roles/main.${this.role}.js`], {
-        ...this.env,
-        HOST: '127.0.0.1',
-        PORT: String(this.port),
-        ADMIN_PORT: String(this.port),
-        OPS_PORT: String(this.opsPort),
-      });
+      const ports = {
+        PORT: this.port,
+        ADMIN_PORT: this.port,
+        PORTAL_PORT: this.port,
+        OPS_PORT: this.opsPort,
+      };
+      this.program = new Program(
+        ['--enable-source-maps', `dist/roles/main.${this.role}.js`],
+        {
+          ...this.env,
+          HOST: '127.0.0.1',
+          ...Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])),
+        },
+        this.root,
+      );
       while (this.program.isRunning && performance.now() < deadline) {
         if (await this.isReady()) return;
         await sleep(100);

@@ -50,6 +50,11 @@ export class Storm {
     return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
   }
 
+  describe(): string {
+    const counts = [...this.counts].sort().map(([name, count]) => `${name} ${count}`);
+    return `${this.total} disturbances: ${counts.join(', ')}`;
+  }
+
   private follow(work: Promise<void>): void {
     const task = work.catch((error: unknown) => void (this.failure ??= error));
     this.underWay.add(task);

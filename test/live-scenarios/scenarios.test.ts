@@ -67,10 +67,14 @@ async function playWave(wave: readonly Scenario[]): Promise<void> {
 }
 
 describe(`random live scenarios (LIVE_SEED=${SEED})`, () => {
-  it('are told apart from nothing at all: orders, a top-up and a cancellation that have an effect', async () => {
-    await playWave([WITH_EVERY_EFFECT]);
-    expect(effects).toMatchObject({ orders: 2, topups: 1, cancels: 1 });
-  }, 2 * MINUTE_MS);
+  it(
+    'are told apart from nothing at all: orders, a top-up and a cancellation that have an effect',
+    async () => {
+      await playWave([WITH_EVERY_EFFECT]);
+      expect(effects).toMatchObject({ orders: 2, topups: 1, cancels: 1 });
+    },
+    2 * MINUTE_MS,
+  );
 
   it(
     'end with every charge issued or refunded, no money lost, nothing stuck, and one purchase for each reference',

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChaosBed } from './bed.js';
+
+/** Between two rounds nothing is restarted for as long as a round took: what calls beside restarts are compared with. */
+const FIRST_CALM_MS = 15_000;
+const BETWEEN_ROLES_MS = 500;
+
+interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/**
+ * Every process of every role in turn, as a rolling release does it: out of rotation, SIGTERM, its own end, the next one
+ * ready, and then the next process. Of each role that partners need, one is always there.
+ */
+export class RollingRestarts {
+  /** Restarts so far. */
+  total = 0;
+  rounds = 0;
+  /** Processes that did not end by themselves, or not with 0. */
+  readonly faults: string[] = [];
+  /** How long each took from SIGTERM to its end, milliseconds, by the name of the process. */
+  readonly stopsMs = new Map<string, number[]>();
+  private readonly stretches: Stretch[] = [];
+
+  constructor(private readonly bed: ChaosBed) {}
+
+  /** Whole rounds, until `signal` aborts. @throws Error when a process does not start again */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.rest(FIRST_CALM_MS, signal);
+    while (!signal.aborted) {
+      const fromMs = performance.now();
+      for (const role of this.bed.processes) {
+        const { stopMs, fault } = await role.replace();
+        this.stopsMs.set(role.name, [...(this.stopsMs.get(role.name) ?? []), stopMs]);
+        if (fault !== null) this.faults.push(fault);
+        this.total++;
+        await sleep(BETWEEN_ROLES_MS);
+      }
+      const toMs = performance.now();
+      this.stretches.push({ fromMs, toMs });
+      this.rounds++;
+      await this.rest(toMs - fromMs, signal);
+    }
+  }
+
+  /** Whether a round was under way at that moment of `performance.now()`. */
+  wasUnderWay(atMs: number): boolean {
+    return this.stretches.some(({ fromMs, toMs }) => atMs >= fromMs && atMs < toMs);
+  }
+
+  describe(): string {
+    const longest = [...this.stopsMs].map(([name, times]) => `${name} ${Math.round(Math.max(...times))} ms`);
+    return `${this.total} restarts in ${this.rounds} rounds; longest from SIGTERM to its end: ${longest.join(', ')}`;
+  }
+
+  private async rest(ms: number, signal: AbortSignal): Promise<void> {
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
+  }
+}
