@@ -29,6 +29,7 @@ import { IndexEventsOfOrders1763700000034 } from './1763700000034-index-events-o
 import { ChooseSignatureSchemes1763700000035 } from './1763700000035-choose-signature-schemes.js';
 import { ClaimFromManyEndpoints1763700000036 } from './1763700000036-claim-from-many-endpoints.js';
 import { IndexRecentReplays1763700000038 } from './1763700000038-index-recent-replays.js';
+import { DateDisabledEndpoints1763700000039 } from './1763700000039-date-disabled-endpoints.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -63,4 +64,5 @@ export const MIGRATIONS = [
   ChooseSignatureSchemes1763700000035,
   ClaimFromManyEndpoints1763700000036,
   IndexRecentReplays1763700000038,
+  DateDisabledEndpoints1763700000039,
 ];

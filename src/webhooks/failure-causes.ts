@@ -5,6 +5,7 @@ export const CAUSES = [
   'delivered',
   'not_tried',
   'dns',
+  'dns_unanswered',
   'refused',
   'reset',
   'unreachable',
@@ -21,6 +22,7 @@ export const CAUSES = [
   'server_error',
   'protocol',
   'target_refused',
+  'our_side',
   'interrupted',
   'switched_off',
 ] as const;
@@ -44,9 +46,13 @@ export interface FailedAttempt {
 }
 
 const CODES: readonly (readonly [RegExp, Cause])[] = [
-  [/^dns/, 'dns'],
+  // Told apart by whether some name server said that there is no such name.
+  [/^dns: (ENOTFOUND|ENODATA|ENONAME|EBADNAME)$/, 'dns'],
+  [/^dns/, 'dns_unanswered'],
   [/ECONNREFUSED$/, 'refused'],
   [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'reset'],
+  // What our process, or its machine, had run out of.
+  [/(EMFILE|ENFILE|EADDRNOTAVAIL|EACCES|EPERM)$/, 'our_side'],
   [/^connect/, 'unreachable'],
   [/CERT_HAS_EXPIRED$/, 'tls_expired'],
   [/(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'tls_wrong_host'],
@@ -86,6 +92,11 @@ export const IN_WORDS: Readonly<Record<Cause, CauseInWords>> = {
   delivered: { owner: 'nobody', summary: 'Your receiver has taken it.', cure: 'Nothing is to be done.' },
   not_tried: { owner: 'nobody', summary: 'It has not been tried yet.', cure: 'Nothing is to be done.' },
   dns: you('The host of your URL has no address.', "Check the URL's host and its DNS records."),
+  dns_unanswered: {
+    owner: 'network',
+    summary: 'No name server told us the address of your host.',
+    cure: 'Check that the name servers of your domain answer from everywhere, DNSSEC included. If they do, it passes by itself.',
+  },
   refused: you(
     'Nothing listens at the host and port of your URL.',
     'Start your receiver, or open its port in the firewall.',
@@ -141,6 +152,10 @@ export const IN_WORDS: Readonly<Record<Cause, CauseInWords>> = {
   target_refused: you(
     'The URL leads to a private address or is not https; such targets are refused.',
     'Use a public https address.',
+  ),
+  our_side: us(
+    'Our process could make no connection to anybody; your receiver was not asked.',
+    'Nothing is to be done at your receiver. Tell us if it stays so.',
   ),
   interrupted: us(
     'Our process ended during the attempt. It does not count.',

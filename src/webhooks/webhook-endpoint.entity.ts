@@ -39,6 +39,13 @@ export class WebhookEndpointEntity {
   @Column({ name: 'previous_secret_until', type: 'timestamptz', nullable: true })
   previousSecretUntil!: Date | null;
 
+  /** Within the grace of a rotation: webhooks are signed with both secrets, by the database's clock (D29, D40). */
+  @VirtualColumn({
+    type: 'boolean',
+    query: (alias) => `coalesce(${alias}.previous_secret_until > statement_timestamp(), false)`,
+  })
+  rotating!: boolean;
+
   @Column({ type: 'boolean' })
   enabled!: boolean;
 
@@ -68,6 +75,10 @@ export class WebhookEndpointEntity {
 
   @Column({ name: 'disabled_reason', type: 'text', nullable: true })
   disabledReason!: DisabledReason | null;
+
+  /** Null while it is enabled, and for what was disabled before the column was there. */
+  @Column({ name: 'disabled_at', type: 'timestamptz', nullable: true })
+  disabledAt!: Date | null;
 
   @Column({ name: 'deleted_at', type: 'timestamptz', nullable: true })
   deletedAt!: Date | null;

@@ -102,6 +102,7 @@ export class WebhookEndpointsRepository {
       consecutiveBlocks: 0,
       blockedUntil: null,
       disabledReason: null,
+      disabledAt: null,
       slowStartWindow: 1,
       slowStartWidenedAt: null,
     });
@@ -114,7 +115,12 @@ export class WebhookEndpointsRepository {
   }
 
   async disable(tx: Tx, id: string): Promise<void> {
-    await this.set(tx, id, { enabled: false, blockedUntil: null, disabledReason: 'manual' });
+    await this.set(tx, id, {
+      enabled: false,
+      blockedUntil: null,
+      disabledReason: 'manual',
+      disabledAt: () => 'statement_timestamp()',
+    });
   }
 
   /** The current secret becomes the previous one for `graceSeconds`; with 0 it is gone at once (D29). */

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { causeOf, CAUSES, IN_WORDS } from '../../src/webhooks/failure-causes.js';
 import { signWebhook } from '../../src/webhooks/index.js';
@@ -11,6 +12,9 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { type ServerIdentity, TestAuthority } from '../webhooks/sending/certificates.js';
+import { https } from '../webhooks/sending/receivers.js';
+import { afterThisTest } from '../webhooks/sending/sender.js';
 import { openPortal, type PortalBrowser } from '../harness/portal.js';
 
 let service: TestService;
@@ -56,6 +60,14 @@ async function explained(endpoint: Made): Promise<Record<string, unknown>> {
   return explanation;
 }
 
+async function secureReceiver(identity: ServerIdentity): Promise<string> {
+  const port = await https(
+    identity,
+    (request, response) => void request.resume().on('end', () => response.end()),
+  );
+  return `https://localhost:${port}/hook`;
+}
+
 const status =
   (code: number) =>
   (_nth: number, _hook: unknown, response: ServerResponse): void =>
@@ -83,18 +95,49 @@ describe('a delivery that failed', () => {
     expect(explanation['evidence']).toEqual([expect.stringMatching(/^Attempt 1, at .+ after \d+ ms\.$/)]);
   });
 
+  it('is explained: refused', async () => {
+    const explanation = await explained(await makeEndpoint('http://127.0.0.1:9/hook'));
+    expect(explanation).toMatchObject({ cause: 'refused', owner: 'you' });
+  });
+
+  it('is explained: dns', async () => {
+    const { cause } = await explained(await makeEndpoint('http://no-such-host.invalid/hook'));
+    // A machine without a network has no name server that could say so.
+    expect(['dns', 'dns_unanswered']).toContain(cause);
+  });
+
   it.each([
-    ['refused', 'http://127.0.0.1:9/hook'],
-    ['dns', 'http://no-such-host.invalid/hook'],
-  ])('is explained: %s', async (cause, url) => {
-    expect(await explained(await makeEndpoint(url))).toMatchObject({ cause, owner: 'you' });
+    ['tls_expired', { days: -1 }],
+    ['tls_wrong_host', { names: ['another.example'] }],
+  ] as const)('is explained: %s', async (cause, leaf) => {
+    const authority = new TestAuthority();
+    afterThisTest(() => authority.remove());
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, authority.certificate]);
+    try {
+      const explanation = await explained(await makeEndpoint(await secureReceiver(authority.issue(leaf))));
+      expect(explanation).toMatchObject({ cause, ...IN_WORDS[cause] });
+    } finally {
+      setDefaultCACertificates(before);
+    }
+  });
+
+  it('is explained: tls_untrusted', async () => {
+    const authority = new TestAuthority();
+    afterThisTest(() => authority.remove());
+    const explanation = await explained(await makeEndpoint(await secureReceiver(authority.selfSigned())));
+    expect(explanation).toMatchObject({ cause: 'tls_untrusted', owner: 'you' });
   });
 
   it.each([
     ['tls: CERT_HAS_EXPIRED', 'tls_expired'],
     ['tls: ERR_TLS_CERT_ALTNAME_INVALID', 'tls_wrong_host'],
     ['tls: DEPTH_ZERO_SELF_SIGNED_CERT', 'tls_untrusted'],
+    ['dns: ENOTFOUND', 'dns'],
+    ['dns: ESERVFAIL', 'dns_unanswered'],
+    ['dns: ETIMEOUT', 'dns_unanswered'],
     ['connect: EHOSTUNREACH', 'unreachable'],
+    ['connect: EMFILE', 'our_side'],
     ['target_refused', 'target_refused'],
     ['protocol: HPE_INVALID_CONSTANT', 'protocol'],
   ] as const)('of the error %s has the cause %s', (error, cause) => {
@@ -137,7 +180,10 @@ describe('what waits and what is switched off', () => {
 describe('the signature doctor', () => {
   const body =
     '{"id":"evt_1","type":"order.issued","created_at":"2026-11-22T10:00:00.000Z","data":{"name":"Zoë"}}';
+  const euro =
+    '{"id":"evt_1","type":"order.issued","created_at":"2026-11-22T10:00:00.000Z","data":{"name":"5 €, “quoted”"}}';
   const now = (): number => Math.floor(Date.now() / 1_000);
+  const clockOffBy = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toISOString();
   const sign = (secret: string | Buffer, text: string | Buffer = body, t = now()): string =>
     `t=${t},v1=${createHmac('sha256', secret).update(`${t}.`).update(text).digest('hex')}`;
 
@@ -154,7 +200,36 @@ describe('the signature doctor', () => {
     own = { id: own.id, secret: rotated.body.data.secret as string };
   });
 
-  const cases: readonly (readonly [string, () => readonly [header: string | null, received: string]])[] = [
+  const digest = (secret: string | Buffer, text: string): string =>
+    createHmac('sha256', secret).update(text).digest('hex');
+  const bareSecret = (): string => own.secret.replace('whsec_', '');
+
+  /** Our header and body, rightly signed, and what a receiver with a mistake computes of them. */
+  const computations: readonly (readonly [string, (t: string) => string])[] = [
+    ['valid', (t) => digest(own.secret, `${t}.${body}`)],
+    ['signature_changed', (t) => `v1=${digest(own.secret, `${t}.${body}`).toUpperCase()}`],
+    ['signature_changed', (t) => Buffer.from(digest(own.secret, `${t}.${body}`), 'hex').toString('base64')],
+    ['wrong_secret', (t) => digest('of another environment', `${t}.${body}`)],
+    ['old_secret', (t) => digest(old, `${t}.${body}`)],
+    ['other_endpoint', (t) => digest(sibling.secret, `${t}.${body}`)],
+    ['other_mode', (t) => digest(live.secret, `${t}.${body}`)],
+    ['timestamp_missing', () => digest(own.secret, body)],
+    ['whitespace_changed', (t) => digest(own.secret, `${t}.${body}\n`)],
+    ['reserialized_json', (t) => digest(own.secret, `${t}.${JSON.stringify(JSON.parse(body), null, 2)}`)],
+    [
+      'reserialized_json',
+      (t) => digest(own.secret, `${t}.${body.replaceAll('":', '": ').replaceAll(',"', ', "')}`),
+    ],
+    ['reserialized_json', (t) => digest(own.secret, `${t}.${body.replace('ë', String.raw`\u00eb`)}`)],
+    ['wrong_charset', (t) => digest(own.secret, `${t}.${Buffer.from(body).toString('latin1')}`)],
+    ['secret_without_prefix', (t) => digest(bareSecret(), `${t}.${body}`)],
+    ['secret_decoded', (t) => digest(Buffer.from(bareSecret(), 'base64'), `${t}.${body}`)],
+  ];
+
+  const cases: readonly (readonly [
+    string,
+    () => readonly [header: string | null, received: string, more?: object],
+  ])[] = [
     ['valid', () => [signWebhook({ timestampSeconds: now(), body, secrets: [own.secret, old] }), body]],
     ['header_missing', () => [null, body]],
     ['header_malformed', () => ['sha256=abc', body]],
@@ -162,7 +237,11 @@ describe('the signature doctor', () => {
       'signature_changed',
       () => [sign(own.secret).toUpperCase().replace('T=', 't=').replace('V1=', 'v1='), body],
     ],
-    ['clock_off', () => [sign(own.secret, body, now() - 400), body]],
+    ['stale', () => [sign(own.secret, body, now() - 400), body]],
+    ['clock_off', () => [sign(own.secret, body, now() + 400), body]],
+    ['clock_off', () => [sign(own.secret), body, { received_at: clockOffBy(-1_000) }]],
+    ['clock_off', () => [sign(own.secret), body, { received_at: clockOffBy(400) }]],
+    ['valid', () => [sign(own.secret, body, now() - 4_000), body, { received_at: clockOffBy(-3_990) }]],
     ['old_secret', () => [sign(old), body]],
     ['other_endpoint', () => [sign(sibling.secret), body]],
     ['other_mode', () => [sign(live.secret), body]],
@@ -171,17 +250,46 @@ describe('the signature doctor', () => {
     ['wrong_charset', () => [sign(own.secret), Buffer.from(body).toString('latin1')]],
     ['secret_without_prefix', () => [sign(own.secret.replace('whsec_', '')), body]],
     ['secret_decoded', () => [sign(Buffer.from(own.secret.replace('whsec_', ''), 'base64')), body]],
+    [
+      'wrong_charset',
+      () => [sign(own.secret, euro), new TextDecoder('windows-1252').decode(Buffer.from(euro))],
+    ],
     ['unknown', () => [sign('of nobody'), body]],
+    ...computations.map(
+      ([diagnosis, compute]) =>
+        [
+          diagnosis,
+          () => {
+            const t = now();
+            return [sign(own.secret, body, t), body, { computed: compute(String(t)) }] as const;
+          },
+        ] as const,
+    ),
   ];
 
   it.each(cases)('says %s, and shows no secret', async (diagnosis, make) => {
-    const [header, received] = make();
+    const [header, received, more = {}] = make();
     const headers: Record<string, string> = header === null ? {} : { 'X-Service-Signature': header };
-    const answer = await browser.post('signature-doctor', { endpoint_id: own.id, headers, body: received });
-    expect(answer.body.data?.diagnosis).toBe(diagnosis);
-    expect(answer.body.data.seconds_off === null).toBe(diagnosis !== 'clock_off');
+    const answer = await browser.post('signature-doctor', {
+      ...{ endpoint_id: own.id, headers, body: received },
+      ...more,
+    });
+    expect(answer.body.data?.diagnosis, answer.text).toBe(diagnosis);
+    expect(answer.body.data.seconds_off === null).toBe(!['clock_off', 'stale'].includes(diagnosis));
     for (const { secret } of [own, sibling, live]) expect(answer.text).not.toContain(secret.slice(6, 20));
     expect(answer.text).not.toMatch(/[0-9a-f]{64}/);
+  });
+
+  it('says by how many seconds a clock is off, and in which direction', async () => {
+    const header = sign(own.secret);
+    const secondsOff = async (more: object): Promise<number> => {
+      const request = { endpoint_id: own.id, headers: { 'X-Service-Signature': header }, body, ...more };
+      return (await browser.post('signature-doctor', request)).body.data.seconds_off as number;
+    };
+    const t = Number(/^t=(\d+)/.exec(header)![1]);
+    const at = (off: number): object => ({ received_at: new Date((t + off) * 1_000).toISOString() });
+    expect(await secondsOff(at(400))).toBe(400);
+    expect(await secondsOff(at(-7_200))).toBe(-7_200);
   });
 
   it("knows no endpoint of another partner, and tries no other partner's secret", async () => {

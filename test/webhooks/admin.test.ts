@@ -44,6 +44,7 @@ describe('registration', () => {
       blocked_until: null,
       consecutive_blocks: 0,
       disabled_reason: null,
+      disabled_at: null,
       created_at: expect.stringMatching(/Z$/),
       updated_at: expect.stringMatching(/Z$/),
       previous_secret_until: null,

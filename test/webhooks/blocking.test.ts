@@ -121,6 +121,7 @@ describe('blocking', () => {
     expect(await endpointState(service, endpoint)).toMatchObject({
       status: 'disabled',
       disabled_reason: 'consecutive_blocks',
+      disabled_at: expect.stringMatching(/Z$/),
       blocked_until: null,
       consecutive_blocks: 5,
     });

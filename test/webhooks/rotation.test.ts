@@ -109,6 +109,8 @@ describe('a rotation under traffic', () => {
     await seenAfter(ends + ON_ITS_WAY_MS);
     await traffic.stop();
 
+    const shown = (await service.admin.get(endpoint.path)).body.data as { previous_secret_until: unknown };
+    expect(shown.previous_secret_until, 'once it has passed').toBeNull();
     expect(signersBetween(0, askedAt)).toEqual(['s0']);
     expect(signersBetween(answeredAt + SETTLED_MS, ends)).toEqual(['s1+s0']);
     // The old one is gone with its grace, not before and not a second later.

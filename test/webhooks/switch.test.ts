@@ -65,6 +65,15 @@ describe('disable', () => {
     expect(receiver.received).toEqual([]);
   });
 
+  it('keeps its date, whatever is changed later, until the endpoint is enabled', async () => {
+    const { disabled_at: since } = (await post('disable')).body.data as { disabled_at: string };
+    expect(Math.abs(Date.parse(since) - Date.now())).toBeLessThan(60_000);
+    const edited = await service.admin.call('PATCH', endpoint.path, { body: { description: 'later' } });
+    expect(edited.body.data).toMatchObject({ description: 'later', disabled_at: since });
+    expect((await post('rotate-secret')).body.data).toMatchObject({ disabled_at: since });
+    expect((await post('enable')).body.data).toMatchObject({ disabled_at: null });
+  });
+
   it('changes nothing when it is disabled already', async () => {
     const first = await post('disable');
     const second = await post('disable');

@@ -141,6 +141,10 @@ export type CreatedWebhookEndpointResponse = {
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
     /**
+     * Null while it is enabled, and where it is not known.
+     */
+    disabled_at: string | null;
+    /**
      * The old signing secret signs too until then; null: there is none.
      */
     previous_secret_until: string | null;
@@ -174,11 +178,11 @@ export type DeletedWebhookEndpointResponse = {
 };
 
 export type DiagnosisResponse = {
-    diagnosis: 'valid' | 'header_missing' | 'header_malformed' | 'signature_changed' | 'clock_off' | 'old_secret' | 'other_endpoint' | 'other_mode' | 'whitespace_changed' | 'reserialized_json' | 'wrong_charset' | 'secret_without_prefix' | 'secret_decoded' | 'unknown';
+    diagnosis: 'valid' | 'stale' | 'header_missing' | 'header_malformed' | 'signature_changed' | 'clock_off' | 'old_secret' | 'other_endpoint' | 'other_mode' | 'wrong_secret' | 'timestamp_missing' | 'whitespace_changed' | 'reserialized_json' | 'wrong_charset' | 'secret_without_prefix' | 'secret_decoded' | 'unknown';
     summary: string;
     cure: string;
     /**
-     * How far `t` is behind our time, for `clock_off`.
+     * For `clock_off` and `stale`: how far `t` is behind `received_at`, else behind our time; negative: ahead.
      */
     seconds_off: number | null;
 };
@@ -336,7 +340,7 @@ export type ExchangeCodeDto = {
 };
 
 export type ExplanationResponse = {
-    cause: 'delivered' | 'not_tried' | 'dns' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'interrupted' | 'switched_off';
+    cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off';
     /**
      * Whose it is to mend; `you` is the partner.
      */
@@ -709,6 +713,10 @@ export type RotatedWebhookSecretResponse = {
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
     /**
+     * Null while it is enabled, and where it is not known.
+     */
+    disabled_at: string | null;
+    /**
      * The old signing secret signs too until then; null: there is none.
      */
     previous_secret_until: string | null;
@@ -773,6 +781,14 @@ export type SignatureDoctorDto = {
      * As your code has it when it verifies.
      */
     body: string;
+    /**
+     * When it arrived, by the clock of your receiver: without it a clock that is off is not found.
+     */
+    received_at?: string;
+    /**
+     * What your code computed where it should be `v1`, hexadecimal or base64.
+     */
+    computed?: string;
 };
 
 export type StatsBucketResponse = {
@@ -976,6 +992,10 @@ export type WebhookEndpointResponse = {
      */
     consecutive_blocks: number;
     disabled_reason: 'consecutive_blocks' | 'manual' | null;
+    /**
+     * Null while it is enabled, and where it is not known.
+     */
+    disabled_at: string | null;
     /**
      * The old signing secret signs too until then; null: there is none.
      */

@@ -52,6 +52,14 @@ export class WebhookEndpointResponse {
     type: String,
     format: 'date-time',
     nullable: true,
+    description: 'Null while it is enabled, and where it is not known.',
+  })
+  disabled_at!: string | null;
+
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
     description: 'The old signing secret signs too until then; null: there is none.',
   })
   previous_secret_until!: string | null;
@@ -95,7 +103,7 @@ export class DeletedWebhookEndpointResponse {
 }
 
 export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): WebhookEndpointResponse {
-  const until = endpoint.previousSecret === null ? null : endpoint.previousSecretUntil;
+  const until = endpoint.rotating ? endpoint.previousSecretUntil : null;
   return {
     id: endpoint.id,
     partner_id: endpoint.partnerId,
@@ -108,6 +116,7 @@ export function toEndpointResponse({ endpoint, figures }: ShownEndpoint): Webhoo
     blocked_until: endpoint.blocked ? (endpoint.blockedUntil?.toISOString() ?? null) : null,
     consecutive_blocks: endpoint.consecutiveBlocks,
     disabled_reason: endpoint.disabledReason,
+    disabled_at: endpoint.disabledAt?.toISOString() ?? null,
     previous_secret_until: until?.toISOString() ?? null,
     last_success_at: figures.lastSuccessAt?.toISOString() ?? null,
     pending_count: endpoint.enabled ? figures.waiting : 0,

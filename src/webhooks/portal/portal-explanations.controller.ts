@@ -54,11 +54,17 @@ export class PortalExplanationsController {
   @Responds(DiagnosisResponse, { summary: 'Tell why a receiver does not accept a signature' })
   async diagnoseSignature(
     @Caller() caller: PortalPrincipal,
-    @Body() { endpoint_id, headers, body }: SignatureDoctorDto,
+    @Body() { endpoint_id, headers, body, received_at, computed }: SignatureDoctorDto,
   ): Promise<DiagnosisResponse> {
     if (!isId('whe', endpoint_id)) throw new NotFound();
     const endpoint = await this.owned.endpoint(caller, endpoint_id);
     const { modes } = caller.session;
-    return toDiagnosisResponse(await this.doctor.diagnose(endpoint, { headers, body }, modes));
+    const call = {
+      headers,
+      body,
+      receivedAt: received_at === undefined ? null : new Date(received_at),
+      computed: computed ?? null,
+    };
+    return toDiagnosisResponse(await this.doctor.diagnose(endpoint, call, modes));
   }
 }

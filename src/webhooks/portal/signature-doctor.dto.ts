@@ -1,9 +1,11 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsString, Matches, MaxLength, ValidateBy } from 'class-validator';
+import { Optional, Rfc3339 } from '../../infra/http/index.js';
 import { type Diagnosis, type DiagnosisCode, DIAGNOSES } from '../signature-doctor.js';
 
 const MOST_HEADERS = 100;
 const MOST_CHARACTERS = 60_000;
+const MOST_COMPUTED = 200;
 
 export class SignatureDoctorDto {
   @ApiProperty({ type: String, pattern: '^whe_[0-9A-Z]{1,60}$', example: 'whe_01KAEXAMPLE000000000000000' })
@@ -30,6 +32,26 @@ export class SignatureDoctorDto {
   @IsString({ message: 'must be text' })
   @MaxLength(MOST_CHARACTERS, { message: `must have at most ${MOST_CHARACTERS} characters` })
   body!: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    description:
+      'When it arrived, by the clock of your receiver: without it a clock that is off is not found.',
+  })
+  @Optional()
+  @Rfc3339()
+  received_at?: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    maxLength: MOST_COMPUTED,
+    description: 'What your code computed where it should be `v1`, hexadecimal or base64.',
+  })
+  @Optional()
+  @IsString({ message: 'must be text' })
+  @MaxLength(MOST_COMPUTED, { message: `must have at most ${MOST_COMPUTED} characters` })
+  computed?: string;
 }
 
 function isHeaders(value: unknown): boolean {
@@ -51,7 +73,8 @@ export class DiagnosisResponse {
   @ApiProperty({
     type: 'integer',
     nullable: true,
-    description: 'How far `t` is behind our time, for `clock_off`.',
+    description:
+      'For `clock_off` and `stale`: how far `t` is behind `received_at`, else behind our time; negative: ahead.',
   })
   seconds_off!: number | null;
 }
@@ -61,8 +84,12 @@ const SECRET = 'Use the whole secret as it was shown, `whsec_` included, as the 
 
 const WORDS: Readonly<Record<DiagnosisCode, readonly [summary: string, cure: string]>> = {
   valid: [
-    'The signature is right for this endpoint and body, and its time is close to ours.',
-    'Nothing is wrong with it.',
+    'The header and the body are right for this endpoint.',
+    'If your receiver refuses them, tell the doctor what your code computed, and when the call arrived by its clock.',
+  ],
+  stale: [
+    'The header and the body are right; the signature is older than the 300 seconds that receivers allow.',
+    'Pasted later this is as it should be. If it was refused when it arrived, tell the doctor when that was by the clock of your receiver.',
   ],
   header_missing: [
     'There is no X-Service-Signature.',
@@ -73,12 +100,12 @@ const WORDS: Readonly<Record<DiagnosisCode, readonly [summary: string, cure: str
     'Read the header as a whole; do not split it at the first comma.',
   ],
   signature_changed: [
-    'The value of v1 was changed: its letters or quotes.',
+    'The value of v1 is compared in another form: its letters, quotes or encoding.',
     'Compare v1 as it was sent: lower-case hex without quotes.',
   ],
   clock_off: [
-    'The signature is right, but its time is not within 300 seconds of ours.',
-    'Set the clock by NTP, and verify when the request arrives, not later.',
+    'The signature is right, but its time is not within 300 seconds of the receipt.',
+    'Set the clock of your receiver by NTP, and verify when the request arrives, not later.',
   ],
   old_secret: [
     'It was signed with the secret from before the last rotation.',
@@ -91,6 +118,14 @@ const WORDS: Readonly<Record<DiagnosisCode, readonly [summary: string, cure: str
   other_mode: [
     'It was signed with the secret of an endpoint of the other mode.',
     'Sandbox and Live have endpoints and secrets of their own: use those of the mode.',
+  ],
+  wrong_secret: [
+    'The header and the body are right, and none of the usual mistakes gives what your code computed.',
+    'Compare the secret that it uses with the one that was shown for this endpoint: cut off, of another environment, or from before two rotations.',
+  ],
+  timestamp_missing: [
+    'Your code signs the body alone.',
+    'Sign the value of t, a full stop and the raw body: `<t>.<body>`.',
   ],
   whitespace_changed: ['White space at the end or the beginning of the body was added or removed.', RAW],
   reserialized_json: ['The body was parsed and printed again: it means the same, but has other bytes.', RAW],

@@ -98,6 +98,7 @@ export class EndpointTransitionsRepository {
        SET consecutive_blocks = consecutive_blocks + 1,
            enabled = consecutive_blocks + 1 < $2::int,
            disabled_reason = CASE WHEN consecutive_blocks + 1 >= $2::int THEN 'consecutive_blocks' END,
+           disabled_at = CASE WHEN consecutive_blocks + 1 >= $2::int THEN ${NOW} END,
            blocked_until = CASE WHEN consecutive_blocks + 1 < $2::int
              THEN ${NOW} + $3::int * interval '1 millisecond' END,
            ramp_window = 1, ramp_widened_at = NULL,
