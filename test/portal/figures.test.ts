@@ -171,3 +171,34 @@ describe('keys and requests', () => {
     expect((await service.admin.get(`${base}/requests?error_code=nothing`)).status).toBe(400);
   });
 });
+
+describe('a page of many costs as many statements as a page of one', () => {
+  const cases: readonly (readonly [string, () => string, () => Promise<unknown>])[] = [
+    ['keys', () => `${base}/api-keys`, () => service.admin.post(`${base}/api-keys`, { mode: 'sandbox' })],
+    [
+      'deliveries',
+      () => `${base}/webhook-endpoints/${endpoint}/deliveries`,
+      () => service.admin.post(`${base}/webhook-endpoints/${endpoint}/test`),
+    ],
+    ['requests', () => `${base}/requests`, () => partner.sandbox.get('/v1/me')],
+    [
+      'orders',
+      () => `${base}/orders`,
+      () => partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 3 }),
+    ],
+  ];
+
+  it.each(cases)('%s', async (_what, list, addOne) => {
+    const rows = async (): Promise<number> =>
+      ((await service.admin.get(list())).body.data as object[]).length;
+    const statements = () => countStatements(service.process.admin!, () => service.admin.get(list()));
+    await addOne();
+    await eventually('the first', async () => (await rows()) > 0);
+    const [before, few] = [await rows(), await statements()];
+    for (let n = 0; n < 5; n++) await addOne();
+    await eventually('the others', async () => (await rows()) >= before + 5);
+    expect(few).toBeGreaterThan(0);
+    // The worker of the same process asks for them, too, while they are new.
+    await eventually('as many statements', async () => (await statements()) === few);
+  });
+});

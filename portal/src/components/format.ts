@@ -23,13 +23,41 @@ export function milliseconds(ms: number): string {
 
 export const count = (number: number): string => number.toLocaleString();
 
+/** The service counts what waits, is held or was given up so far, and no further. */
+const MOST_COUNTED = 10_000;
+
+export const countOrMore = (number: number): string =>
+  number >= MOST_COUNTED ? `${count(MOST_COUNTED)} or more` : count(number);
+
 /** `partially_issued` as a person says it. */
 export const words = (code: string): string => code.replaceAll('_', ' ');
+
+/** The errors of the log, which are of Node.js and OpenSSL, as a person says them. */
+const ERRORS: readonly (readonly [RegExp, string])[] = [
+  [/CERT_HAS_EXPIRED$/, 'TLS certificate expired'],
+  [/(ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'TLS certificate for another host'],
+  [/^tls/, 'TLS certificate or handshake not accepted'],
+  [/^dns: (ENOTFOUND|ENODATA)$/, 'the host has no address'],
+  [/^dns/, 'no name server answered'],
+  [/ECONNREFUSED$/, 'connection refused'],
+  [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'connection cut'],
+  [/^connect/, 'no connection'],
+  [/^timeout/, 'no answer in time'],
+  [/^target_refused/, 'not a public https address'],
+  [/^interrupted/, 'interrupted by us'],
+  [/^protocol/, 'not HTTP'],
+];
 
 /** Why an attempt failed; `http_status` is an answer that was no 2xx, and the code says which. */
 export function failureInWords(attempt: { error: string | null; status_code: number | null }): string | null {
   const { error, status_code: code } = attempt;
   return code !== null && (error === null || error === 'http_status')
     ? `answered with status ${code}`
-    : error;
+    : inWords(error);
+}
+
+function inWords(error: string | null): string | null {
+  if (error === null) return null;
+  const known = ERRORS.find(([pattern]) => pattern.test(error));
+  return known ? `${known[1]} (${error})` : error;
 }

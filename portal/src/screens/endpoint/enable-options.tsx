@@ -5,7 +5,7 @@ import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { count } from '../../components/format.ts';
+import { countOrMore } from '../../components/format.ts';
 import { Radios, Submit } from '../../components/form.tsx';
 
 /** Switches an endpoint on with a choice about what it has missed. The switch alone sends what is held. */
@@ -28,7 +28,7 @@ export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint;
         }}
       >
         <Radios
-          legend={`${count(endpoint.held_count ?? 0)} held`}
+          legend={`${countOrMore(endpoint.held_count ?? 0)} held`}
           options={[
             ['release', 'Send them, oldest first'],
             ['discard', 'Give them up'],
@@ -37,7 +37,7 @@ export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint;
           onChange={setHeld}
         />
         <Radios
-          legend={`${count(endpoint.failed_since_last_success ?? 0)} failed since the last success`}
+          legend={`${countOrMore(endpoint.failed_since_last_success ?? 0)} failed since the last success`}
           options={[
             ['leave', 'Leave them'],
             ['resend', 'Send them again'],

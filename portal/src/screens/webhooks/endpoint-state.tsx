@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lastFailedQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { Badge } from '../../components/feedback.tsx';
-import { count, failureInWords } from '../../components/format.ts';
+import { countOrMore, failureInWords } from '../../components/format.ts';
 import { Ago, Countdown, Time } from '../../components/time.tsx';
 
 /** How an endpoint is and why, in words. */
@@ -50,7 +50,7 @@ function Words({ endpoint }: { endpoint: Endpoint }) {
     <p>
       <Badge tone={endpoint.disabled_reason === 'manual' ? 'off' : 'bad'}>Disabled</Badge>{' '}
       {endpoint.disabled_reason === 'manual' ? 'by the switch on ' : 'on '}
-      <Time at={endpoint.updated_at} />
+      <Time at={endpoint.disabled_at ?? endpoint.updated_at} />
       {endpoint.disabled_reason === 'consecutive_blocks' &&
         ` after ${endpoint.consecutive_blocks} blocks in a row`}
       {endpoint.disabled_reason === 'consecutive_blocks' && <LastError endpoint={endpoint} />}; {success}.
@@ -68,15 +68,15 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
     ) : (
       <p>
         <strong>
-          {count(held)} {held === 1 ? 'event' : 'events'} held.
+          {countOrMore(held)} {held === 1 ? 'event' : 'events'} held.
         </strong>{' '}
         Switching it on sends {held === 1 ? 'it' : 'them'}, oldest first: a few at once, and faster every
         second that your receiver keeps up.
       </p>
     );
   const parts = [
-    pending > 0 ? `${count(pending)} waiting for an attempt` : '',
-    failed > 0 ? `${count(failed)} given up since the last success` : '',
+    pending > 0 ? `${countOrMore(pending)} waiting for an attempt` : '',
+    failed > 0 ? `${countOrMore(failed)} given up since the last success` : '',
   ].filter(Boolean);
   return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
 }

@@ -5,7 +5,7 @@ import { send } from '../../api/client.ts';
 import { useScope } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { ErrorNote } from '../../components/feedback.tsx';
-import { count } from '../../components/format.ts';
+import { countOrMore } from '../../components/format.ts';
 import { notify } from '../../components/toasts.tsx';
 
 /** The status switch, named by the URL. It moves at once, and back when the server refuses. */
@@ -50,5 +50,5 @@ export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
 function said(endpoint: Endpoint, on: boolean): string {
   if (!on) return 'Switched off. Events are held from now on.';
   const held = endpoint.held_count ?? 0;
-  return held === 0 ? 'Switched on.' : `Switched on. ${count(held)} held events are being sent.`;
+  return held === 0 ? 'Switched on.' : `Switched on. ${countOrMore(held)} held events are being sent.`;
 }
