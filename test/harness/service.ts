@@ -1,6 +1,7 @@
 import { startRole, type RunningProcess } from '../../src/apps/role-process.js';
 import type { Role } from '../../src/apps/process-resources.js';
 import { loadConfig } from '../../src/config/index.js';
+import { createLogger } from '../../src/infra/logging.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { HttpClient } from './http-client.js';
 import { ADMIN_TOKEN, testEnvironment } from './settings.js';
@@ -29,15 +30,18 @@ export interface TestServiceOptions {
   readonly role?: Role;
   /** Another service's database; it is then not dropped by this one. */
   readonly database?: TestDatabase;
+  /** Takes every line of the log, of all levels. Without it nothing is logged. */
+  readonly logLines?: string[];
 }
 
 /** Starts the service in this process on a database of its own, on free ports. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const database = options.database ?? (await createTestDatabase());
-  const running = await startRole(
-    options.role ?? 'all',
-    loadConfig(testEnvironment(database.url, options.env)),
-  );
+  const { role = 'all', logLines } = options;
+  const config = loadConfig(testEnvironment(database.url, options.env));
+  const running = await (logLines === undefined
+    ? startRole(role, config)
+    : startRole(role, config, createLogger('trace', role, { write: (line) => void logLines.push(line) })));
   const admin = new HttpClient(running.admin?.url ?? '', ADMIN_TOKEN);
   const partnerApi = (key: string | null): HttpClient => new HttpClient(running.api?.url ?? '', key);
   const createKey = async (partnerId: string, mode: 'sandbox' | 'live'): Promise<string> =>

@@ -1,11 +1,10 @@
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
-import { chromiumPath } from '../harness/chromium.js';
+import { chromiumPath, whyNoChromium } from '../harness/chromium.js';
 import type { TestService } from '../harness/index.js';
 import { mintCode, type SessionTerms } from '../harness/portal.js';
 
-/** Why the portal cannot be driven here; null when it can. */
-export const missing =
-  chromiumPath === null ? 'there is no Chromium (apt-get install chromium, or CHROMIUM_PATH)' : null;
+/** Why the portal cannot be driven here; null when it can. In the gate its tests fail then. */
+export const missing = whyNoChromium(process.env);
 if (missing !== null) console.warn(`the portal is not tried in a browser: ${missing}`);
 
 /** A test in a browser asks the page a few hundred things, each of which waits for a core. */

@@ -11,13 +11,13 @@ import {
 import { recordEvent } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
-/** The life of an endpoint takes days by the table of the document. */
-const SHORT_LIFE = {
-  WEBHOOK_RETRY_DELAYS_MS: '100,100,100,100,100',
-  WEBHOOK_BLOCK_MS: '300',
-  WEBHOOK_BLOCKS_BEFORE_DISABLE: '2',
+/** Quick up to the last attempt of a delivery; that one, and the end of a block, come when the test lets time pass. */
+const LIFE = {
+  WEBHOOK_RETRY_DELAYS_MS: '100,100,100,100,3600000',
+  WEBHOOK_BLOCK_MS: '3600000',
   WEBHOOK_TIMEOUT_MS: '5000',
 };
+const IN_AN_HOUR = /in (59|60) min|in 1 h/;
 
 interface EndpointFigures {
   readonly status: string;
@@ -30,13 +30,27 @@ let browser: Browser;
 let receiver: TestReceiver;
 let portal: PortalPage;
 
+async function endpointFigures(): Promise<EndpointFigures> {
+  const list = `/internal/v1/partners/${partner.id}/webhook-endpoints`;
+  return ((await service.admin.get(list)).body.data as EndpointFigures[])[0]!;
+}
+
+/** What waits for its next attempt, or for the end of a block, is due. */
+async function letTimePass(): Promise<void> {
+  const { pool } = service.database;
+  await pool.query('UPDATE webhook_endpoints SET blocked_until = now() WHERE blocked_until > now()');
+  await pool.query(
+    'UPDATE webhook_deliveries SET next_attempt_at = now() WHERE next_attempt_at > now() AND lease_until IS NULL',
+  );
+}
+
 /** One delivery after the other is given up: each blocks the endpoint, until that disables it. */
 async function loseUntilDisabled(): Promise<void> {
-  const list = `/internal/v1/partners/${partner.id}/webhook-endpoints`;
   for (let lost = 0; lost < 10; lost += 1) {
     await recordEvent(service, { partnerId: partner.id });
     const status = await eventually('the delivery is given up', async () => {
-      const [endpoint] = (await service.admin.get(list)).body.data as [EndpointFigures];
+      await letTimePass();
+      const endpoint = await endpointFigures();
       return endpoint.status === 'disabled' || endpoint.pending_count === 0 ? endpoint.status : null;
     });
     if (status === 'disabled') return;
@@ -49,7 +63,7 @@ describe.skipIf(missing !== null)(
   { timeout: BROWSER_TEST_MS },
   () => {
     beforeAll(async () => {
-      service = await startTestService({ env: SHORT_LIFE });
+      service = await startTestService({ env: LIFE });
       partner = await service.createPartner('Lifetime Travel');
       browser = await launchChromium();
       receiver = await startReceiver();
@@ -79,12 +93,54 @@ describe.skipIf(missing !== null)(
       const rows = log.getByRole('row').filter({ has: page.getByRole('cell') });
       await rows.filter({ hasText: '200' }).first().waitFor();
 
-      // The receiver breaks: retried, then blocked until it is disabled.
+      // The receiver breaks: the row says that it is tried again, and when.
       receiver.answer = (_nth, _webhook, response) => void response.writeHead(503).end('down for repair');
+      await recordEvent(service, { partnerId: partner.id });
+      const retried = rows.filter({ hasText: 'attempt 5' }).filter({ hasText: '503' });
+      await retried.getByText('retrying', { exact: true }).waitFor();
+      expect(await retried.innerText()).toMatch(IN_AN_HOUR);
+      await retried.getByRole('button', { name: /^dlv_/ }).click();
+      const state = dialog.locator('dl').first();
+      expect(await state.innerText()).toMatch(/State\s+retrying/);
+      const countdown = state.locator('dt:has-text("Next attempt") + dd');
+      const first = await countdown.innerText();
+      expect(first).toMatch(IN_AN_HOUR);
+      await eventually('it is counted down', async () => (await countdown.innerText()) !== first);
+      const explanation = dialog.getByRole('region', { name: 'Explanation' });
+      await explanation.getByText('Your receiver failed.').waitFor();
+      await explanation.getByText('Attempt 6 of at most 6 follows by itself.').waitFor();
+
+      // Where the time of an attempt went, as words and as a bar that they fill.
+      const bar = dialog.locator('figure.phases').first();
+      const times = await bar.getByRole('list', { name: 'Phase times' }).innerText();
+      expect(times).toMatch(/First byte \d+ ms/);
+      const widths = await bar
+        .locator('rect')
+        .evaluateAll((rects) => rects.map((rect) => Number(rect.getAttribute('width'))));
+      expect(widths.reduce((sum, width) => sum + width, 0)).toBeCloseTo(100, 3);
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+
+      // Its last attempt: given up, and the endpoint is blocked. What comes meanwhile waits.
+      await letTimePass();
+      await page.getByText('Blocked', { exact: true }).waitFor();
+      await recordEvent(service, { partnerId: partner.id });
+      await page.getByText(/after a delivery failed six times; sending goes on in \d+/).waitFor();
+      await page.getByText(/Block 1 of 5: the fifth disables the endpoint; last error: .*503/).waitFor();
+      await page.getByText('1 waiting for an attempt').waitFor();
+      const blocked = page.getByRole('region', { name: 'Explanation' });
+      await blocked.getByText('The block ends by itself, and what waits is sent, slowly at first.').waitFor();
+      expect(await blocked.innerText()).toMatch(IN_AN_HOUR);
+      const waiting = rows.filter({ hasText: 'not sent yet' });
+      await waiting.getByText('pending', { exact: true }).waitFor();
+      expect(await page.getByRole('switch', { name: receiver.url }).getAttribute('aria-checked')).toBe(
+        'true',
+      );
+
+      // Block after block, until it is disabled.
       await loseUntilDisabled();
-      await rows.filter({ hasText: '503' }).first().waitFor();
       await page.getByText('Disabled', { exact: true }).waitFor();
-      await page.getByText(/after \d blocks in a row/).waitFor();
+      await page.getByText(/after 5 blocks in a row/).waitFor();
       await page.getByText(/last error: .*503/).waitFor();
       const toggle = page.getByRole('switch', { name: receiver.url });
       expect(await toggle.getAttribute('aria-checked')).toBe('false');
@@ -92,12 +148,28 @@ describe.skipIf(missing !== null)(
       // The failed one says why.
       await rows.filter({ hasText: 'failed' }).first().getByRole('button', { name: /^dlv_/ }).click();
       await dialog.getByText('down for repair').first().waitFor();
-      const explanation = dialog.getByRole('region', { name: 'Explanation' });
       await explanation.getByText('Your receiver failed.').waitFor();
       await explanation.getByText('Yours', { exact: true }).waitFor();
       expect(await dialog.getByText(/^Attempt \d$/).count()).toBe(6);
       await page.keyboard.press('Escape');
       await dialog.waitFor({ state: 'detached' });
+
+      // A filter is in the address: who reloads, or gets the link, sees the same.
+      const status = page.getByRole('combobox', { name: 'Delivery status' });
+      const states = async (): Promise<Set<string>> =>
+        new Set(await log.locator('td[data-column="Delivery"] .badge').allInnerTexts());
+      const onlyFailed = async (): Promise<boolean> => [...(await states())].join() === 'failed';
+      expect([...(await states())].sort()).toEqual(['delivered', 'failed']);
+      await page.getByText('Filters', { exact: true }).click();
+      await status.selectOption('failed');
+      await eventually('only failed ones are listed', onlyFailed);
+      expect(new URL(page.url()).searchParams.get('status')).toBe('failed');
+      await page.reload();
+      await rows.first().waitFor();
+      expect(await status.inputValue()).toBe('failed');
+      await eventually('still only failed ones are listed', onlyFailed);
+      await page.getByRole('button', { name: 'Clear filters' }).click();
+      await log.getByText('delivered', { exact: true }).waitFor();
 
       // What happens meanwhile is held; it is repaired and switched on.
       await recordEvent(service, { partnerId: partner.id });

@@ -1,12 +1,22 @@
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startReceiver, startTestService, type TestReceiver, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
 import { mintCode } from '../harness/portal.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage } from './browser.js';
 
 let service: TestService;
 let browser: Browser;
 let receiver: TestReceiver;
+const logLines: string[] = [];
+
+const KEY = /svc_sk_test_[A-Za-z0-9]{32}/;
+const SIGNING_SECRET = /whsec_\S+/;
 
 /** Everything that a page keeps beyond its own life. */
 const STORED = `(async () => JSON.stringify([
@@ -18,8 +28,29 @@ async function occurrences(page: Page, text: string): Promise<number> {
   return (await page.content()).split(text).length - 1;
 }
 
-/** Follows a secret from its dialog on. `answers` are all that the page has received. */
-async function isShownOnce(page: Page, dialog: Locator, pattern: RegExp, answers: string[]): Promise<void> {
+/** What a page has asked, and what it got. */
+interface Exchanges {
+  readonly urls: string[];
+  readonly answers: string[];
+}
+
+function recordExchanges(page: Page): Exchanges {
+  const exchanges: Exchanges = { urls: [], answers: [] };
+  page.on('request', (request) => exchanges.urls.push(request.url()));
+  page.on(
+    'response',
+    (response) =>
+      void response.text().then(
+        (text) => exchanges.answers.push(text),
+        () => undefined,
+      ),
+  );
+  return exchanges;
+}
+
+/** Follows a secret from its dialog on, and answers it. */
+async function isShownOnce(page: Page, pattern: RegExp, { urls, answers }: Exchanges): Promise<string> {
+  const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Done' }).waitFor();
   const secret = pattern.exec(await dialog.innerText())?.[0] ?? '';
   expect(secret).not.toBe('');
@@ -37,11 +68,13 @@ async function isShownOnce(page: Page, dialog: Locator, pattern: RegExp, answers
   await page.getByRole('table').first().waitFor();
   expect(await occurrences(page, secret)).toBe(0);
   expect(answers.filter((answer) => answer.includes(secret))).toHaveLength(1);
+  expect(urls.filter((url) => decodeURIComponent(url).includes(secret))).toEqual([]);
+  return secret;
 }
 
 describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
-    service = await startTestService();
+    service = await startTestService({ logLines });
     browser = await launchChromium();
     receiver = await startReceiver();
   });
@@ -51,30 +84,41 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await service.stop();
   });
 
-  it('is in the page once, gone after Done, in one answer, and stored nowhere', async () => {
+  it('is in the page once, gone after Done, in one answer, in no address or line of the log, and stored nowhere', async () => {
     const partner = await service.createPartner('Discreet Travel');
     const { page, open, close } = await openPortalPage(browser, service, partner.id);
-    const answers: string[] = [];
-    page.on(
-      'response',
-      (response) =>
-        void response.text().then(
-          (text) => answers.push(text),
-          () => undefined,
-        ),
-    );
+    const exchanges = recordExchanges(page);
     const dialog = page.getByRole('dialog');
+    const secrets: string[] = [];
+    const follow = async (pattern: RegExp): Promise<void> =>
+      void secrets.push(await isShownOnce(page, pattern, exchanges));
 
     await open('/developers/api-keys');
     await page.getByRole('button', { name: 'New key' }).click();
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('discreet');
     await dialog.getByRole('button', { name: 'Create key' }).click();
-    await isShownOnce(page, dialog, /svc_sk_test_[A-Za-z0-9]{32}/, answers);
+    await follow(KEY);
+    await page
+      .getByRole('row', { name: /discreet/ })
+      .getByRole('button', { name: 'Rotate' })
+      .click();
+    await dialog.getByRole('button', { name: 'Rotate key' }).click();
+    await follow(KEY);
 
     await open('/developers/webhooks');
     await page.getByRole('button', { name: 'New endpoint' }).click();
     await dialog.getByRole('textbox', { name: 'URL' }).fill(receiver.url);
     await dialog.getByRole('button', { name: 'Create endpoint' }).click();
-    await isShownOnce(page, dialog, /whsec_\S+/, answers);
+    await follow(SIGNING_SECRET);
+    await page.getByRole('button', { name: 'Rotate secret' }).click();
+    await dialog.getByRole('button', { name: 'Rotate signing secret' }).click();
+    await follow(SIGNING_SECRET);
+
+    expect(new Set(secrets).size).toBe(4);
+    // The log does say what was called.
+    const asked = '/rotate-secret';
+    await eventually('the log has the calls', () => logLines.some((line) => line.includes(asked)));
+    expect(logLines.filter((line) => secrets.some((secret) => line.includes(secret)))).toEqual([]);
     await close();
   });
 

@@ -4,26 +4,27 @@ import { milliseconds } from '../../components/format.ts';
 type Phases = NonNullable<Attempt['phases']>;
 type Part = { name: string; className: string; ms: number };
 
+const LEAST_MS = 0.01;
+
 /** Where the time of an attempt went. `first_byte_ms` and `total_ms` count from its start, the others are lengths. */
 function parts(phases: Phases): Part[] {
   const before = (phases.dns_ms ?? 0) + (phases.connect_ms ?? 0) + (phases.tls_ms ?? 0);
   const answered = phases.first_byte_ms ?? phases.total_ms;
+  // What took less than is measured still fills the bar when there is nothing else.
+  const waited = Math.max(LEAST_MS, answered - before);
   const all: Part[] = [
     { name: 'DNS', className: 'phase-dns', ms: phases.dns_ms ?? 0 },
     { name: 'TCP', className: 'phase-tcp', ms: phases.connect_ms ?? 0 },
     { name: 'TLS', className: 'phase-tls', ms: phases.tls_ms ?? 0 },
-    { name: 'First byte', className: 'phase-wait', ms: Math.max(0, answered - before) },
+    { name: 'First byte', className: 'phase-wait', ms: waited },
     { name: 'Rest', className: 'phase-rest', ms: Math.max(0, phases.total_ms - answered) },
   ];
-  return all.filter(({ ms, name }) => ms > 0 || name === 'First byte');
+  return all.filter(({ ms }) => ms > 0);
 }
 
 export function PhaseBar({ phases }: { phases: Phases }) {
   const shown = parts(phases);
-  const total = Math.max(
-    1,
-    shown.reduce((sum, { ms }) => sum + ms, 0),
-  );
+  const total = shown.reduce((sum, { ms }) => sum + ms, 0);
   let left = 0;
   return (
     <figure className="phases">
