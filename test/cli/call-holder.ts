@@ -9,17 +9,21 @@ export interface CallHolder {
   readonly url: string;
   /** `POST /v1/orders`: the calls whose answer was kept back. */
   readonly kept: readonly string[];
+  /** The Authorization header of every call. */
+  readonly authorizations: readonly string[];
   close(): Promise<void>;
 }
 
 /** Stands between the program and the service. Every call reaches the service; the answer has the fate that is given. */
 export async function startCallHolder(target: string, fateOf: (call: string) => Fate): Promise<CallHolder> {
   const kept: string[] = [];
+  const authorizations: string[] = [];
   const server = createServer((incoming, outgoing) => {
     pass(incoming, outgoing).catch(() => outgoing.destroy());
   });
   const pass = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const call = `${incoming.method} ${incoming.url}`;
+    authorizations.push(incoming.headers.authorization ?? '');
     const { status, body } = await forward(target, incoming);
     const fate = fateOf(call);
     if (fate === 'answered')
@@ -32,6 +36,7 @@ export async function startCallHolder(target: string, fateOf: (call: string) => 
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     kept,
+    authorizations,
     close: async () => {
       server.closeAllConnections();
       if (server.listening) await new Promise((resolve) => server.close(resolve));
