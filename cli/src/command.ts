@@ -45,11 +45,14 @@ export interface Command {
 /** Options that every command takes. */
 export const GLOBAL_OPTIONS: Readonly<Record<string, OptionSpec>> = {
   json: { type: 'boolean', help: 'print JSON for programs: one value, or one line for each of many' },
-  live: { type: 'boolean', help: 'use the Live key; without it, no command writes to Live' },
+  live: {
+    type: 'boolean',
+    help: 'use the Live key; without it, no command writes to Live, and with a Sandbox key it is refused',
+  },
   'base-url': {
     type: 'string',
     value: 'url',
-    help: 'where the API is (else ESIM_BASE_URL, else what login stored)',
+    help: 'where the API is (else ESIM_BASE_URL, else where the key was logged in)',
   },
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 };

@@ -1,17 +1,12 @@
+import { type CredentialChoice, credentialOf, placeFor, wantedMode } from './credentials/credential.js';
 import type { Environment } from './credentials/paths.js';
-import { modeOfKey, type Mode, readCredentials } from './credentials/stored-credentials.js';
+import type { Mode } from './credentials/stored-credentials.js';
 import { CliError, EXIT } from './exit-codes.js';
 import { PartnerApi } from './partner-api.js';
 import type { Output } from './terminal/output.js';
 
-const DEFAULT_BASE_URL = 'http://localhost:3000';
-
-export interface ContextOptions {
-  readonly environment: Environment;
+export interface ContextOptions extends CredentialChoice {
   readonly output: Output;
-  /** `--live` was given. */
-  readonly live: boolean;
-  readonly baseUrl: string | undefined;
   /** Aborted by Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
 }
@@ -30,48 +25,30 @@ export class Context {
     this.signal = options.signal;
   }
 
-  /** Without a slash at its end and without `/v1`, which the banner of a local service prints. */
+  /** Where the API is. */
   get baseUrl(): string {
-    const { environment, baseUrl } = this.options;
-    const url =
-      baseUrl ?? environment['ESIM_BASE_URL'] ?? readCredentials(environment).baseUrl ?? DEFAULT_BASE_URL;
-    return url.replace(/\/+$/, '').replace(/\/v1$/, '');
+    return this.baseUrlFor(wantedMode(this.options));
   }
 
-  /** ESIM_API_KEY wins; else the stored key of the mode, Sandbox unless `--live`. @throws CliError without one */
-  get apiKey(): string {
-    const fromEnvironment = this.environment['ESIM_API_KEY'];
-    const wanted: Mode = this.live ? 'live' : 'sandbox';
-    const key = fromEnvironment || readCredentials(this.environment).keys[wanted];
-    if (!key) {
-      throw new CliError(
-        EXIT.unauthorized,
-        `there is no ${this.live ? 'Live' : 'Sandbox'} key`,
-        'Run `esim login`, or set ESIM_API_KEY.',
-      );
-    }
-    if (modeOfKey(key) === null) {
-      throw new CliError(
-        EXIT.unauthorized,
-        'this is not an API key',
-        'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.',
-      );
-    }
-    return key;
+  /** Where a key of this mode would go: for `login`, whose key is not kept yet. */
+  baseUrlFor(mode: Mode): string {
+    return placeFor(mode, this.options);
   }
 
+  /** @throws CliError without a key for this place */
   get mode(): Mode {
-    return modeOfKey(this.apiKey) ?? 'sandbox';
+    return credentialOf(this.options).mode;
   }
 
+  /** @throws CliError without a key for this place */
   get api(): PartnerApi {
-    return new PartnerApi({ baseUrl: this.baseUrl, apiKey: this.apiKey, signal: this.signal });
+    return this.client();
   }
 
   /** The API for a listener, which has its own way of waiting for a service that is away. */
   get patientApi(): PartnerApi {
     // The second try keeps to `Retry-After`, which only the client knows.
-    return new PartnerApi({ baseUrl: this.baseUrl, apiKey: this.apiKey, signal: this.signal, maxTries: 2 });
+    return this.client(2);
   }
 
   /** The API for a command that writes. @throws CliError with a Live key, unless `--live` was given */
@@ -92,5 +69,11 @@ export class Context {
       throw new CliError(EXIT.liveRefused, 'this command plays the Sandbox, and the key is a Live one');
     }
     return this.api;
+  }
+
+  private client(maxTries?: number): PartnerApi {
+    const { key, baseUrl } = credentialOf(this.options);
+    const tries = maxTries === undefined ? {} : { maxTries };
+    return new PartnerApi({ baseUrl, apiKey: key, signal: this.signal, ...tries });
   }
 }

@@ -39,6 +39,21 @@ export class CliError extends Error {
   }
 }
 
+/** What ended a command in the midst of a purchase, with what is needed to find the purchase again. */
+export class UnfinishedPurchase extends Error {
+  constructor(
+    /** Why the command ended. */
+    override readonly cause: unknown,
+    /** For people: the command that goes on. */
+    readonly advice: string,
+    /** For programs: the idempotency key, and the order once it is known. */
+    readonly facts: Readonly<Record<string, string>>,
+  ) {
+    super(advice);
+    this.name = 'UnfinishedPurchase';
+  }
+}
+
 /** @param hint e.g. the command that shows help */
 export function usageError(message: string, hint = 'esim help shows all commands.'): CliError {
   return new CliError(EXIT.usage, message, hint);

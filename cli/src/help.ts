@@ -5,7 +5,8 @@ const INTRODUCTION = `esim: the partner eSIM API from a terminal.
 
 Usage: esim <command> [options]`;
 
-const OUTRO = `Keys: \`esim login\`, or ESIM_API_KEY. Where: --base-url, ESIM_BASE_URL, or what login stored.
+const OUTRO = `Keys: \`esim login\`, or ESIM_API_KEY. Where: --base-url, ESIM_BASE_URL, or where the key was logged in; a
+stored key goes nowhere else.
 Not here: the partner API has no call for request logs or for resending a delivery; both are in the portal.
 More: esim help <command> · esim help exit-codes`;
 

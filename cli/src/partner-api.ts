@@ -14,7 +14,7 @@ import {
   type Balance,
 } from '@partner-esim/sdk';
 
-export type { EsimEvent as ServiceEvent, Order, Package, Page, Topup } from '@partner-esim/sdk';
+export type { EsimEvent as ServiceEvent, NewOrder, Order, Package, Page, Topup } from '@partner-esim/sdk';
 export {
   EsimApiError as ApiError,
   EsimConnectionError as ConnectionError,

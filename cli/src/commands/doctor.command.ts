@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:tls';
 import { once } from 'node:events';
+import { isLoopback } from '../base-url.js';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { credentialsFile } from '../credentials/stored-credentials.js';
@@ -80,7 +81,7 @@ async function checkName({ baseUrl }: Context): Promise<Finding> {
 async function checkTls({ baseUrl }: Context): Promise<Finding> {
   return finding('tls', async () => {
     const { protocol, hostname, port } = new URL(baseUrl);
-    const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+    const local = isLoopback(baseUrl);
     if (protocol !== 'https:')
       return { ok: local, detail: local ? 'none, on this machine' : 'none: use https' };
     const socket = connect({ host: hostname, port: Number(port || 443), servername: hostname });

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
+import { refuseClearText } from '../credentials/credential.js';
 import {
   credentialsFile,
   modeOfKey,
@@ -30,7 +31,8 @@ export const login: Command = {
   name: 'login',
   summary: 'check an API key and keep it (mode 0600)',
   details: `Reads the key from stdin, so that it is in no process list and no shell history. A Sandbox and a Live key can be
-kept side by side: commands use the Sandbox one unless --live is given.`,
+kept side by side: commands use the Sandbox one unless --live is given. Each goes only to the place that accepted it;
+a Live key leaves this machine by https only.`,
   examples: [
     { command: 'esim login', says: 'asks for the key' },
     { command: 'printenv KEY | esim login --base-url https://api.example.com', says: 'from a script' },
@@ -40,14 +42,17 @@ kept side by side: commands use the Sandbox one unless --live is given.`,
     const mode = modeOfKey(key);
     if (mode === null)
       throw usageError('this is not an API key', 'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.');
-    const me = await new PartnerApi({ baseUrl: context.baseUrl, apiKey: key, signal: context.signal }).me();
-    const { keys } = readCredentials(context.environment);
-    writeCredentials(context.environment, { baseUrl: context.baseUrl, keys: { ...keys, [mode]: key } });
+    const baseUrl = context.baseUrlFor(mode);
+    refuseClearText(mode, baseUrl);
+    context.output.note(`asking ${baseUrl}`);
+    const me = await new PartnerApi({ baseUrl, apiKey: key, signal: context.signal }).me();
+    const kept = readCredentials(context.environment);
+    writeCredentials(context.environment, { ...kept, [mode]: { key, baseUrl } });
     const file = credentialsFile(context.environment);
     context.output.line(
-      `${context.output.good('logged in')} as ${me.partner_name} (${mode}), kept in ${file}`,
+      `${context.output.good('logged in')} at ${baseUrl} as ${me.partner_name} (${mode}), kept in ${file}`,
     );
-    context.output.data({ partner_id: me.partner_id, mode, key_id: me.key_id, file });
+    context.output.data({ partner_id: me.partner_id, mode, key_id: me.key_id, base_url: baseUrl, file });
     return EXIT.ok;
   },
 };

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Command, Options } from '../command.js';
 import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
-import { ApiError, ConnectionError, type Order } from '../partner-api.js';
+import type { Order } from '../partner-api.js';
+import { Purchase } from '../purchase.js';
 import { moneyText } from '../terminal/values.js';
-import { waitUntilEnded } from '../wait-until-ended.js';
 
 /** @throws CliError when it is no whole number */
 export function wholeNumber(options: Options, name: string, otherwise: number): number {
@@ -28,8 +27,9 @@ function show({ output }: Context, order: Order): void {
 export const ordersPlace: Command = {
   name: 'orders place',
   summary: 'place an order, and with --wait see how it ends',
-  details: `One idempotency key stands for one intent. When the answer does not arrive, the command prints the key: with
---idempotency-key the same order is placed again without being bought twice.`,
+  details: `One idempotency key stands for one intent. The command prints it to stderr before the call leaves, and the order
+before it waits: whatever ends the command, with --idempotency-key the same order is placed again without being bought
+twice. With --json an error has idempotency_key and order_id while the end is not known.`,
   options: {
     package: { type: 'string', short: 'p', value: 'id', help: 'the package (esim catalog)' },
     quantity: { type: 'string', short: 'q', value: 'n', help: '1 (default) to 20' },
@@ -48,30 +48,17 @@ export const ordersPlace: Command = {
   run: async (context, options) => {
     const packageId = options.text('package');
     if (packageId === undefined) throw usageError('--package is missing', 'esim catalog lists packages.');
-    const idempotencyKey = options.text('idempotency-key') ?? randomUUID();
     const withinSeconds = wholeNumber(options, 'timeout', 60);
     const api = context.writableApi;
-    const body = {
+    const order = {
       package_id: packageId,
       quantity: wholeNumber(options, 'quantity', 1),
       reference: options.text('reference') ?? null,
     };
-    const placed = await api.placeOrder(body, idempotencyKey).catch((error: unknown) => {
-      const open =
-        (error instanceof ConnectionError && error.mayHaveArrived) ||
-        (error instanceof ApiError && error.retryable);
-      if (open)
-        context.output.warn(
-          `the order may have been placed; try again with --idempotency-key ${idempotencyKey}`,
-        );
-      throw error;
-    });
+    const purchase = new Purchase(context, api, options.text('idempotency-key'));
+    const placed = await purchase.place(order);
     if (!options.flag('wait')) return shown(context, placed);
-    return shown(
-      context,
-      await waitUntilEnded(() => api.order(placed.id), { ...context, withinSeconds }),
-      true,
-    );
+    return shown(context, await purchase.end(placed, withinSeconds), true);
   },
 };
 

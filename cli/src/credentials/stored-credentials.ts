@@ -1,12 +1,23 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
+import { CliError, EXIT } from '../exit-codes.js';
 import { configFolder, type Environment } from './paths.js';
 import { readPrivateFile, writePrivateFile } from './private-file.js';
 
 export type Mode = 'sandbox' | 'live';
 
+/** A key, and the place that accepted it: it is sent nowhere else. */
+export interface StoredKey {
+  readonly key: string;
+  /** Null: an earlier version kept it, and did not say where it was logged in. */
+  readonly baseUrl: string | null;
+}
+
 /** What `login` keeps. */
-export interface StoredCredentials {
+export type StoredCredentials = Readonly<Partial<Record<Mode, StoredKey>>>;
+
+/** Kept one place for both keys: that of the last login, whichever key it was for. */
+interface EarlierCredentials {
   readonly baseUrl?: string;
   readonly keys: Readonly<Partial<Record<Mode, string>>>;
 }
@@ -14,9 +25,37 @@ export interface StoredCredentials {
 export const credentialsFile = (environment: Environment): string =>
   path.join(configFolder(environment), 'credentials.json');
 
+/** @throws CliError when the file is no JSON */
 export function readCredentials(environment: Environment): StoredCredentials {
-  const text = readPrivateFile(credentialsFile(environment));
-  return text === null ? { keys: {} } : (JSON.parse(text) as StoredCredentials);
+  const file = credentialsFile(environment);
+  const text = readPrivateFile(file);
+  if (text === null) return {};
+  const kept = parse(text, file);
+  return 'keys' in kept ? fromEarlier(kept) : kept;
+}
+
+function parse(text: string, file: string): StoredCredentials | EarlierCredentials {
+  try {
+    return JSON.parse(text) as StoredCredentials | EarlierCredentials;
+  } catch {
+    throw new CliError(EXIT.unauthorized, `${file} is no JSON`, 'Run `esim logout`, then `esim login`.');
+  }
+}
+
+/** The place belongs to a key that is alone; of two keys it is not known which was accepted there. */
+function fromEarlier({
+  keys,
+  baseUrl = null,
+}: {
+  keys: EarlierCredentials['keys'];
+  baseUrl?: string | null;
+}): StoredCredentials {
+  const { sandbox, live } = keys;
+  const place = sandbox !== undefined && live !== undefined ? null : baseUrl;
+  return {
+    ...(sandbox === undefined ? {} : { sandbox: { key: sandbox, baseUrl: place } }),
+    ...(live === undefined ? {} : { live: { key: live, baseUrl: place } }),
+  };
 }
 
 export function writeCredentials(environment: Environment, credentials: StoredCredentials): void {

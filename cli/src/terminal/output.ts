@@ -35,6 +35,11 @@ export class Output {
     if (!this.json) this.streams.stderr.write(`${this.dim(text)}\n`);
   }
 
+  /** What must not be lost, whatever becomes of the command: on stderr, for programs too. */
+  keep(text: string): void {
+    this.streams.stderr.write(`${text}\n`);
+  }
+
   warn(text: string): void {
     this.streams.stderr.write(`${this.paint('yellow', text, this.streams.stderr)}\n`);
   }

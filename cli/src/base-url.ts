@@ -1,0 +1,18 @@
+import { usageError } from './exit-codes.js';
+
+/**
+ * One spelling of each place: host in lower case, no default port, no slash at the end, and no `/v1`, which the banner
+ * of a local service prints. @throws CliError for no URL of http or https
+ */
+export function baseUrlOf(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw usageError('the base URL is no URL of http or https', 'For example https://api.example.com.');
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
+}
+
+/** Whether what is sent there stays on this machine. */
+export function isLoopback(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
+}

@@ -1,0 +1,107 @@
+import { baseUrlOf, isLoopback } from '../base-url.js';
+import { CliError, EXIT, usageError } from '../exit-codes.js';
+import type { Environment } from './paths.js';
+import { type Mode, modeOfKey, readCredentials, type StoredKey } from './stored-credentials.js';
+
+const DEFAULT_BASE_URL = 'http://localhost:3000';
+
+/** What a command line says of key and place. */
+export interface CredentialChoice {
+  readonly environment: Environment;
+  /** `--live` was given. */
+  readonly live: boolean;
+  /** `--base-url`. */
+  readonly baseUrl: string | undefined;
+}
+
+/** A key, and where it may be sent. */
+export interface Credential {
+  readonly key: string;
+  readonly mode: Mode;
+  readonly baseUrl: string;
+}
+
+const NAMES: Readonly<Record<Mode, string>> = { sandbox: 'Sandbox', live: 'Live' };
+
+/** Where a key of this mode goes: what was said, else where one was logged in, else this machine. */
+export function placeFor(mode: Mode, choice: CredentialChoice): string {
+  const kept = readCredentials(choice.environment)[mode]?.baseUrl;
+  return baseUrlOf(saidPlace(choice) ?? kept ?? DEFAULT_BASE_URL);
+}
+
+/** The mode of ESIM_API_KEY, else the one that `--live` chooses. */
+export function wantedMode({ environment, live }: CredentialChoice): Mode {
+  return modeOfKey(environment['ESIM_API_KEY'] ?? '') ?? (live ? 'live' : 'sandbox');
+}
+
+/**
+ * ESIM_API_KEY, which goes where it is told to; else the stored key of the mode, Sandbox unless `--live`, which goes
+ * only where it was logged in.
+ * @throws CliError without a key for this mode and place
+ */
+export function credentialOf(choice: CredentialChoice): Credential {
+  const given = choice.environment['ESIM_API_KEY'];
+  const credential = given ? fromEnvironment(given, choice) : fromFile(choice);
+  refuseClearText(credential.mode, credential.baseUrl);
+  return credential;
+}
+
+/** @throws CliError when a Live key would leave this machine unencrypted */
+export function refuseClearText(mode: Mode, baseUrl: string): void {
+  if (mode === 'live' && !baseUrl.startsWith('https:') && !isLoopback(baseUrl))
+    throw usageError('a Live key leaves this machine by https only', `It was to go to ${baseUrl}.`);
+}
+
+function fromEnvironment(key: string, choice: CredentialChoice): Credential {
+  const mode = formOf(key);
+  if (choice.live && mode !== 'live') {
+    throw usageError(
+      '--live was given, and ESIM_API_KEY is a Sandbox key',
+      'Leave --live out for the Sandbox, or give a Live key.',
+    );
+  }
+  return { key, mode, baseUrl: placeFor(mode, choice) };
+}
+
+function fromFile(choice: CredentialChoice): Credential {
+  const wanted: Mode = choice.live ? 'live' : 'sandbox';
+  const kept = readCredentials(choice.environment)[wanted];
+  if (kept === undefined) {
+    throw new CliError(
+      EXIT.unauthorized,
+      `there is no ${NAMES[wanted]} key`,
+      'Run `esim login`, or set ESIM_API_KEY.',
+    );
+  }
+  if (formOf(kept.key) !== wanted)
+    throw new CliError(EXIT.unauthorized, `the key stored for ${NAMES[wanted]} is one of the other mode`);
+  return { key: kept.key, mode: wanted, baseUrl: placeOfStored(kept, wanted, choice) };
+}
+
+/** @throws CliError when the stored key would go where it was not logged in */
+function placeOfStored({ baseUrl }: StoredKey, mode: Mode, choice: CredentialChoice): string {
+  const said = saidPlace(choice);
+  const wanted = said === undefined ? null : baseUrlOf(said);
+  const kept = baseUrl === null ? null : baseUrlOf(baseUrl);
+  if (kept !== null && (wanted ?? kept) === kept) return kept;
+  const message =
+    kept === null
+      ? `where the stored ${NAMES[mode]} key was logged in was not kept`
+      : `the stored ${NAMES[mode]} key is one of ${kept}, and goes nowhere else`;
+  const login = `esim login --base-url ${wanted ?? '<url>'}`;
+  throw new CliError(EXIT.unauthorized, message, `Run \`${login}\`, or set ESIM_API_KEY.`);
+}
+
+function formOf(key: string): Mode {
+  const mode = modeOfKey(key);
+  if (mode !== null) return mode;
+  throw new CliError(
+    EXIT.unauthorized,
+    'this is not an API key',
+    'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.',
+  );
+}
+
+function saidPlace({ environment, baseUrl }: CredentialChoice): string | undefined {
+  return baseUrl ?? (environment['ESIM_BASE_URL'] || undefined);
+}

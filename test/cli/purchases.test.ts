@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { NodeChild } from '../harness/child-process.js';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { type CallHolder, type Fate, startCallHolder } from './call-holder.js';
+import { CliUser, jsonLines } from './cli-process.js';
+
+const KEY = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/;
+const PLACE = ['orders', 'place', '-p', 'pkg_fr_1gb_7d'];
+
+let service: TestService;
+let partner: TestPartner;
+let user: CliUser;
+let holder: CallHolder | undefined;
+let child: NodeChild | undefined;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+beforeEach(async () => {
+  partner = await service.createPartner();
+  user = new CliUser({ ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' });
+});
+afterEach(async () => {
+  await child?.kill();
+  await holder?.close();
+  user.remove();
+});
+
+/** Answers to calls that begin so have this fate, all others come. */
+async function through(fate: Fate, call: string): Promise<Record<string, string>> {
+  holder = await startCallHolder(service.process.api?.url ?? '', (made) =>
+    made.startsWith(call) ? fate : 'answered',
+  );
+  return { ESIM_BASE_URL: holder.url };
+}
+
+/** Starts the command, and waits until the service has done what it asked for, and the answer is kept back. */
+async function untilHeld(call: string, args: readonly string[]): Promise<NodeChild> {
+  const env = await through('held', call);
+  const launched = user.launch(args, env);
+  child = launched;
+  await eventually(`${call} is held`, () => holder!.kept.length > 0);
+  return launched;
+}
+
+const keyIn = (text: string): string => KEY.exec(text)?.[0] ?? 'no key';
+
+async function orderIds(): Promise<string[]> {
+  const { data } = (await partner.sandbox.get('/v1/orders')).body;
+  return data.map(({ id }: { id: string }) => id);
+}
+
+/** Buys again as the program said, and shows that it was one purchase. */
+async function expectBoughtOnce(key: string): Promise<void> {
+  const again = await user.run([...PLACE, '--idempotency-key', key, '--json']);
+  expect(again).toMatchObject({ code: 0 });
+  expect(await orderIds()).toEqual([jsonLines(again.stdout)[0]!['id']]);
+}
+
+describe('esim orders place says how to go on', () => {
+  it('with the idempotency key, when Ctrl-C comes before the answer', async () => {
+    const placing = await untilHeld('POST /v1/orders', [...PLACE, '--json']);
+    placing.signal('SIGINT');
+    expect(await placing.exited()).toBe(1);
+    const [said] = jsonLines(placing.stdout);
+    expect(said).toMatchObject({ error: 'interrupted', idempotency_key: keyIn(placing.stderr) });
+    expect(placing.stderr).toContain('may have been placed');
+    await expectBoughtOnce(said!['idempotency_key'] as string);
+  });
+
+  it('with the idempotency key, before the call leaves: a kill takes no words', async () => {
+    const placing = await untilHeld('POST /v1/orders', PLACE);
+    await placing.kill();
+    await expectBoughtOnce(keyIn(placing.stderr));
+  });
+
+  it('with the idempotency key, when one try was cut off and the next found nobody', async () => {
+    const env = await through('cut, then gone', 'POST /v1/orders');
+    const placed = await user.run([...PLACE, '--json'], { env });
+    expect(placed.code).toBe(5);
+    const [said] = jsonLines(placed.stdout);
+    expect(said).toMatchObject({ exit_code: 5, idempotency_key: keyIn(placed.stderr) });
+    expect(placed.stderr).toContain('may have been placed');
+    await expectBoughtOnce(said!['idempotency_key'] as string);
+  });
+
+  it('with the order, when Ctrl-C comes while it waits', async () => {
+    const waiting = await untilHeld('GET /v1/orders/', [...PLACE, '--wait', '--json']);
+    const [id] = await orderIds();
+    expect(waiting.stderr).toContain(id);
+    waiting.signal('SIGTERM');
+    expect(await waiting.exited()).toBe(1);
+    expect(jsonLines(waiting.stdout)).toEqual([
+      { error: 'interrupted', exit_code: 1, order_id: id, idempotency_key: keyIn(waiting.stderr) },
+    ]);
+    expect(waiting.stderr).toContain(`esim orders get ${id}`);
+  });
+
+  it('with the order, when the service goes away while it waits', async () => {
+    const env = await through('cut', 'GET /v1/orders/');
+    const waited = await user.run([...PLACE, '--wait', '--json'], { env });
+    const [id] = await orderIds();
+    expect(waited.code).toBe(5);
+    expect(jsonLines(waited.stdout)).toMatchObject([{ exit_code: 5, order_id: id }]);
+    expect(waited.stderr).toContain(`esim orders get ${id}`);
+  });
+
+  it('with the refusal alone, when nothing can have been bought', async () => {
+    const refused = await user.run(['orders', 'place', '-p', 'pkg_none', '--json']);
+    expect(refused).toMatchObject({ code: 4, stderr: expect.not.stringContaining('may have been placed') });
+    expect(jsonLines(refused.stdout)[0]).not.toHaveProperty('idempotency_key');
+    expect(await orderIds()).toEqual([]);
+  });
+});
