@@ -62,7 +62,10 @@ const CHANGES: readonly (readonly [said: string, change: (document: Node) => voi
   ['.reference: it is required now', (d) => listOf(schema(d, 'PlaceOrderDto'), 'required').push('reference')],
   ['.reference: it is gone', (d) => delete part(schema(d, 'PlaceOrderDto'), 'properties')['reference']],
   ['.quantity: maximum was', (d) => (field(d, 'quantity', 'PlaceOrderDto')['maximum'] = 1)],
-  ['.package_id: pattern ^x is new', (d) => (field(d, 'package_id', 'PlaceOrderDto')['pattern'] = '^x')],
+  [
+    String.raw`.package_id: pattern was ^[^\u0000]+$ and is ^x`,
+    (d) => (field(d, 'package_id', 'PlaceOrderDto')['pattern'] = '^x'),
+  ],
   [
     'query parameter region is required now',
     (d) =>

@@ -2377,7 +2377,7 @@ export type ActivateEsimResponses = {
 export type ActivateEsimResponse = ActivateEsimResponses[keyof ActivateEsimResponses];
 
 export type ConsumeDataData = {
-    body?: ConsumeDto;
+    body: ConsumeDto;
     headers: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.

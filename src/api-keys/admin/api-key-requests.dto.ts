@@ -35,7 +35,13 @@ export class CreateApiKeyDto {
   @IsIn(MODES, MODE_MESSAGE)
   mode!: Mode;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_NAME, example: 'Production backend' })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'Production backend',
+  })
   @Optional()
   @ShortText(MAX_NAME)
   name?: string | null;

@@ -43,6 +43,7 @@ export class EventsQueryDto extends ListQueryDto {
     type: String,
     minLength: 1,
     maxLength: 1_024,
+    pattern: '^[A-Za-z0-9_-]+$',
     description: 'A `next_cursor` of this list, or the id of the last event that you have.',
   })
   @Optional()

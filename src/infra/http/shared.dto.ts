@@ -18,6 +18,7 @@ export class ListQueryDto {
     type: String,
     minLength: 1,
     maxLength: 1_024,
+    pattern: '^[A-Za-z0-9_-]+$',
     description: 'The `next_cursor` of the page before.',
   })
   @Optional()

@@ -19,7 +19,7 @@ function Email(): PropertyDecorator {
 }
 
 export class CreatePartnerDto {
-  @ApiProperty({ type: String, maxLength: MAX_NAME, example: 'Acme Travel' })
+  @ApiProperty({ type: String, minLength: 1, maxLength: MAX_NAME, example: 'Acme Travel' })
   @ShortText(MAX_NAME)
   name!: string;
 
@@ -31,7 +31,7 @@ export class CreatePartnerDto {
 
 /** What is absent stays; `email: null` removes the address. */
 export class UpdatePartnerDto {
-  @ApiPropertyOptional({ type: String, maxLength: MAX_NAME })
+  @ApiPropertyOptional({ type: String, minLength: 1, maxLength: MAX_NAME })
   // Not @Optional(), which would let null through: a partner always has a name.
   @ValidateIf((_, value) => value !== undefined)
   @ShortText(MAX_NAME)

@@ -23,11 +23,17 @@ const MAX_URL = 2_048;
 const TTL_SECONDS = { min: 300, max: 86_400, usual: 28_800 } as const;
 
 export class PortalActorDto {
-  @ApiProperty({ type: String, maxLength: MAX_ACTOR, example: 'user-17', description: 'For the audit log.' })
+  @ApiProperty({
+    type: String,
+    minLength: 1,
+    maxLength: MAX_ACTOR,
+    example: 'user-17',
+    description: 'For the audit log.',
+  })
   @ShortText(MAX_ACTOR)
   id!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_ACTOR, example: 'Ada' })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_ACTOR, example: 'Ada' })
   @Optional()
   @ShortText(MAX_ACTOR)
   name?: string | null;
@@ -67,7 +73,10 @@ export class CreatePortalSessionDto {
   @ApiPropertyOptional({
     type: String,
     nullable: true,
+    minLength: 1,
     maxLength: MAX_URL,
+    format: 'uri',
+    pattern: '^https?://',
     example: 'https://portal.example/partners/17',
     description: 'Where the portal sends whose session has ended, or who needs a younger one.',
   })

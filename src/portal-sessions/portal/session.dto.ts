@@ -11,6 +11,7 @@ const MAX_CODE = 128;
 export class ExchangeCodeDto {
   @ApiProperty({
     type: String,
+    minLength: 1,
     maxLength: MAX_CODE,
     description: 'From the fragment of the link; it works once.',
   })

@@ -119,7 +119,12 @@ export class ReconcileOrderDto {
   @IsIn(RESOLVE_ORDER_ACTIONS, { message: `must be one of ${RESOLVE_ORDER_ACTIONS.join(', ')}` })
   action!: ResolveOrderAction;
 
-  @ApiProperty({ type: String, maxLength: MAX_NOTE, description: 'Why; kept in the audit log.' })
+  @ApiProperty({
+    type: String,
+    minLength: 1,
+    maxLength: MAX_NOTE,
+    description: 'Why; kept in the audit log.',
+  })
   @ShortText(MAX_NOTE)
   note!: string;
 }
@@ -135,7 +140,12 @@ export class ReconcileTopupDto {
   @IsIn(RESOLVE_TOPUP_ACTIONS, { message: `must be one of ${RESOLVE_TOPUP_ACTIONS.join(', ')}` })
   action!: ResolveTopupAction;
 
-  @ApiProperty({ type: String, maxLength: MAX_NOTE, description: 'Why; kept in the audit log.' })
+  @ApiProperty({
+    type: String,
+    minLength: 1,
+    maxLength: MAX_NOTE,
+    description: 'Why; kept in the audit log.',
+  })
   @ShortText(MAX_NOTE)
   note!: string;
 }

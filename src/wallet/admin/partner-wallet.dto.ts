@@ -65,7 +65,7 @@ export class AdjustmentMoneyDto {
 }
 
 class PostingDto {
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_NOTE })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_NOTE })
   @Optional()
   @ShortText(MAX_NOTE)
   note?: string | null;

@@ -55,6 +55,8 @@ function SignatureSchemes(): PropertyDecorator {
       isArray: true,
       uniqueItems: true,
       minItems: 1,
+      // OpenAPI 3.1 has all of JSON Schema; the decorator's types do not.
+      ...{ contains: { const: 'document' } },
       example: [...SIGNATURE_SCHEMES],
       description:
         '`document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.',
@@ -72,11 +74,17 @@ export class CreateWebhookEndpointDto {
   @IsIn(MODES, oneOf(MODES))
   mode!: Mode;
 
-  @ApiProperty({ type: String, maxLength: MAX_URL_LENGTH, example: 'https://partner.example/webhooks' })
+  @ApiProperty({
+    type: String,
+    format: 'uri',
+    pattern: '^https?://',
+    maxLength: MAX_URL_LENGTH,
+    example: 'https://partner.example/webhooks',
+  })
   @TargetUrl()
   url!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_DESCRIPTION })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION })
   @Optional()
   @ShortText(MAX_DESCRIPTION)
   description?: string | null;
@@ -91,12 +99,12 @@ export class CreateWebhookEndpointDto {
 }
 
 export class UpdateWebhookEndpointDto {
-  @ApiPropertyOptional({ type: String, maxLength: MAX_URL_LENGTH })
+  @ApiPropertyOptional({ type: String, format: 'uri', pattern: '^https?://', maxLength: MAX_URL_LENGTH })
   @ValidateIf((body: UpdateWebhookEndpointDto) => body.url !== undefined)
   @TargetUrl()
   url?: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, maxLength: MAX_DESCRIPTION })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION })
   @Optional()
   @ShortText(MAX_DESCRIPTION)
   description?: string | null;

@@ -30,7 +30,26 @@ export function validFields(
   );
   return fc
     .record(values, { requiredKeys: schema.required ?? [] })
+    .chain((fields) => withOneChoice(schema, fields, values))
     .map((fields) => new Map<string, string>(Object.entries(fields)));
+}
+
+/** Of fields that exclude each other exactly one. */
+function withOneChoice<Fields extends object>(
+  { oneOf = [] }: SchemaObject,
+  fields: Fields,
+  values: Readonly<Record<string, fc.Arbitrary<string>>>,
+): fc.Arbitrary<Fields> {
+  const choices = oneOf.flatMap((each) => ('required' in each ? each.required : []));
+  if (choices.length === 0) return fc.constant(fields);
+  const others = Object.entries(fields).filter(([name]) => !choices.includes(name));
+  return fc
+    .constantFrom(...choices)
+    .chain((choice) =>
+      values[choice]!.filter((value) => value !== 'null').map(
+        (value) => Object.fromEntries([...others, [choice, value]]) as Fields,
+      ),
+    );
 }
 
 function ofType(document: OpenAPIObject, schema: SchemaObject, type: string): fc.Arbitrary<unknown> {
@@ -44,15 +63,21 @@ function ofType(document: OpenAPIObject, schema: SchemaObject, type: string): fc
     case 'number':
       return fc.integer({ min: minimum ?? 0, max: Math.min(maximum ?? 1_000, Number.MAX_SAFE_INTEGER) });
     case 'array':
-      return fc.array(validValue(document, schema.items ?? {}), {
-        minLength: schema.minItems ?? 0,
-        maxLength: 3,
-      });
+      return ofArray(document, schema);
     case 'object':
       return ofObject(document, schema);
     default:
       return ofText(schema);
   }
+}
+
+function ofArray(document: OpenAPIObject, schema: SchemaObject): fc.Arbitrary<unknown[]> {
+  const { items = {}, minItems = 0, uniqueItems } = schema;
+  const { contains } = schema as { contains?: { const: unknown } };
+  const bounds = { minLength: contains ? 0 : minItems, maxLength: 3 };
+  const value = validValue(document, items).filter((each) => !contains || each !== contains.const);
+  const others = uniqueItems ? fc.uniqueArray(value, bounds) : fc.array(value, bounds);
+  return contains ? others.map((each) => [contains.const, ...each]) : others;
 }
 
 function ofObject(document: OpenAPIObject, schema: SchemaObject): fc.Arbitrary<unknown> {
@@ -67,6 +92,7 @@ function ofObject(document: OpenAPIObject, schema: SchemaObject): fc.Arbitrary<u
 }
 
 function ofText(schema: SchemaObject): fc.Arbitrary<string> {
+  if (schema.format === 'uri') return fc.webUrl({ validSchemes: ['https'] });
   if (schema.pattern) return fc.stringMatching(new RegExp(schema.pattern));
   if (schema.format === 'date-time') {
     return fc

@@ -13,9 +13,14 @@ export function closeRequestBodies(document: OpenAPIObject, operations: readonly
     for (const { schema } of Object.values(requestBody.content)) {
       if (!schema) continue;
       closeSchema(document, schema);
-      requestBody.required = (resolve(document, schema).required ?? []).length > 0;
+      requestBody.required = needsField(resolve(document, schema));
     }
   }
+}
+
+/** Some field is required, or one of several. */
+function needsField({ required = [], oneOf = [] }: SchemaObject): boolean {
+  return required.length > 0 || (oneOf.length > 0 && oneOf.every((one) => 'required' in one));
 }
 
 /** Bodies that take one of several fields, which no decorator can say. */
@@ -47,8 +52,15 @@ export function resolve(document: OpenAPIObject, schema: SchemaObject | Referenc
 function closeSchema(document: OpenAPIObject, schema: SchemaObject | ReferenceObject): void {
   const target = resolve(document, schema);
   if (target.properties) target.additionalProperties ??= false;
+  if (isFreeText(target)) target.pattern = target.minLength ? '^[^\\u0000]+$' : '^[^\\u0000]*$';
   const parts = [...Object.values(target.properties ?? {}), ...(target.anyOf ?? []), ...(target.allOf ?? [])];
   for (const part of target.items ? [...parts, target.items] : parts) closeSchema(document, part);
+}
+
+/** Text that nothing else bounds is kept as it is, and PostgreSQL has no U+0000 in text. */
+function isFreeText({ type, enum: choices, format, pattern }: SchemaObject): boolean {
+  const isString = type === 'string' || (Array.isArray(type) && (type).includes('string'));
+  return isString && choices === undefined && format === undefined && pattern === undefined;
 }
 
 const EXAMPLE_TIME = '2026-11-21T10:00:00.000Z';
