@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { useScope } from '../../api/session.ts';
 import type { Delivery, Endpoint } from '../../api/types.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
@@ -33,7 +33,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const resend = async (delivery: Delivery) => {
     setError(null);
     try {
-      await send('POST', `deliveries/${delivery.id}/resend`);
+      await post(`deliveries/${delivery.id}/resend`);
       notify('Sent again, as a delivery of its own.');
       refresh();
     } catch (thrown) {
