@@ -5,6 +5,9 @@ import { mintCode } from '../harness/portal.js';
 import { registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
+/** A busy machine takes its time. */
+const PATIENCE = { timeout: 60_000 };
+
 let service: TestService;
 let partner: TestPartner;
 let browser: Browser;
@@ -115,7 +118,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       const sent = await service.admin.get(`${endpoint.path}/deliveries`);
       expect(sent.body.data).toHaveLength(1);
       await press.click();
-      await expect.poll(() => keys.length).toBe(3);
+      await expect.poll(() => keys.length, PATIENCE).toBe(3);
       expect(new Set(keys).size).toBe(2);
     });
 
@@ -125,7 +128,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       const toggle = page.getByRole('switch');
       const isNow = async (status: string): Promise<void> => {
         await expect
-          .poll(async () => (await service.admin.get(endpoint.path)).body.data.status as string)
+          .poll(async () => (await service.admin.get(endpoint.path)).body.data.status as string, PATIENCE)
           .toBe(status);
         await page.getByText(status === 'disabled' ? 'Disabled' : 'Enabled', { exact: true }).waitFor();
       };

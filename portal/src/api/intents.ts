@@ -31,7 +31,9 @@ export class Intents {
 
 /** `crypto.randomUUID` is missing where a page came over plain HTTP. */
 const newKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
+    '',
+  );
 
 const callOf = (path: string, body: unknown): string => `${path} ${JSON.stringify(body ?? {})}`;
 
