@@ -22,9 +22,12 @@ type State =
 const code = takeCode();
 let opening = openSession(code);
 
+/** Only a refusal says something of the link or the session: after anything else the same call may do. */
 function closedBy(error: unknown): State {
-  if (!(error instanceof ApiError)) return { kind: 'closed', reason: 'unreachable', returnUrl: null };
-  return { kind: 'closed', reason: code === null ? 'ended' : 'code', returnUrl: null };
+  const closed = (reason: EndReason): State => ({ kind: 'closed', reason, returnUrl: null });
+  if (!(error instanceof ApiError)) return closed('unreachable');
+  if (error.isTransient) return closed('busy');
+  return closed(code === null ? 'ended' : 'code');
 }
 
 function Portal() {
@@ -77,7 +80,7 @@ function Portal() {
       <Ended
         reason={state.reason}
         returnUrl={state.returnUrl}
-        {...(state.reason === 'unreachable' ? { retry } : {})}
+        {...(state.reason === 'unreachable' || state.reason === 'busy' ? { retry } : {})}
       />
     );
   }

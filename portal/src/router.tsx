@@ -37,6 +37,8 @@ const rootRoute = createRootRoute({
   validateSearch: (search: Search): { mode?: Mode } =>
     search['mode'] === 'sandbox' || search['mode'] === 'live' ? { mode: search['mode'] } : {},
   search: { middlewares: [retainSearchParams(['mode'])] },
+  // The shell is around all objects and both modes.
+  remountDeps: () => null,
   component: () => (
     <Shell
       onSignedOut={() => {
@@ -179,6 +181,8 @@ export const router = createRouter({
     );
     return kept.length === 0 ? '' : `?${new URLSearchParams(kept).toString()}`;
   },
+  // What one has opened, typed or been shown belongs to one object in one mode: another one begins with none of it.
+  defaultRemountDeps: ({ params, search }) => [params, search.mode ?? null],
   defaultPreload: 'intent',
   defaultPendingComponent: () => <Loading />,
   defaultErrorComponent: ({ error, reset }: ErrorComponentProps) => <ErrorNote error={error} retry={reset} />,

@@ -1,8 +1,11 @@
+import { Intents } from './intents.ts';
 import type { Problem } from './types.gen.ts';
 
 /** An answer that is no 2xx. `message` is prose for people. */
 export class ApiError extends Error {
   readonly status: number;
+  /** Not the call is at fault: the same call may be answered later. */
+  readonly isTransient: boolean;
   readonly code: string;
   readonly requestId: string | null;
   /** What is wrong with which field, by the field's name. */
@@ -11,6 +14,8 @@ export class ApiError extends Error {
   constructor(status: number, problem: Partial<Problem>) {
     super(problem.detail ?? `The portal answered with status ${status}.`);
     this.status = status;
+    // A proxy in front may say it, too, when the service does not answer.
+    this.isTransient = status === 408 || status === 429 || status >= 500;
     this.code = problem.code ?? 'internal_error';
     this.requestId = problem.request_id ?? null;
     this.fields = new Map(
@@ -74,12 +79,13 @@ async function problemOf(response: Response): Promise<Partial<Problem>> {
   }
 }
 
-type CallOptions = { query?: Query; body?: unknown; signal?: AbortSignal };
+type CallOptions = { query?: Query; body?: unknown; signal?: AbortSignal; key?: string };
 
 async function call(method: Method, path: string, options: CallOptions): Promise<Response> {
   const headers: Record<string, string> = { accept: 'application/json' };
   if (shownSession !== null) headers['x-portal-session'] = shownSession;
   const init: RequestInit = { method, credentials: 'same-origin', headers };
+  if (options.key !== undefined) headers['idempotency-key'] = options.key;
   if (options.signal) init.signal = options.signal;
   if (method !== 'GET') {
     // The listener takes JSON only, of DELETE too: a form of another site cannot send it.
@@ -113,10 +119,36 @@ export async function getFile(path: string, query: Query): Promise<Blob> {
 }
 
 /**
- * Changes something; answers `data` of the envelope.
+ * Changes something; answers `data` of the envelope. Not for a POST: see `post`.
  * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
  */
 export async function send<T>(method: Exclude<Method, 'GET'>, path: string, body?: unknown): Promise<T> {
   const response = await call(method, path, { body });
   return ((await response.json()) as { data: T }).data;
+}
+
+const intents = new Intents();
+
+/** Whether the server may have carried a change out, or may still, without that anybody here knows how it went. */
+function isUnanswered(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return true;
+  return error.isTransient || error.code === 'idempotency_in_progress';
+}
+
+/**
+ * Changes something once, however often it is asked for before an answer has come; answers `data` of the envelope. What is
+ * shown once is null in it when the answer that had it was lost.
+ * @throws {ApiError} on any answer but a 2xx; TypeError when there was none.
+ */
+export async function post<T>(path: string, body?: unknown): Promise<T> {
+  const key = intents.keyOf(path, body);
+  try {
+    const response = await call('POST', path, { body, key });
+    const { data } = (await response.json()) as { data: T };
+    intents.settle(path, body);
+    return data;
+  } catch (error) {
+    if (!isUnanswered(error)) intents.settle(path, body);
+    throw error;
+  }
 }

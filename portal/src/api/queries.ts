@@ -1,9 +1,4 @@
-import {
-  infiniteQueryOptions,
-  keepPreviousData,
-  queryOptions,
-  type QueryClient,
-} from '@tanstack/react-query';
+import { infiniteQueryOptions, queryOptions, type QueryClient } from '@tanstack/react-query';
 import { get, type Query } from './client.ts';
 import type {
   Delivery,
@@ -21,6 +16,15 @@ export const LIVE_INTERVAL_MS = 2_000;
 
 type One<T> = { data: T };
 
+/**
+ * What was shown before stays until the answer is there, but only while it is of the same list in the same mode: rows of
+ * another mode or object under this one's heading would be a lie, with buttons that work. They are the key's first two parts.
+ */
+function keepWithin(list: string, of: string | null) {
+  return <Data>(last: Data | undefined, query: { queryKey: readonly unknown[] } | undefined) =>
+    query?.queryKey[0] === list && query.queryKey[1] === of ? last : undefined;
+}
+
 /** A list by pages; `mode` is null where the list is of one mode anyway. Its key begins with the path, so that a change names what it makes stale. */
 export function pages<T>(path: string, mode: Mode | null, filters: Query = {}) {
   return infiniteQueryOptions({
@@ -33,7 +37,7 @@ export function pages<T>(path: string, mode: Mode | null, filters: Query = {}) {
       ),
     initialPageParam: '',
     getNextPageParam: (page) => page.next_cursor ?? undefined,
-    placeholderData: keepPreviousData,
+    placeholderData: keepWithin(path, mode),
   });
 }
 
@@ -67,7 +71,7 @@ export const explanationQuery = (of: 'deliveries' | 'webhook-endpoints', id: str
   queryOptions({
     queryKey: [of, id, 'explanation', state],
     queryFn: async ({ signal }) => (await get<One<Explanation>>(`${of}/${id}/explanation`, {}, signal)).data,
-    placeholderData: keepPreviousData,
+    placeholderData: keepWithin(of, id),
   });
 
 export const replayQuery = (id: string) =>

@@ -1,29 +1,67 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type RefObject } from 'react';
 import type { Query } from '../api/client.ts';
 import { pages } from '../api/queries.ts';
 import type { Mode } from '../api/types.ts';
 import { Empty, ErrorNote, Loading } from './feedback.tsx';
 
-type MoreProps = { more: boolean; busy: boolean; load: () => void };
+/** So many pages in a row may be empty before a person says whether to go on: each is a search through thousands of rows. */
+const EMPTY_PAGES_AT_ONCE = 5;
+
+type MoreProps = {
+  more: boolean;
+  busy: boolean;
+  load: () => void;
+  /** Pages at the end that had nothing: a search may end a page before it has found anything. */
+  emptyPages?: number;
+};
 
 /** Loads the next page when it comes into sight, or at a press. */
-export function LoadMore({ more, busy, load }: MoreProps) {
+export function LoadMore({ more, busy, load, emptyPages = 0 }: MoreProps) {
   const end = useRef<HTMLDivElement | null>(null);
+  const [allowed, setAllowed] = useState(EMPTY_PAGES_AT_ONCE);
+  const rests = emptyPages >= allowed;
   useEffect(() => {
     const element = end.current;
-    if (!element || !more || busy) return;
+    if (!element || !more || busy || rests) return;
     const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && load(), {
       rootMargin: '600px',
     });
     observer.observe(element);
     return () => observer.disconnect();
-  }, [more, busy, load]);
+  }, [more, busy, load, rests]);
   if (!more) return null;
+  if (emptyPages > 0)
+    return (
+      <SearchOn
+        rests={rests}
+        end={end}
+        goOn={() => {
+          setAllowed(emptyPages + EMPTY_PAGES_AT_ONCE);
+          load();
+        }}
+      />
+    );
   return (
     <div className="load-more" ref={end}>
       <button type="button" className="button" disabled={busy} onClick={load}>
         {busy ? 'Loading …' : 'Load more'}
+      </button>
+    </div>
+  );
+}
+
+type SearchProps = { rests: boolean; end: RefObject<HTMLDivElement | null>; goOn: () => void };
+
+/** Nothing found so far is not nothing there. */
+function SearchOn({ rests, end, goOn }: SearchProps) {
+  return (
+    <div className="load-more" ref={end}>
+      <p role="status" className="hint">
+        {rests ? 'Nothing like that so far; there is more to search.' : 'Searching further back …'}
+      </p>
+      <button type="button" className="button" disabled={!rests} onClick={goOn}>
+        Search further back
       </button>
     </div>
   );
@@ -45,16 +83,32 @@ export function List<T>({ path, mode, filters = {}, label, columns, row, empty }
   const query = useInfiniteQuery(pages<T>(path, mode, filters));
   const { fetchNextPage } = query;
   if (query.isPending) return <Loading />;
-  if (query.isError) return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
-  const items = query.data.pages.flatMap((page) => page.data);
+  const load = () => void fetchNextPage();
+  if (query.isError && !query.isFetchNextPageError)
+    return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
+  const { pages: read } = query.data;
+  const items = read.flatMap((page) => page.data);
   const filtered = Object.values(filters).some((value) => value !== undefined);
-  if (items.length === 0) return filtered ? <NothingFound /> : empty;
+  if (items.length === 0 && query.isPlaceholderData) return <Loading />;
+  if (items.length === 0 && !query.hasNextPage) return filtered ? <NothingFound /> : empty;
   return (
     <>
-      <Table label={label} columns={columns}>
-        {items.map(row)}
-      </Table>
-      <LoadMore more={query.hasNextPage} busy={query.isFetchingNextPage} load={() => void fetchNextPage()} />
+      {items.length > 0 && (
+        <Table label={label} columns={columns} busy={query.isPlaceholderData}>
+          {items.map(row)}
+        </Table>
+      )}
+      {query.isFetchNextPageError ? (
+        <ErrorNote error={query.error} retry={load} />
+      ) : (
+        <LoadMore
+          key={JSON.stringify([path, mode, filters])}
+          more={query.hasNextPage}
+          busy={query.isFetchingNextPage || query.isPlaceholderData}
+          load={load}
+          emptyPages={read.length - 1 - read.findLastIndex((page) => page.data.length > 0)}
+        />
+      )}
     </>
   );
 }
@@ -71,14 +125,17 @@ function NothingFound() {
 export function Table({
   label,
   columns,
+  busy = false,
   children,
 }: {
   label: string;
   columns: readonly string[];
+  /** The rows are those from before: the ones that were asked for are on their way. */
+  busy?: boolean;
   children: ReactNode;
 }) {
   return (
-    <div className="table-frame" role="group" aria-label={`${label}, scrolls`} tabIndex={0}>
+    <div className="table-frame" aria-busy={busy} role="group" aria-label={`${label}, scrolls`} tabIndex={0}>
       <table aria-label={label}>
         <thead>
           <tr>

@@ -1,4 +1,26 @@
+import type { ReactNode } from 'react';
 import { CopyButton } from './copy-button.tsx';
+
+type LostProps = { what: string; children: ReactNode; onDone: () => void };
+
+/** In place of what is shown once, when the answer that had it never arrived. `children` say what to do now. */
+export function SecretLost({ what, children, onDone }: LostProps) {
+  return (
+    <div className="stack">
+      <div className="note wait">
+        <p>
+          It was made, but the answer with the {what} was lost on its way here, and the {what} is shown once.
+        </p>
+        <p>{children}</p>
+      </div>
+      <div className="actions">
+        <button type="button" className="button primary" onClick={onDone}>
+          Done
+        </button>
+      </div>
+    </div>
+  );
+}
 
 type Props = { what: string; secret: string; hint: string; onDone: () => void };
 

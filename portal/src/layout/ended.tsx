@@ -1,6 +1,6 @@
 import { returnAddress } from './step-up.tsx';
 
-export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable';
+export type EndReason = 'ended' | 'changed' | 'code' | 'signed-out' | 'unreachable' | 'busy';
 type Props = {
   reason: EndReason;
   returnUrl: string | null;
@@ -20,6 +20,10 @@ const TEXTS: Record<Props['reason'], { title: string; text: string }> = {
   'signed-out': {
     title: 'You have signed out',
     text: 'This browser has left the session, and the portal has ended it.',
+  },
+  busy: {
+    title: 'The portal cannot answer right now',
+    text: 'It is busy, or being worked on. Your link and your session are as they were: try again in a moment.',
   },
   unreachable: { title: 'The portal cannot be reached', text: 'Check your connection and try again.' },
 };

@@ -2,6 +2,8 @@ import { useSearch } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
 import type { Mode } from '../api/types.ts';
 
+export const MODE_NAMES: Record<Mode, string> = { sandbox: 'Sandbox', live: 'Live' };
+
 /** The mode of everything on the screen. It lives in the address; one that the session lacks does not count. */
 export function useMode(): Mode {
   const { modes } = useSession();

@@ -10,6 +10,8 @@ import { ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
 import { words } from '../components/format.ts';
 import { Time } from '../components/time.tsx';
+import { InItsMode } from '../layout/in-its-mode.tsx';
+import { MODE_NAMES } from '../layout/use-mode.ts';
 import { esimRoute } from '../router.tsx';
 import { EsimStatus, usage } from './esims.tsx';
 
@@ -25,10 +27,11 @@ export function EsimPage() {
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.data && (
-        <>
+        <InItsMode what="eSIM" mode={query.data.mode}>
           <EsimFacts esim={query.data} />
-          <Installation esimId={esimId} />
-        </>
+          {/* Keyed, whatever the router keeps: the QR code of one eSIM under another's name installs the wrong one. */}
+          <Installation key={esimId} esimId={esimId} />
+        </InItsMode>
       )}
     </>
   );
@@ -39,6 +42,7 @@ function EsimFacts({ esim }: { esim: Esim }) {
     <Facts
       entries={[
         ['Status', <EsimStatus key="status" status={esim.status} />],
+        ['Mode', MODE_NAMES[esim.mode]],
         ['Profile', words(esim.profile_status)],
         ['ICCID', <code key="iccid">{esim.iccid}</code>],
         ['Data', usage(esim)],

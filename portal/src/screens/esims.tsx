@@ -37,7 +37,7 @@ export function Esims() {
       <UrlFilters
         choices={[{ name: 'status', label: 'Status', options: STATUSES }]}
         texts={[
-          { name: 'iccid', label: 'ICCID' },
+          { name: 'iccid', label: 'ICCID', pattern: /^\d{18,20}$/, shape: '18 to 20 digits' },
           { name: 'order_id', label: 'Order id', placeholder: 'ord_…' },
         ]}
       />

@@ -7,6 +7,8 @@ import { Facts } from '../components/facts.tsx';
 import { money } from '../components/format.ts';
 import { Table } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
+import { InItsMode } from '../layout/in-its-mode.tsx';
+import { MODE_NAMES } from '../layout/use-mode.ts';
 import { orderRoute } from '../router.tsx';
 import { OrderStatus } from './orders.tsx';
 
@@ -21,7 +23,11 @@ export function OrderPage() {
       <h1 className="mono">{orderId}</h1>
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
-      {query.data && <OrderFacts order={query.data} />}
+      {query.data && (
+        <InItsMode what="order" mode={query.data.mode}>
+          <OrderFacts order={query.data} />
+        </InItsMode>
+      )}
     </>
   );
 }
@@ -32,6 +38,7 @@ function OrderFacts({ order }: { order: Order }) {
       <Facts
         entries={[
           ['Status', <OrderStatus key="status" status={order.status} />],
+          ['Mode', MODE_NAMES[order.mode]],
           ['Why', order.failure?.reason],
           ['Cancellation refused', order.cancel_failure?.reason],
           ['Package', <code key="package">{order.package_id}</code>],

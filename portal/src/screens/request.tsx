@@ -8,6 +8,7 @@ import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
 import { milliseconds } from '../components/format.ts';
 import { Time } from '../components/time.tsx';
+import { InItsMode } from '../layout/in-its-mode.tsx';
 import { requestRoute } from '../router.tsx';
 
 export function RequestPage() {
@@ -30,7 +31,11 @@ export function RequestPage() {
         ) : (
           <ErrorNote error={query.error} retry={() => void query.refetch()} />
         ))}
-      {query.data && <CallFacts call={query.data} />}
+      {query.data && (
+        <InItsMode what="request" mode={query.data.mode}>
+          <CallFacts call={query.data} />
+        </InItsMode>
+      )}
     </>
   );
 }

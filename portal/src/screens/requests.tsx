@@ -25,7 +25,7 @@ export function Requests() {
       <UrlFilters
         choices={[{ name: 'method', label: 'Method', options: ['GET', 'POST'] }]}
         texts={[
-          { name: 'status', label: 'Status', placeholder: '402' },
+          { name: 'status', label: 'Status', placeholder: '402', pattern: /^[1-5]\d\d$/ },
           { name: 'error_code', label: 'Error code', placeholder: 'insufficient_balance' },
           { name: 'key_id', label: 'Key id', placeholder: 'key_…' },
         ]}

@@ -9,6 +9,9 @@ import { fieldError, SelectField, Submit } from '../components/form.tsx';
 import { useMode } from '../layout/use-mode.ts';
 import { doctorRoute } from '../router.tsx';
 
+/** More than a partner may have in a mode: all are in one page. */
+const MOST_ENDPOINTS = 100;
+
 /** `Name: value` by line, as tools print them; a bare `t=…,v1=…` is the signature. */
 function parseHeaders(text: string): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -25,13 +28,14 @@ function parseHeaders(text: string): Record<string, string> {
 export function SignatureDoctor() {
   const mode = useMode();
   const { endpoint: preset } = doctorRoute.useSearch();
-  const { data } = useInfiniteQuery(pages<Endpoint>('webhook-endpoints', mode));
+  const { data } = useInfiniteQuery(pages<Endpoint>('webhook-endpoints', mode, { limit: MOST_ENDPOINTS }));
   const endpoints = data?.pages.flatMap((page) => page.data) ?? [];
   const [chosen, setChosen] = useState(preset ?? '');
   const [headers, setHeaders] = useState('');
   const [body, setBody] = useState('');
   const [diagnosis, setDiagnosis] = useState<Diagnosis | null>(null);
-  const endpointId = chosen !== '' ? chosen : (endpoints[0]?.id ?? '');
+  // An address may name an endpoint of the other mode: only one of this mode's can be chosen.
+  const endpointId = endpoints.find(({ id }) => id === chosen)?.id ?? endpoints[0]?.id ?? '';
   const { busy, error, run } = useAction(async () => {
     setDiagnosis(null);
     setDiagnosis(

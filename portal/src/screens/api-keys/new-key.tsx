@@ -1,14 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { useSession } from '../../api/session.ts';
 import type { IssuedKey, Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { fieldError, Radios, Submit, TextField } from '../../components/form.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
+import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 
 const MODES = [
   ['sandbox', 'Sandbox'],
@@ -30,7 +30,7 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
       ...(name.trim() === '' ? {} : { name: name.trim() }),
       ...(expires === '' ? {} : { expires_at: new Date(expires).toISOString() }),
     };
-    setIssued(await send<IssuedKey>('POST', 'api-keys', body));
+    setIssued(await post<IssuedKey>('api-keys', body));
     void queries.invalidateQueries({ queryKey: ['api-keys'] });
   });
   const done = () => {
@@ -40,12 +40,20 @@ export function NewKeyDialog({ mode: shown, onClose }: { mode: Mode; onClose: ()
     if (mode !== shown) void navigate({ to: '/developers/api-keys', search: { mode } });
   };
 
+  if (issued?.key === null)
+    return (
+      <Dialog open onClose={done} title="The new key cannot be shown">
+        <SecretLost what="key" onDone={done}>
+          Nobody has it: revoke {issued.name ?? 'the key'} …{issued.last4} in the list, and make another.
+        </SecretLost>
+      </Dialog>
+    );
   if (issued)
     return (
       <Dialog open onClose={done} title="Your new key" dismissible={false}>
         <SecretOnce
           what="key"
-          secret={issued.key ?? ''}
+          secret={issued.key}
           hint="Put it where your programs keep their secrets, never into source code."
           onDone={done}
         />

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { get, send } from '../../api/client.ts';
+import { get, post } from '../../api/client.ts';
 import { useScope } from '../../api/session.ts';
 import type { ApiKey, Call, Page } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
@@ -17,7 +17,7 @@ const ASKED_FOR = 100;
 export function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
-    await send('POST', `api-keys/${apiKey.id}/revoke`);
+    await post(`api-keys/${apiKey.id}/revoke`);
     void queries.invalidateQueries({ queryKey: ['api-keys'] });
     notify(`The key …${apiKey.last4} is revoked.`);
     onClose();

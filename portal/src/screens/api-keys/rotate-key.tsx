@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import type { ApiKey, IssuedKey } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Radios, Submit } from '../../components/form.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
+import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 
 /** How long the old one stays valid, in seconds. */
 export const GRACES = [
@@ -22,21 +22,28 @@ export function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () 
   const [issued, setIssued] = useState<IssuedKey | null>(null);
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
-    setIssued(
-      await send<IssuedKey>('POST', `api-keys/${apiKey.id}/rotate`, { grace_seconds: Number(grace) }),
-    );
+    setIssued(await post<IssuedKey>(`api-keys/${apiKey.id}/rotate`, { grace_seconds: Number(grace) }));
     void queries.invalidateQueries({ queryKey: ['api-keys'] });
   });
   const done = () => {
     setIssued(null);
     onClose();
   };
+  if (issued?.key === null)
+    return (
+      <Dialog open onClose={done} title="The new key cannot be shown">
+        <SecretLost what="key" onDone={done}>
+          Nobody has it: revoke the new one, …{issued.last4}, in the list, and make another.{' '}
+          {grace === '0' ? 'The old key is refused already.' : 'The old key works until its grace ends.'}
+        </SecretLost>
+      </Dialog>
+    );
   if (issued)
     return (
       <Dialog open onClose={done} title="Your new key" dismissible={false}>
         <SecretOnce
           what="key"
-          secret={issued.key ?? ''}
+          secret={issued.key}
           hint={
             grace === '0' ? 'The old key is refused from now on.' : 'The old key works until its grace ends.'
           }

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { deliveryQuery, refreshDeliveryLog } from '../../api/queries.ts';
 import { useScope } from '../../api/session.ts';
 import type { Attempt, DeliveryWithAttempts } from '../../api/types.ts';
@@ -31,7 +31,7 @@ function Content({ delivery }: { delivery: DeliveryWithAttempts }) {
   const mayResend = useScope('webhooks:replay');
   const queries = useQueryClient();
   const resend = useAction(async () => {
-    await send('POST', `deliveries/${delivery.id}/resend`);
+    await post(`deliveries/${delivery.id}/resend`);
     notify('Sent again, as a delivery of its own.');
     refreshDeliveryLog(queries, delivery.endpoint_id);
   });

@@ -1,22 +1,24 @@
 import { useNavigate } from '@tanstack/react-router';
-import { EVENT_TYPES } from '../../api/types.ts';
-import { SelectField, TextField } from '../../components/form.tsx';
+import { useState } from 'react';
+import { TypedFilter } from '../../components/filters.tsx';
+import { SelectField } from '../../components/form.tsx';
+import { words } from '../../components/format.ts';
 import { endpointRoute } from '../../router.tsx';
+import {
+  EVENT_ID,
+  OUTCOMES,
+  STATUS_CODE,
+  STATUSES,
+  TYPES,
+  validFilters,
+  type Filter,
+} from './valid-filters.ts';
 
-export const FILTERS = [
-  'status',
-  'event_type',
-  'event_id',
-  'status_code',
-  'outcome',
-  'created_after',
-  'created_before',
-] as const;
-type Filter = (typeof FILTERS)[number];
-
-const STATUSES = ['pending', 'delivered', 'failed', 'held', 'discarded'] as const;
-const OUTCOMES = ['delivered', 'failed', 'interrupted'] as const;
 const any = ['', 'Any'] as const;
+const options = (values: readonly string[]) => [any, ...values.map((value) => [value, value] as const)];
+
+/** While a year is being typed, it is one of the first centuries. */
+const isWholeTime = (text: string) => /^[2-9]\d{3}-/.test(text);
 
 /** `2026-11-22T13:05` in the viewer's zone, as a field of the browser wants it. */
 function local(at: string | undefined): string {
@@ -26,7 +28,7 @@ function local(at: string | undefined): string {
 }
 
 export function DeliveryFilters() {
-  const search = endpointRoute.useSearch();
+  const { filters, ignored } = validFilters(endpointRoute.useSearch());
   const navigate = useNavigate({ from: endpointRoute.fullPath });
   const set = (name: Filter) => (value: string) =>
     void navigate({
@@ -36,64 +38,75 @@ export function DeliveryFilters() {
     });
   const setTime = (name: 'created_after' | 'created_before') => (value: string) =>
     set(name)(value === '' ? '' : new Date(value).toISOString());
-  const active = FILTERS.filter((name) => search[name] !== undefined).length;
+  const clear = () =>
+    void navigate({ search: ({ mode }) => (mode ? { mode } : {}), replace: true, resetScroll: false });
+  const active = Object.keys(filters).length;
+  // Who takes the last filter away is still at it.
+  const [open, setOpen] = useState(active > 0);
   return (
-    <details className="filters" open={active > 0}>
-      <summary>Filters{active > 0 ? ` (${active})` : ''}</summary>
-      <div className="filter-fields">
-        <SelectField
-          label="Delivery status"
-          value={search.status ?? ''}
-          onChange={set('status')}
-          options={[any, ...STATUSES.map((status) => [status, status] as const)]}
-        />
-        <SelectField
-          label="Event type"
-          value={search.event_type ?? ''}
-          onChange={set('event_type')}
-          options={[any, ...[...EVENT_TYPES, 'webhook.test'].map((type) => [type, type] as const)]}
-        />
-        <SelectField
-          label="Last outcome"
-          value={search.outcome ?? ''}
-          onChange={set('outcome')}
-          options={[any, ...OUTCOMES.map((outcome) => [outcome, outcome] as const)]}
-        />
-        <TextField
-          label="Last status code"
-          type="number"
-          value={search.status_code ?? ''}
-          onChange={set('status_code')}
-        />
-        <TextField label="Event id" value={search.event_id ?? ''} onChange={set('event_id')} />
-        <TextField
-          label="After"
-          type="datetime-local"
-          value={local(search.created_after)}
-          onChange={setTime('created_after')}
-        />
-        <TextField
-          label="Before"
-          type="datetime-local"
-          value={local(search.created_before)}
-          onChange={setTime('created_before')}
-        />
-        {active > 0 && (
+    <>
+      <details className="filters" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>Filters{active > 0 ? ` (${active})` : ''}</summary>
+        <div className="filter-fields">
+          <SelectField
+            label="Delivery status"
+            value={filters.status ?? ''}
+            onChange={set('status')}
+            options={options(STATUSES)}
+          />
+          <SelectField
+            label="Event type"
+            value={filters.event_type ?? ''}
+            onChange={set('event_type')}
+            options={options(TYPES)}
+          />
+          <SelectField
+            label="Last outcome"
+            value={filters.outcome ?? ''}
+            onChange={set('outcome')}
+            options={options(OUTCOMES)}
+          />
+          <TypedFilter
+            label="Last status code"
+            value={filters.status_code ?? ''}
+            onRest={set('status_code')}
+            isWhole={(text) => STATUS_CODE.test(text)}
+          />
+          <TypedFilter
+            label="Event id"
+            value={filters.event_id ?? ''}
+            onRest={set('event_id')}
+            isWhole={(text) => EVENT_ID.test(text)}
+          />
+          <TypedFilter
+            label="After"
+            type="datetime-local"
+            value={local(filters.created_after)}
+            onRest={setTime('created_after')}
+            isWhole={isWholeTime}
+          />
+          <TypedFilter
+            label="Before"
+            type="datetime-local"
+            value={local(filters.created_before)}
+            onRest={setTime('created_before')}
+            isWhole={isWholeTime}
+          />
           <button
             type="button"
             className="button small"
-            onClick={() =>
-              void navigate({
-                search: ({ mode }) => (mode ? { mode } : {}),
-                replace: true,
-                resetScroll: false,
-              })
-            }
+            disabled={active + ignored.length === 0}
+            onClick={clear}
           >
             Clear filters
           </button>
-        )}
-      </div>
-    </details>
+        </div>
+      </details>
+      {ignored.map(({ name, value }) => (
+        <p key={name} role="status" className="note wait">
+          “{value}” is no value for {words(name)}: this filter is ignored.
+        </p>
+      ))}
+    </>
   );
 }

@@ -1,16 +1,17 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { useScope } from '../../api/session.ts';
 import type { Delivery, Endpoint } from '../../api/types.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
 import { LoadMore, Table } from '../../components/list.tsx';
 import { notify } from '../../components/toasts.tsx';
 import { endpointRoute } from '../../router.tsx';
-import { DeliveryFilters, FILTERS } from './delivery-filters.tsx';
+import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryRow } from './delivery-row.tsx';
 import { useDeliveryLog } from './use-delivery-log.ts';
 import { useKeptPlace } from './use-kept-place.ts';
+import { FILTERS, validFilters } from './valid-filters.ts';
 
 const COLUMNS = ['Event', 'Delivery', 'Status code', 'Latency', 'Time'];
 
@@ -21,19 +22,19 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
   const mayResend = useScope('webhooks:replay');
   const [error, setError] = useState<unknown>(null);
   const filters = useMemo(
-    () => Object.fromEntries(FILTERS.map((name) => [name, search[name]])),
+    () => validFilters(search).filters,
     FILTERS.map((name) => search[name]),
   );
-  const { log, deliveries, refresh } = useDeliveryLog(endpoint.id, filters);
+  const { log, deliveries, isOutdated, refresh } = useDeliveryLog(endpoint, filters);
   const frame = useKeptPlace(deliveries);
-  const filtered = FILTERS.some((name) => search[name] !== undefined);
+  const filtered = Object.keys(filters).length > 0;
 
   const open = (delivery: Delivery) =>
     void navigate({ search: (last) => ({ ...last, delivery: delivery.id }), resetScroll: false });
   const resend = async (delivery: Delivery) => {
     setError(null);
     try {
-      await send('POST', `deliveries/${delivery.id}/resend`);
+      await post(`deliveries/${delivery.id}/resend`);
       notify('Sent again, as a delivery of its own.');
       refresh();
     } catch (thrown) {
@@ -46,9 +47,9 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
       <h2 id="delivery-log">Delivery log</h2>
       <DeliveryFilters />
       <ErrorNote error={error} />
-      {log.isPending && <Loading lines={8} />}
+      {(log.isPending || (isOutdated && deliveries.length === 0)) && <Loading lines={8} />}
       {log.isError && <ErrorNote error={log.error} retry={() => void log.refetch()} />}
-      {log.isSuccess && deliveries.length === 0 && (
+      {log.isSuccess && !isOutdated && deliveries.length === 0 && (
         <Empty title={filtered ? 'No delivery like that' : 'No delivery yet'}>
           <p>
             {filtered
@@ -58,7 +59,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
         </Empty>
       )}
       {deliveries.length > 0 && (
-        <Table label="Delivery log" columns={COLUMNS}>
+        <Table label="Delivery log" columns={COLUMNS} busy={isOutdated}>
           {deliveries.map((delivery) => (
             <DeliveryRow
               key={delivery.id}
@@ -69,7 +70,11 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
           ))}
         </Table>
       )}
-      <LoadMore more={log.hasNextPage} busy={log.isFetchingNextPage} load={() => void log.fetchNextPage()} />
+      <LoadMore
+        more={log.hasNextPage}
+        busy={log.isFetchingNextPage || isOutdated}
+        load={() => void log.fetchNextPage()}
+      />
     </section>
   );
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
@@ -14,7 +14,7 @@ export function EnableOptionsDialog({ endpoint, onClose }: { endpoint: Endpoint;
   const [failed, setFailed] = useState('leave');
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
-    await send('POST', `webhook-endpoints/${endpoint.id}/enable`, { held, failed });
+    await post(`webhook-endpoints/${endpoint.id}/enable`, { held, failed });
     await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
     onClose();
   });

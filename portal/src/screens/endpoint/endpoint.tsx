@@ -7,6 +7,7 @@ import { useScope } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { ErrorNote, Loading } from '../../components/feedback.tsx';
+import { InItsMode } from '../../layout/in-its-mode.tsx';
 import { endpointRoute } from '../../router.tsx';
 import { EndpointState } from '../webhooks/endpoint-state.tsx';
 import { EndpointSwitch } from '../webhooks/endpoint-switch.tsx';
@@ -36,7 +37,12 @@ export function EndpointPage() {
       </>
     );
   if (!query.data) return <ErrorNote error={query.error} retry={() => void query.refetch()} />;
-  return <Page endpoint={query.data} />;
+  const { mode, url } = query.data;
+  return (
+    <InItsMode what="endpoint" mode={mode} heading={<h1 className="endpoint-url">{url}</h1>}>
+      <Page endpoint={query.data} />
+    </InItsMode>
+  );
 }
 
 function Page({ endpoint }: { endpoint: Endpoint }) {
@@ -66,9 +72,9 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
         <EndpointExplanation endpoint={endpoint} />
       )}
       <Actions endpoint={endpoint} />
-      {replay && <ReplayProgress id={replay} endpoint={endpoint} />}
+      {replay && <ReplayProgress key={replay} id={replay} endpoint={endpoint} />}
       <DeliveryLog endpoint={endpoint} />
-      {delivery && <DeliveryDrawer id={delivery} onClose={close} />}
+      {delivery && <DeliveryDrawer key={delivery} id={delivery} onClose={close} />}
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import type { Endpoint, Replay } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
@@ -34,7 +34,7 @@ export function ReplayDialog({ endpoint, onClose }: { endpoint: Endpoint; onClos
   const [counted, setCounted] = useState<Replay | null>(null);
   const navigate = useNavigate({ from: endpointRoute.fullPath });
   const ask = (dryRun: boolean) =>
-    send<Replay>('POST', `webhook-endpoints/${endpoint.id}/replay`, {
+    post<Replay>(`webhook-endpoints/${endpoint.id}/replay`, {
       since: since === '' ? '' : new Date(since).toISOString(),
       ...(until === '' ? {} : { until: new Date(until).toISOString() }),
       ...(types.length === 0 ? {} : { event_types: types }),

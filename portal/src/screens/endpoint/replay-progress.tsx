@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { refreshDeliveryLog, replayQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
@@ -14,7 +14,7 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
   const queries = useQueryClient();
   const navigate = useNavigate({ from: endpointRoute.fullPath });
   const cancel = useAction(async () => {
-    await send('POST', `replays/${id}/cancel`);
+    await post(`replays/${id}/cancel`);
     await queries.invalidateQueries({ queryKey: ['replays', id] });
     refreshDeliveryLog(queries, endpoint.id);
   });

@@ -1,50 +1,64 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo } from 'react';
+import { useCallback, useEffect, useMemo, useRef } from 'react';
 import { get, type Query } from '../../api/client.ts';
 import { deliveriesOf, LIVE_INTERVAL_MS } from '../../api/queries.ts';
-import type { Delivery, Page } from '../../api/types.ts';
+import type { Delivery, Endpoint, Page } from '../../api/types.ts';
 
 const PAGE = 50;
 /** So many pages are read again while something in them is still under way. */
 const PAGES_KEPT_FRESH = 4;
 
+/** Whether a delivery will change by itself. What is held waits for the switch, and goes bit by bit once it is on. */
+function isOpen(delivery: Delivery, endpoint: Endpoint): boolean {
+  return delivery.status === 'pending' || (delivery.status === 'held' && endpoint.status !== 'disabled');
+}
+
 /**
  * The deliveries of an endpoint, newest first: they are of its mode. The newest page is asked for every two seconds; older ones when they
- * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is.
+ * are scrolled to, so that a long log neither moves under the reader nor costs more the longer it is. While the answer to other filters
+ * is on its way, `isOutdated` is true and the deliveries are those from before.
  */
-export function useDeliveryLog(endpointId: string, filters: Query) {
+export function useDeliveryLog(endpoint: Endpoint, filters: Query) {
   const queries = useQueryClient();
-  const path = deliveriesOf(endpointId);
+  const path = deliveriesOf(endpoint.id);
   const key = useMemo(() => [path, filters], [path, filters]);
   const read = useCallback(
     (cursor: string, signal: AbortSignal) =>
       get<Page<Delivery>>(path, { ...filters, limit: PAGE, ...(cursor === '' ? {} : { cursor }) }, signal),
     [path, filters],
   );
+  const keep = <Data>(last: Data | undefined, query: { queryKey: readonly unknown[] } | undefined) =>
+    query?.queryKey[0] === path ? last : undefined;
   const log = useInfiniteQuery({
     queryKey: [...key, 'log'],
     queryFn: ({ pageParam, signal }) => read(pageParam, signal),
     initialPageParam: '',
     getNextPageParam: (page) => page.next_cursor ?? undefined,
+    placeholderData: keep,
     refetchInterval: ({ state }) => {
       const read = state.data?.pages ?? [];
-      const open = read.some((page) => page.data.some(({ status }) => status === 'pending'));
+      const open = read.some((page) => page.data.some((delivery) => isOpen(delivery, endpoint)));
       return open && read.length <= PAGES_KEPT_FRESH ? LIVE_INTERVAL_MS : false;
     },
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
   });
+  const isOutdated = log.isPlaceholderData;
   const newest = useQuery({
     queryKey: [...key, 'newest'],
     queryFn: ({ signal }) => read('', signal),
-    enabled: log.isSuccess,
+    enabled: log.isSuccess && !isOutdated,
+    placeholderData: keep,
     refetchInterval: LIVE_INTERVAL_MS,
   });
+  useReadAnew(path, endpoint.status);
 
   const older = useMemo(() => log.data?.pages.flatMap((page) => page.data) ?? [], [log.data]);
-  const head = newest.data;
+  // Of other filters than the older ones it is no part of the same log.
+  const head = newest.isPlaceholderData === isOutdated ? newest.data : undefined;
   // More came at once than a page holds: what is between is read by beginning anew.
   const gap =
+    !isOutdated &&
     head !== undefined &&
     head.has_more &&
     older.length > 0 &&
@@ -58,5 +72,18 @@ export function useDeliveryLog(endpointId: string, filters: Query) {
     const known = new Set(fresh.map(({ id }) => id));
     return [...fresh, ...older.filter(({ id }) => !known.has(id))];
   }, [head, older]);
-  return { log, deliveries, refresh: () => void newest.refetch() };
+  return { log, deliveries, isOutdated, refresh: () => void newest.refetch() };
+}
+
+/** Reads all that was scrolled to once more when the switch was used, by whomever: it changes what is held and what waits. */
+function useReadAnew(path: string, status: Endpoint['status']): void {
+  const queries = useQueryClient();
+  const before = useRef(status);
+  useEffect(() => {
+    if (before.current === status) return;
+    before.current = status;
+    void queries.invalidateQueries({
+      predicate: ({ queryKey }) => queryKey[0] === path && queryKey.at(-1) === 'log',
+    });
+  }, [path, status, queries]);
 }

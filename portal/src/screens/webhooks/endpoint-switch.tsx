@@ -1,7 +1,7 @@
 import { Switch } from '@base-ui/react/switch';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { useScope } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { ErrorNote } from '../../components/feedback.tsx';
@@ -20,7 +20,7 @@ export function EndpointSwitch({ endpoint }: { endpoint: Endpoint }) {
     setWanted(next);
     setError(null);
     try {
-      await send('POST', `webhook-endpoints/${endpoint.id}/${next ? 'enable' : 'disable'}`);
+      await post(`webhook-endpoints/${endpoint.id}/${next ? 'enable' : 'disable'}`);
       await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
       const undo = canUndo ? () => void turn(!next, false) : undefined;
       notify(said(endpoint, next), { about: endpoint.id, undo });

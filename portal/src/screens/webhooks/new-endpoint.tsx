@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { EVENT_TYPES, type CreatedEndpoint, type Mode } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
+import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 
 export const TYPE_OPTIONS = EVENT_TYPES.map((type) => [type, type] as const);
 
@@ -15,28 +15,37 @@ export function NewEndpointDialog({ mode, onClose }: { mode: Mode; onClose: () =
   const [url, setUrl] = useState('');
   const [description, setDescription] = useState('');
   const [types, setTypes] = useState<string[]>([]);
-  const [secret, setSecret] = useState<string | null>(null);
+  const [created, setCreated] = useState<CreatedEndpoint | null>(null);
   const queries = useQueryClient();
   const { busy, error, run } = useAction(async () => {
-    const created = await send<CreatedEndpoint>('POST', 'webhook-endpoints', {
+    const body = {
       mode,
       url: url.trim(),
       ...(description.trim() === '' ? {} : { description: description.trim() }),
       ...(types.length === 0 ? {} : { event_types: types }),
-    });
-    setSecret(created.secret ?? '');
+    };
+    setCreated(await post<CreatedEndpoint>('webhook-endpoints', body));
     void queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
   });
   const done = () => {
-    setSecret(null);
+    setCreated(null);
     onClose();
   };
-  if (secret !== null)
+  if (created?.secret === null)
+    return (
+      <Dialog open onClose={done} title="The signing secret cannot be shown">
+        <SecretLost what="signing secret" onDone={done}>
+          The endpoint is there, once. Press Rotate secret at it to get a secret that your receiver can check
+          with.
+        </SecretLost>
+      </Dialog>
+    );
+  if (created)
     return (
       <Dialog open onClose={done} title="The signing secret" dismissible={false}>
         <SecretOnce
           what="signing secret"
-          secret={secret}
+          secret={created.secret}
           hint="Your receiver checks with it that a webhook comes from us."
           onDone={done}
         />

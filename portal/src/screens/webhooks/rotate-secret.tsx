@@ -1,12 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import type { Endpoint, RotatedSecret } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Radios, Submit } from '../../components/form.tsx';
-import { SecretOnce } from '../../components/secret-once.tsx';
+import { SecretLost, SecretOnce } from '../../components/secret-once.tsx';
 import { Time } from '../../components/time.tsx';
 import { notify } from '../../components/toasts.tsx';
 import { GRACES } from '../api-keys/rotate-key.tsx';
@@ -19,11 +19,11 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
   const stale = () => void queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
   const rotate = useAction(async () => {
     const path = `webhook-endpoints/${endpoint.id}/rotate-secret`;
-    setRotated(await send<RotatedSecret>('POST', path, { grace_seconds: Number(grace) }));
+    setRotated(await post<RotatedSecret>(path, { grace_seconds: Number(grace) }));
     stale();
   });
   const finish = useAction(async () => {
-    await send('POST', `webhook-endpoints/${endpoint.id}/rotate-secret/finish`);
+    await post(`webhook-endpoints/${endpoint.id}/rotate-secret/finish`);
     stale();
     notify('Only the new secret signs from now on.');
     onClose();
@@ -32,6 +32,15 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
     setRotated(null);
     onClose();
   };
+  if (rotated?.secret === null)
+    return (
+      <Dialog open onClose={done} title="The new signing secret cannot be shown">
+        <SecretLost what="signing secret" onDone={done}>
+          Rotate again to get one that you can put into your receiver, and put it in at once: the secret that
+          the receiver has now signs{grace === '0' ? ' no longer' : ' until then only'}.
+        </SecretLost>
+      </Dialog>
+    );
   if (rotated)
     return (
       <Dialog open onClose={done} title="The new signing secret" dismissible={false}>
@@ -42,7 +51,7 @@ export function RotateSecretDialog({ endpoint, onClose }: { endpoint: Endpoint; 
         )}
         <SecretOnce
           what="signing secret"
-          secret={rotated.secret ?? ''}
+          secret={rotated.secret}
           hint="Let your receiver accept both, then finish the rotation."
           onDone={done}
         />

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { send } from '../../api/client.ts';
+import { post } from '../../api/client.ts';
 import { refreshDeliveryLog } from '../../api/queries.ts';
 import type { Delivery, Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
@@ -9,7 +9,7 @@ import { notify } from '../../components/toasts.tsx';
 export function useSendTest(endpoint: Endpoint) {
   const queries = useQueryClient();
   return useAction(async () => {
-    await send<Delivery>('POST', `webhook-endpoints/${endpoint.id}/test`);
+    await post<Delivery>(`webhook-endpoints/${endpoint.id}/test`);
     refreshDeliveryLog(queries, endpoint.id);
     notify('A test event is on its way. Its answer is in the Delivery log.');
   });

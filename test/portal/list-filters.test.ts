@@ -1,0 +1,150 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+
+/** More than the first searches look through: five of 2,000 calls each. */
+const CALLS = 13_000;
+const HELD = 70;
+
+/** A busy machine takes its time. */
+const PATIENCE = { timeout: 60_000 };
+
+let service: TestService;
+let partner: TestPartner;
+let browser: Browser;
+let portal: PortalPage;
+let page: Page;
+let endpoint: RegisteredEndpoint;
+
+/** Thirteen thousand calls that were GETs, and before them all a POST. */
+async function fillCallLog(): Promise<void> {
+  await service.database.pool.query(
+    `INSERT INTO api_calls (request_id, partner_id, mode, method, route, path, status, latency_ms, remote_address, created_at)
+     SELECT 'req_' || lpad(n::text, 26, '0'), $2, 'sandbox', CASE n WHEN 1 THEN 'POST' ELSE 'GET' END, '/v1/me', '/v1/me',
+            200, 5, '203.0.113.5', now() - ($1::int - n) * interval '1 millisecond'
+     FROM generate_series(1, $1::int) AS n`,
+    [CALLS, partner.id],
+  );
+}
+
+/** Deliveries that an endpoint which is switched off is owed, more than the newest page has. */
+async function holdDeliveries(): Promise<void> {
+  await service.admin.post(`${endpoint.path}/disable`);
+  for (let sent = 0; sent < HELD; sent += 1) await recordEvent(service, { partnerId: partner.id });
+  await eventually('all are held', async () => {
+    const { held_count: held } = (await service.admin.get(endpoint.path)).body.data as { held_count: number };
+    return held === HELD;
+  });
+}
+
+describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TEST_MS }, () => {
+  beforeAll(async () => {
+    service = await startTestService();
+    partner = await service.createPartner('Filtering Travel');
+    endpoint = await registerEndpoint(service, partner.id, { url: 'https://partner.example/hook' });
+    await fillCallLog();
+    await holdDeliveries();
+    browser = await launchChromium();
+    portal = await openPortalPage(browser, service, partner.id);
+    page = portal.page;
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  it('do not say that there is nothing while the search has not looked everywhere', async () => {
+    const asked: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/portal/v1/requests?')) asked.push(request.url());
+    });
+    await portal.open('/developers/requests?method=POST');
+    await page.getByText('Nothing like that so far; there is more to search.').waitFor();
+    expect(await page.getByText('Nothing like that', { exact: true }).count()).toBe(0);
+    // By itself it searches so far and no farther.
+    expect(asked).toHaveLength(5);
+    await page.getByRole('button', { name: 'Search further back' }).click();
+    await page.getByRole('table', { name: 'Requests' }).getByText('req_00000000000000000000000001').waitFor();
+    // Who has searched to the end is told so.
+    await portal.open('/developers/requests?method=DELETE');
+    await page.getByRole('button', { name: 'Search further back' }).click();
+    await page.getByRole('heading', { name: 'Nothing like that', exact: true }).waitFor();
+  });
+
+  it('that were typed do not come back after they were taken out of the address', async () => {
+    const field = page.getByLabel('Your reference');
+    const isFree = async (): Promise<void> => {
+      await expect.poll(() => field.inputValue(), PATIENCE).toBe('');
+      // Longer than what one types rests before it counts.
+      const later = page.waitForURL('**reference=**', { timeout: 1_500 }).then(
+        () => 'it has come back',
+        () => 'gone',
+      );
+      expect(await later).toBe('gone');
+    };
+    await portal.open('/orders?mode=sandbox');
+    await field.fill('invoice-7');
+    await page.waitForURL('**/orders?**reference=invoice-7**');
+    await page.getByRole('navigation', { name: 'Business' }).getByRole('link', { name: 'Orders' }).click();
+    await isFree();
+    await field.fill('invoice-8');
+    await page.waitForURL('**reference=invoice-8**');
+    await page.getByRole('radio', { name: 'Live' }).click();
+    await page.getByText('Live: real eSIMs').waitFor();
+    await isFree();
+    await page.goBack();
+    await expect.poll(() => field.inputValue(), PATIENCE).toBe('invoice-8');
+  });
+
+  it('put what is typed into the address when it can be a value, and not before', async () => {
+    const refused: string[] = [];
+    page.on('response', (response) => {
+      if (response.status() === 400) refused.push(response.url());
+    });
+    const log = page.getByRole('table', { name: 'Delivery log' });
+    await portal.open(`/developers/webhooks/${endpoint.id}`);
+    await log.waitFor();
+    await page.locator('summary').getByText('Filters').click();
+    await page.getByLabel('Last status code').pressSequentially('503', { delay: 500 });
+    await page.waitForURL('**status_code=503**');
+    await page.getByText('No delivery like that').waitFor();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await log.waitFor();
+    expect(await page.getByLabel('Last status code').inputValue()).toBe('');
+    await page.getByLabel('Event id').pressSequentially('evt_1', { delay: 500 });
+    await page.waitForURL('**event_id=evt_1**');
+    await portal.open('/developers/requests');
+    await page.getByLabel('Status').pressSequentially('402', { delay: 500 });
+    await page.waitForURL('**status=402**');
+    await portal.open('/esims');
+    await page.getByLabel('ICCID').pressSequentially('8910', { delay: 500 });
+    await page.getByLabel('ICCID').pressSequentially('00000000000001');
+    await page.waitForURL('**iccid=891000000000000001**');
+    expect(refused).toEqual([]);
+  });
+
+  it.each(['created_after=x', 'status_code=5', 'status=lost', 'event_id=8'])(
+    'say of an address with %s that it is ignored',
+    async (filter) => {
+      await portal.open(`/developers/webhooks/${endpoint.id}?${filter}`);
+      await page.getByRole('table', { name: 'Delivery log' }).waitFor();
+      await page.getByText(`is no value for ${filter.split('=')[0]!.replaceAll('_', ' ')}`).waitFor();
+      expect(portal.complaints).toEqual([]);
+    },
+  );
+
+  it('by held do not keep what the switch has given up', async () => {
+    await portal.open(`/developers/webhooks/${endpoint.id}?status=held`);
+    const rows = page.getByRole('table', { name: 'Delivery log' }).getByRole('button', { name: /^dlv_/ });
+    await rows.first().waitFor();
+    await rows.last().scrollIntoViewIfNeeded();
+    await expect.poll(() => rows.count(), PATIENCE).toBe(HELD);
+    await page.getByRole('button', { name: 'Choose what is sent' }).click();
+    await page.getByRole('dialog').getByText('Give them up').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch on' }).click();
+    await page.getByText('No delivery like that').waitFor();
+    expect(portal.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,165 @@
+import type { Browser, Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+
+let service: TestService;
+let partner: TestPartner;
+let browser: Browser;
+let portal: PortalPage;
+let page: Page;
+let orderId: string;
+let esims: { id: string; activation_code: string }[];
+const endpoints: RegisteredEndpoint[] = [];
+let liveEndpoint: RegisteredEndpoint;
+
+const switchTo = (mode: 'Sandbox' | 'Live'): Promise<void> =>
+  page.getByRole('radio', { name: mode, exact: true }).click();
+
+async function goTo(id: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await page.getByLabel('Screen or id').fill(id);
+  await page.getByRole('option', { name: id }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: id }).waitFor();
+}
+
+async function shownInstallData(id: string): Promise<number> {
+  const entries = await service.admin.get(`/internal/v1/audit-log?subject_id=${id}`);
+  const actions = (entries.body.data as { action: string }[]).map(({ action }) => action);
+  return actions.filter((action) => action === 'esim.install_data_shown').length;
+}
+
+/** Lets no answer to `pattern` through before `release`. */
+async function hold(pattern: string): Promise<{ asked: Promise<void>; release: () => void }> {
+  let release!: () => void;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let seen!: () => void;
+  const asked = new Promise<void>((resolve) => (seen = resolve));
+  await page.route(pattern, async (route: Route) => {
+    seen();
+    await released;
+    await route.continue();
+  });
+  return { asked, release };
+}
+
+describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST_MS }, () => {
+  beforeAll(async () => {
+    service = await startTestService();
+    partner = await service.createPartner('Changing Travel');
+    const order = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 2 });
+    orderId = order.body.data.id as string;
+    esims = await eventually('the eSIMs are issued', async () => {
+      const { data } = (await partner.sandbox.get('/v1/esims')).body as { data: { id: string }[] };
+      if (data.length < 2) return null;
+      return Promise.all(
+        data.map(async ({ id }) => (await partner.sandbox.get(`/v1/esims/${id}`)).body.data as never),
+      );
+    });
+    for (const name of ['one', 'two'])
+      endpoints.push(
+        await registerEndpoint(service, partner.id, { url: `https://${name}.partner.example/hook` }),
+      );
+    liveEndpoint = await registerEndpoint(service, partner.id, {
+      url: 'https://live.partner.example/hook',
+      mode: 'live',
+    });
+    await service.admin.post(`/internal/v1/partners/${partner.id}/api-keys`, { mode: 'live' });
+    browser = await launchChromium();
+    portal = await openPortalPage(browser, service, partner.id);
+    page = portal.page;
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  it('of one eSIM never stands under the heading of another', async () => {
+    const [first, second] = esims as [(typeof esims)[number], (typeof esims)[number]];
+    // Both are known to the page, so that the way from one to the other shows no loading between them.
+    await portal.open(`/esims/${second.id}`);
+    await page.getByRole('button', { name: 'Show install data' }).waitFor();
+    await goTo(first.id);
+    await page.getByRole('button', { name: 'Show install data' }).click();
+    await page.getByText(first.activation_code, { exact: true }).waitFor();
+    await goTo(second.id);
+    await page.getByRole('button', { name: 'Show install data' }).waitFor();
+    expect(await page.content()).not.toContain(first.activation_code);
+    expect(await page.getByRole('img', { name: 'QR code of the activation code' }).count()).toBe(0);
+    expect(await shownInstallData(second.id)).toBe(0);
+  });
+
+  it('of a Sandbox object gives way to the list when the mode is switched', async () => {
+    const pages = [
+      [`/orders/${orderId}`, '/orders'],
+      [`/esims/${esims[0]!.id}`, '/esims'],
+      [`/developers/webhooks/${endpoints[0]!.id}`, '/developers/webhooks'],
+    ] as const;
+    for (const [address, list] of pages) {
+      await portal.open(`${address}?mode=sandbox`);
+      await page.getByText('Sandbox: mock data').waitFor();
+      await switchTo('Live');
+      await page.waitForURL(`**${list}?mode=live`);
+    }
+  });
+
+  it('of another mode says whose it is instead of being shown as of this one', async () => {
+    const pages = [
+      [`/orders/${orderId}`, 'This order is of Sandbox', 'pkg_fr_1gb_7d'],
+      [`/esims/${esims[0]!.id}`, 'This eSIM is of Sandbox', 'Show install data'],
+      [`/developers/webhooks/${endpoints[0]!.id}`, 'This endpoint is of Sandbox', 'Send test event'],
+    ] as const;
+    for (const [address, said, fact] of pages) {
+      await portal.open(`${address}?mode=live`);
+      await page.getByText(said).waitFor();
+      expect(await page.getByText(fact).count()).toBe(0);
+      await page.getByRole('link', { name: 'Show it in Sandbox' }).click();
+      await page.getByText(fact).first().waitFor();
+      expect(await page.getByText(said).count()).toBe(0);
+    }
+  });
+
+  it.each([
+    ['/developers/api-keys', 'api-keys', 'Revoke'],
+    ['/developers/webhooks', 'webhook-endpoints', 'Rotate secret'],
+  ])('of Sandbox on %s is gone while Live is slow to answer', async (address, path, button) => {
+    await portal.open(`${address}?mode=sandbox`);
+    await page.getByRole('button', { name: button }).first().waitFor();
+    const slow = await hold(`**/portal/v1/${path}?mode=live*`);
+    await switchTo('Live');
+    await slow.asked;
+    await page.getByText('Live: real eSIMs').waitFor();
+    expect(await page.getByRole('table').count()).toBe(0);
+    slow.release();
+    await page.getByRole('button', { name: button }).first().waitFor();
+  });
+
+  it('to the signature doctor is of the mode that is shown', async () => {
+    await portal.open('/developers/signature-doctor?mode=sandbox');
+    const field = page.getByLabel('Endpoint');
+    await field.selectOption(endpoints[0]!.id);
+    await page.getByLabel('Body').fill('{"of":"sandbox"}');
+    await switchTo('Live');
+    await page
+      .getByRole('option', { name: 'https://live.partner.example/hook' })
+      .waitFor({ state: 'attached' });
+    expect(await field.inputValue()).toBe(liveEndpoint.id);
+    expect(await page.getByLabel('Body').inputValue()).toBe('');
+    await page.getByLabel('Headers').fill('t=1,v1=ab');
+    await page.getByLabel('Body').fill('{}');
+    const [asked] = await Promise.all([
+      page.waitForRequest('**/portal/v1/signature-doctor'),
+      page.getByRole('button', { name: 'Diagnose' }).click(),
+    ]);
+    expect(asked.postDataJSON()).toMatchObject({ endpoint_id: liveEndpoint.id });
+    // An endpoint of the other mode in the address is none of this one's.
+    await portal.open(`/developers/signature-doctor?mode=live&endpoint=${endpoints[0]!.id}`);
+    await page
+      .getByRole('option', { name: 'https://live.partner.example/hook' })
+      .waitFor({ state: 'attached' });
+    expect(await field.inputValue()).toBe(liveEndpoint.id);
+    expect(portal.complaints).toEqual([]);
+  });
+});
