@@ -1,6 +1,5 @@
-import AxeBuilder from '@axe-core/playwright';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { issueEsim } from '../harness/order-steps.js';
 import {
   eventually,
@@ -11,13 +10,8 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { registerEndpoint } from '../webhooks/support.js';
+import { expectAccessible } from './accessible.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
-
-const SIZE = { width: 1280, height: 900 };
-const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-
-/** Of WCAG 2.2, and off by default. */
-const ALSO = { 'target-size': { enabled: true } };
 
 let service: TestService;
 let partner: TestPartner;
@@ -70,14 +64,6 @@ async function firstOf(path: string): Promise<Listed> {
   });
 }
 
-/** What axe finds, in a line each. */
-async function violations(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // Legacy: in the page itself. There is no frame in it, and a second page for each look costs seconds.
-  const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ rules: { ...ALSO } });
-  const found = await (rules ? axe.withRules([...rules]) : axe.withTags(RULES)).analyze();
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' | ')}`);
-}
-
 describe.skipIf(missing !== null)('every screen of the portal', { timeout: BROWSER_TEST_MS }, () => {
   beforeAll(async () => {
     service = await startTestService();
@@ -108,31 +94,8 @@ describe.skipIf(missing !== null)('every screen of the portal', { timeout: BROWS
   it.each(Object.keys(SCREENS))(
     'has nothing that axe finds in light and dark, nothing that its policy stops, and fits into 320 pixels: %s',
     async (name) => {
-      const { page } = portal;
       await portal.open(SCREENS[name]!(ids));
-      await settled(page);
-      expect(await violations(page)).toEqual([]);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      // The same elements: what differs is their colours.
-      expect(await violations(page, ['color-contrast'])).toEqual([]);
-      await page.setViewportSize({ ...SIZE, width: 320 });
-      const root = 'document.documentElement';
-      expect(await page.evaluate<boolean>(`${root}.scrollWidth > ${root}.clientWidth`)).toBe(false);
-      await page.setViewportSize(SIZE);
-      await page.emulateMedia({ colorScheme: 'light' });
-      expect(portal.complaints).toEqual([]);
+      await expectAccessible(portal);
     },
   );
-
-  it.each(['New key', 'New endpoint'])('and neither has the dialog of %s', async (opener) => {
-    await portal.open(opener === 'New key' ? '/developers/api-keys' : '/developers/webhooks');
-    await portal.page.getByRole('button', { name: opener }).click();
-    await portal.page.getByRole('dialog').waitFor();
-    expect(await violations(portal.page)).toEqual([]);
-  });
 });
-
-/** Nothing is loading any more. */
-async function settled(page: Page): Promise<void> {
-  await eventually('nothing is loading', async () => (await page.locator('.loading').count()) === 0);
-}

@@ -31,6 +31,8 @@ export interface PageOptions {
   readonly terms?: SessionTerms;
   readonly scheme?: 'light' | 'dark';
   readonly width?: number;
+  /** The viewer's zone, such as `Asia/Tokyo`; that of the machine unless said. */
+  readonly timezoneId?: string;
 }
 
 /** A browser window of its own, in a new session of the partner, that has followed its link. */
@@ -38,10 +40,14 @@ export async function openPortalPage(
   browser: Browser,
   service: TestService,
   partnerId: string,
-  { terms = {}, scheme = 'light', width = 1280 }: PageOptions = {},
+  { terms = {}, scheme = 'light', width = 1280, ...zone }: PageOptions = {},
 ): Promise<PortalPage> {
   const base = service.process.portal!.url;
-  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 } });
+  const context = await browser.newContext({
+    colorScheme: scheme,
+    viewport: { width, height: 900 },
+    ...zone,
+  });
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];

@@ -1,21 +1,56 @@
 import type { Session } from '../api/types.ts';
 
+type Colour = readonly [red: number, green: number, blue: number];
+
+/** Of text upon what it stands on (WCAG 2.2, AA), and a little more, for what a colour loses when it is rounded. */
+const READABLE = 4.6;
+/** The worst grounds for text of both schemes: `--bad-ground` and `--off-ground` of styles/base.css. */
+const DARKEST_OF_LIGHT: Colour = [0xfd, 0xea, 0xea];
+const LIGHTEST_OF_DARK: Colour = [0x2b, 0x31, 0x3a];
+const BLACK: Colour = [0, 0, 0];
+const WHITE: Colour = [255, 255, 255];
+const STEPS = 50;
+
 /** The share of light that a colour gives back, 0 to 1 (WCAG 2.2, relative luminance). */
-function luminance([red, green, blue]: [number, number, number]): number {
-  const [r, g, b] = [red, green, blue].map((channel) => {
+function luminance(colour: Colour): number {
+  const [r, g, b] = colour.map((channel) => {
     const share = channel / 255;
     return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   }) as [number, number, number];
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** The accent of the portal team, if it is a colour `#rrggbb`; the text upon it is what can be read there. */
+function contrast(one: Colour, other: Colour): number {
+  const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b) as [number, number];
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+/** The colour nearest to `accent`, on its way to `end`, that can be read on `ground`. */
+function readable(accent: Colour, ground: Colour, end: Colour): Colour {
+  for (let step = 0; step < STEPS; step += 1) {
+    const mixed = accent.map((channel, at) =>
+      Math.round(channel + ((end[at]! - channel) * step) / STEPS),
+    ) as unknown as Colour;
+    if (contrast(mixed, ground) >= READABLE) return mixed;
+  }
+  return end;
+}
+
+const css = (colour: Colour): string =>
+  `#${colour.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`;
+
+/**
+ * The accent of the portal team, if it is a colour `#rrggbb`. What it fills has it as it is, with the text upon it that can
+ * be read there; links, rings of focus and marks have it as dark or as light as their ground asks for.
+ */
 export function applyBranding({ branding }: Session): void {
   const match = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(branding?.accent ?? '');
   if (!match) return;
-  const light = luminance([parseInt(match[1]!, 16), parseInt(match[2]!, 16), parseInt(match[3]!, 16)]);
+  const accent: Colour = [parseInt(match[1]!, 16), parseInt(match[2]!, 16), parseInt(match[3]!, 16)];
   const { style } = document.documentElement;
   style.setProperty('--accent-fill', match[0]);
-  // Black reads better than white on everything lighter than this.
-  style.setProperty('--on-accent', light > 0.179 ? '#000' : '#fff');
+  style.setProperty('--on-accent', contrast(accent, BLACK) > contrast(accent, WHITE) ? '#000' : '#fff');
+  const light = css(readable(accent, DARKEST_OF_LIGHT, BLACK));
+  const dark = css(readable(accent, LIGHTEST_OF_DARK, WHITE));
+  style.setProperty('--accent', `light-dark(${light}, ${dark})`);
 }

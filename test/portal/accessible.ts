@@ -1,0 +1,37 @@
+import AxeBuilder from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { eventually } from '../harness/index.js';
+import type { PortalPage } from './browser.js';
+
+const SIZE = { width: 1280, height: 900 };
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** Of WCAG 2.2, and off by default. */
+const ALSO = { 'target-size': { enabled: true } };
+
+/** What axe finds, in a line each. */
+async function violations(page: Page): Promise<string[]> {
+  // Legacy: in the page itself. There is no frame in it, and a second page for each look costs seconds.
+  const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ rules: ALSO });
+  const found = await axe.withTags(RULES).analyze();
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' | ')}`);
+}
+
+/** What is wider than its place: the page, or a dialog upon it. A table or a line of code scrolls within itself. */
+const TOO_WIDE = `[document.documentElement, ...document.querySelectorAll('[role=dialog]')]
+  .filter((element) => element.scrollWidth > element.clientWidth)
+  .map((element) => element.tagName + ' ' + element.scrollWidth + ' > ' + element.clientWidth)`;
+
+/** Looks at what is shown, in light and in dark, and at 320 pixels; leaves the page in light, and wide. */
+export async function expectAccessible({ page, complaints }: PortalPage): Promise<void> {
+  await eventually('nothing is loading', async () => (await page.locator('.loading').count()) === 0);
+  expect(await violations(page), 'light').toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await violations(page), 'dark').toEqual([]);
+  await page.setViewportSize({ ...SIZE, width: 320 });
+  expect(await page.evaluate<string[]>(TOO_WIDE), 'at 320 pixels').toEqual([]);
+  await page.setViewportSize(SIZE);
+  await page.emulateMedia({ colorScheme: 'light' });
+  expect(complaints).toEqual([]);
+}

@@ -1,0 +1,104 @@
+import type { Browser, Locator } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { expectAccessible } from './accessible.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+
+const SQUARE =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="28" height="28"><path d="M0 0h28v28H0z"/></svg>';
+const LOGO = `data:image/svg+xml;base64,${Buffer.from(SQUARE).toString('base64')}`;
+const OWN_ACCENT = 'rgb(36, 81, 199)';
+
+let service: TestService;
+let partner: TestPartner;
+let browser: Browser;
+
+/** A portal of its own over the same database, opened in a browser. */
+async function openBranded(env: Record<string, string>): Promise<{
+  readonly portal: PortalPage;
+  readonly url: string;
+  readonly stop: () => Promise<void>;
+}> {
+  const branded = await startTestService({ role: 'portal', database: service.database, env });
+  const both = { ...service, process: branded.process };
+  const portal = await openPortalPage(browser, both, partner.id);
+  const stop = async (): Promise<void> => {
+    await portal.close();
+    await branded.stop();
+  };
+  return { portal, url: branded.process.portal!.url, stop };
+}
+
+const styleOf = (element: Locator, name: 'color' | 'backgroundColor' | 'outlineColor'): Promise<string> =>
+  element.evaluate(
+    (node, property) => String(node.ownerDocument.defaultView!.getComputedStyle(node)[property]),
+    name,
+  );
+
+describe.skipIf(missing !== null)('a portal under another name', { timeout: BROWSER_TEST_MS }, () => {
+  beforeAll(async () => {
+    service = await startTestService({ role: 'admin' });
+    partner = await service.createPartner('Branded Travel');
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await service.stop();
+  });
+
+  // One that is too light to be read on white, and one that is too dark to be read on black.
+  it.each([
+    ['light', '#ffd400', 'rgb(255, 212, 0)', 'dark'],
+    ['dark', '#0b1f4d', 'rgb(11, 31, 77)', 'light'],
+  ] as const)(
+    'has its name, its logo and its %s accent in buttons, links and rings of focus, which can all be read',
+    async (_kind, accent, fill, schemeThatFits) => {
+      const { portal, stop } = await openBranded({
+        PORTAL_BRAND_NAME: 'Travel Desk',
+        PORTAL_BRAND_LOGO_URL: LOGO,
+        PORTAL_BRAND_ACCENT: accent,
+      });
+      const { page, open } = portal;
+      await open('/developers/api-keys');
+      await page.locator('.brand').getByText('Travel Desk', { exact: true }).waitFor();
+      expect(await page.title()).toBe('API Keys · Travel Desk');
+      const logo = page.locator('.brand img');
+      expect(await logo.getAttribute('src')).toBe(LOGO);
+      expect(await page.evaluate(`document.querySelector('.brand img').naturalWidth`)).toBe(28);
+      expect(await styleOf(page.getByRole('button', { name: 'New key' }), 'backgroundColor')).toBe(fill);
+
+      await open('/developers/webhooks/whe_of_nobody');
+      const link = page.getByRole('main').getByRole('link', { name: 'Webhooks' });
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        const colour = await styleOf(link, 'color');
+        expect(colour).not.toBe(OWN_ACCENT);
+        // As it is where it can be read, and darker or lighter where it cannot.
+        expect(colour === fill).toBe(colorScheme === schemeThatFits);
+        await link.focus();
+        expect(await styleOf(link, 'outlineColor')).toBe(colour);
+      }
+      await expectAccessible(portal);
+      await open('/developers/api-keys');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByRole('dialog').waitFor();
+      await expectAccessible(portal);
+      await stop();
+    },
+  );
+
+  it('is shown in frames of the named sites, and of no others', async () => {
+    const { portal, url, stop } = await openBranded({
+      PORTAL_URL: 'https://portal.example',
+      PORTAL_FRAME_ANCESTORS: 'https://desk.example,https://shop.example',
+    });
+    const policyOf = async (base: string): Promise<string | null> =>
+      (await fetch(`${base}/developers/api-keys`)).headers.get('content-security-policy');
+    expect(await policyOf(url)).toContain('; frame-ancestors https://desk.example https://shop.example;');
+    expect(portal.complaints).toEqual([]);
+    await stop();
+    const other = await openBranded({});
+    expect(await policyOf(other.url)).toContain(`; frame-ancestors 'none';`);
+    await other.stop();
+  });
+});
