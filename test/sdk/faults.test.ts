@@ -72,7 +72,7 @@ describe('a client behind a network that breaks', () => {
 
   it('waits as long as Retry-After says, and no longer than its deadline', async () => {
     let fault: Fault = '429 with Retry-After';
-    const late = await startFaultProxy(service.process.api!.url, () => fault, 600);
+    const late = await startFaultProxy(service.process.api!.url, () => fault, { retryAfterSeconds: 600 });
     const startedAt = performance.now();
     const esim = clientOf(late.url);
     const refused = await esim.me().catch((thrown: unknown) => thrown);
