@@ -7,9 +7,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  endsPurchase,
   EsimClient,
   type EsimEvent,
-  isApiError,
   Purchases,
   SQL_STORE_TABLES,
   SqlIntentStore,
@@ -45,7 +45,8 @@ async function order({ id, email, package_id }: Booking): Promise<void> {
   try {
     await purchases.placeOrder(id, { package_id });
   } catch (error) {
-    if (!isApiError(error) || error.retryable) throw error;
+    // Open still: the next round takes it up.
+    if (!endsPurchase(error)) throw error;
     mail(id, email, `We are sorry: your eSIM could not be ordered (${error.code}). You were not charged.`);
   }
   database.prepare('UPDATE bookings SET ended = 1 WHERE id = ?').run(id);

@@ -23,6 +23,12 @@ export interface CallFacts {
   readonly idempotencyKey: string | null;
   /** How often the call was sent. */
   readonly tries: number;
+  /**
+   * Over all tries, not the last alone: one may have reached the service, and no answer says that it did nothing. While
+   * this is true a POST may have taken effect, whatever the error says: it goes again with the same key, or not at all.
+   * A refusal that the service keeps under the key (402, 404, 409) makes it false.
+   */
+  readonly mayHaveArrived: boolean;
 }
 
 interface Refusal {
@@ -66,15 +72,16 @@ export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
 /** No answer of the service came: no connection, a time-out, half a body, or the answer of something in between. */
 export class EsimConnectionError extends Error {
   override readonly name = 'EsimConnectionError';
+  /** As `call.mayHaveArrived`: false only when no try of the call can have done anything. */
+  readonly mayHaveArrived: boolean;
 
   constructor(
     message: string,
-    /** False only when the call has certainly not reached the service. */
-    readonly mayHaveArrived: boolean,
     readonly call: CallFacts,
     options?: { readonly cause: unknown },
   ) {
     super(`${call.method} ${call.path}: ${message}`, options);
+    this.mayHaveArrived = call.mayHaveArrived;
   }
 }
 

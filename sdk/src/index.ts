@@ -12,7 +12,16 @@ export type {
 } from './events.js';
 export type { List, Page } from './list.js';
 export type { WaitOptions } from './orders.js';
-export { type Intent, type IntentOutcome, type IntentStore, Purchases, type Resumed } from './purchases.js';
+export {
+  endsPurchase,
+  type Intent,
+  IntentConflictError,
+  type IntentOutcome,
+  type IntentStore,
+  Purchases,
+  type Resumed,
+  storageNameOf,
+} from './purchases.js';
 export { SQL_STORE_TABLES, SqlCursorStore, SqlIntentStore, type SqlQuery } from './sql-stores.js';
 export type { AnswerFacts, CallOptions, WriteOptions } from './transport.js';
 export type * from './types.js';

@@ -1,5 +1,5 @@
 import type { EsimClient } from './client.js';
-import { isApiError } from './errors.js';
+import { type EsimApiError, isApiError } from './errors.js';
 import type { CallOptions } from './transport.js';
 import type { NewOrder, NewTopup, Order, Topup } from './types.js';
 
@@ -17,9 +17,13 @@ export type IntentOutcome = { readonly resultId: string } | { readonly refusedWi
 
 /** Remembers intents. Every method answers only after what it changed survives the death of the machine. */
 export interface IntentStore {
-  /** Keeps the intent unless one of its id is there; answers the one that is there now. */
+  /**
+   * Keeps the intent unless one of its kind and id is there, and answers the one that is there now. One that ended as
+   * refused gives way: the new one is open. Of two at once, one is first, and both get that one.
+   */
   add(intent: Intent): Promise<Intent>;
-  finish(id: string, outcome: IntentOutcome): Promise<void>;
+  /** Ends this very intent, not another one of its id; one that ended as bought stays so. */
+  finish(intent: Intent, outcome: IntentOutcome): Promise<void>;
   /** Those that have not ended. */
   listOpen(): Promise<readonly Intent[]>;
 }
@@ -31,10 +35,19 @@ export interface Resumed {
   readonly error: unknown;
 }
 
+/** Another purchase than this one has the id: the same id is the same purchase, until that has ended as refused. */
+export class IntentConflictError extends Error {
+  override readonly name = 'IntentConflictError';
+
+  constructor(readonly stored: Intent) {
+    super(`the id ${stored.id} belongs to another purchase: ${stored.kind} of ${stored.body.package_id}`);
+  }
+}
+
 /**
  * Purchases that a process may die in the midst of: the intent is stored before the first byte leaves, and `resume`, to
  * be called at every start, takes up those that are open. Within 24 hours the idempotency key gives the same purchase,
- * after them the reference, which is unique for ever.
+ * after them the reference, which is unique for ever. The ids of orders and of top-ups are apart, as at the service.
  */
 export class Purchases {
   constructor(
@@ -42,18 +55,23 @@ export class Purchases {
     private readonly store: IntentStore,
   ) {}
 
-  /** @param id your own id of the purchase; the same id is the same purchase. @throws EsimApiError, EsimConnectionError */
+  /**
+   * Buys once, however often it is called. A purchase that was refused before is tried anew, with a new key; its order
+   * may be another one then.
+   * @param id your own id of the purchase; the same id is the same purchase
+   * @throws EsimApiError when `endsPurchase` says so the purchase has ended as refused, with any other it is open;
+   * EsimConnectionError; IntentConflictError; TypeError for an id that is no reference; the reason of `signal`, which
+   * leaves the purchase open
+   */
   async placeOrder(id: string, order: Omit<NewOrder, 'reference'>, options?: CallOptions): Promise<Order> {
-    const body = { ...order, reference: id };
-    const intent = await this.store.add({ id, idempotencyKey: crypto.randomUUID(), kind: 'order', body });
-    return (await this.finish(intent, options)) as Order;
+    const intent = { id, idempotencyKey: crypto.randomUUID(), kind: 'order' } as const;
+    return (await this.place({ ...intent, body: { ...order, reference: id } }, options)) as Order;
   }
 
   /** As `placeOrder`. */
   async placeTopup(id: string, topup: Omit<NewTopup, 'reference'>, options?: CallOptions): Promise<Topup> {
-    const body = { ...topup, reference: id };
-    const intent = await this.store.add({ id, idempotencyKey: crypto.randomUUID(), kind: 'topup', body });
-    return (await this.finish(intent, options)) as Topup;
+    const intent = { id, idempotencyKey: crypto.randomUUID(), kind: 'topup' } as const;
+    return (await this.place({ ...intent, body: { ...topup, reference: id } }, options)) as Topup;
   }
 
   /** Takes up every intent that has not ended, one after the other. */
@@ -70,34 +88,45 @@ export class Purchases {
     return resumed;
   }
 
+  private async place(wanted: Intent, options?: CallOptions): Promise<Order | Topup> {
+    if (!REFERENCE.test(wanted.id)) throw new TypeError('the id is not 1 to 64 printable ASCII characters');
+    const intent = await this.store.add(wanted);
+    if (!isSamePurchase(intent, wanted)) throw new IntentConflictError(intent);
+    return this.finish(intent, options);
+  }
+
   private async finish(intent: Intent, options?: CallOptions): Promise<Order | Topup> {
+    const ended = await this.buyOrFind(intent, options);
+    if (ended.result === null) {
+      await this.store.finish(intent, { refusedWith: ended.refusal.code });
+      throw ended.refusal;
+    }
+    await this.store.finish(intent, { resultId: ended.result.id });
+    return ended.result;
+  }
+
+  /**
+   * A refusal says nothing of an earlier try whose key the service has forgotten (the package may be gone since), so a
+   * purchase is refused only when its reference is nowhere. When that cannot be looked up, the intent stays open.
+   */
+  private async buyOrFind(intent: Intent, options?: CallOptions): Promise<Ended> {
     try {
-      const result = await this.send(intent, options);
-      await this.store.finish(intent.id, { resultId: result.id });
-      return result;
+      return { result: await this.send(intent, options) };
     } catch (error) {
-      if (isApiError(error) && isFinal(error.status, error.retryable))
-        await this.store.finish(intent.id, { refusedWith: error.code });
-      throw error;
+      if (!endsPurchase(error)) throw error;
+      const result = await this.findBought(intent, options);
+      return result === null ? { result, refusal: error } : { result };
     }
   }
 
-  private async send(intent: Intent, options?: CallOptions): Promise<Order | Topup> {
-    const { client } = this;
+  private send(intent: Intent, options?: CallOptions): Promise<Order | Topup> {
     const write = { ...options, idempotencyKey: intent.idempotencyKey };
-    try {
-      return intent.kind === 'order'
-        ? await client.orders.place(intent.body, write)
-        : await client.topups.place(intent.body, write);
-    } catch (error) {
-      if (!isApiError(error, 'reference_taken')) throw error;
-      const found = await this.findBought(intent, options);
-      if (found === null) throw error;
-      return found;
-    }
+    return intent.kind === 'order'
+      ? this.client.orders.place(intent.body, write)
+      : this.client.topups.place(intent.body, write);
   }
 
-  /** The purchase of an earlier try whose key the service has forgotten; null when the reference is of another one. */
+  /** Null when nothing has the reference, or another purchase. */
   private async findBought(intent: Intent, options?: CallOptions): Promise<Order | Topup | null> {
     const filters = { reference: intent.id };
     if (intent.kind === 'order') {
@@ -111,7 +140,38 @@ export class Purchases {
   }
 }
 
-/** A key that was revoked or a partner that is suspended says nothing of the purchase: it may have been bought before. */
-function isFinal(status: number, retryable: boolean): boolean {
-  return !retryable && status !== 401 && status !== 403;
+type Ended = { readonly result: Order | Topup } | { readonly result: null; readonly refusal: EsimApiError };
+
+/** What the service takes as a reference. */
+const REFERENCE = /^[\x20-\x7e]{1,64}$/;
+
+/**
+ * Whether a purchase that threw this has ended as refused: nothing was bought, and nothing will be. Any other error
+ * leaves it open for the next `resume`: also a key that was revoked or a partner that is suspended (401, 403), which
+ * says nothing of what was bought before.
+ */
+export function endsPurchase(error: unknown): error is EsimApiError {
+  return isApiError(error) && !error.retryable && error.status !== 401 && error.status !== 403;
+}
+
+/** Where a store keeps an intent: an order and a top-up of one id are two purchases. No order's id has a line feed. */
+export function storageNameOf({ kind, id }: Pick<Intent, 'kind' | 'id'>): string {
+  return kind === 'order' ? id : `${kind}\n${id}`;
+}
+
+function isSamePurchase(one: Intent, other: Intent): boolean {
+  return one.kind === other.kind && canonical(one.body) === canonical(other.body);
+}
+
+/** JSON whose fields have one order; a field that is null or not there is the same to the service. */
+function canonical(body: object): string {
+  return JSON.stringify(body, (_name, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(
+          Object.entries(value)
+            .filter(([, inner]) => inner != null)
+            .sort(([a], [b]) => (a < b ? -1 : 1)),
+        )
+      : value,
+  );
 }

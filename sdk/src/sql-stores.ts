@@ -1,5 +1,5 @@
 import type { CursorStore } from './events.js';
-import type { Intent, IntentOutcome, IntentStore } from './purchases.js';
+import { type Intent, type IntentOutcome, type IntentStore, storageNameOf } from './purchases.js';
 
 /** Runs one statement with `$1` parameters, as `pg` does, and answers its rows. */
 export type SqlQuery = (
@@ -12,21 +12,34 @@ export const SQL_STORE_TABLES = `
 CREATE TABLE IF NOT EXISTS esim_intents (id text PRIMARY KEY, intent text NOT NULL, outcome text);
 CREATE TABLE IF NOT EXISTS esim_cursors (name text PRIMARY KEY, cursor text NOT NULL);`;
 
+// How an outcome begins as JSON, with what it holds first.
+const REFUSED = `'{"refusedWith"%'`;
+const BOUGHT = `'{"resultId"%'`;
+
 /** Keeps intents in a table of yours. Each call has to be a transaction of its own, committed when it answers. */
 export class SqlIntentStore implements IntentStore {
   constructor(private readonly query: SqlQuery) {}
 
   async add(intent: Intent): Promise<Intent> {
-    await this.query('INSERT INTO esim_intents (id, intent) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING', [
-      intent.id,
-      JSON.stringify(intent),
-    ]);
-    const [row] = await this.query('SELECT intent FROM esim_intents WHERE id = $1', [intent.id]);
+    const name = storageNameOf(intent);
+    // Who comes second to a refused one sees it open, and leaves it.
+    await this.query(
+      `INSERT INTO esim_intents (id, intent) VALUES ($1, $2)
+       ON CONFLICT (id) DO UPDATE SET intent = excluded.intent, outcome = NULL
+       WHERE esim_intents.outcome LIKE ${REFUSED}`,
+      [name, JSON.stringify(intent)],
+    );
+    const [row] = await this.query('SELECT intent FROM esim_intents WHERE id = $1', [name]);
     return JSON.parse(row!['intent'] as string) as Intent;
   }
 
-  async finish(id: string, outcome: IntentOutcome): Promise<void> {
-    await this.query('UPDATE esim_intents SET outcome = $2 WHERE id = $1', [id, JSON.stringify(outcome)]);
+  async finish(intent: Intent, outcome: IntentOutcome): Promise<void> {
+    // Version 0.1.0 kept a top-up under its bare id.
+    await this.query(
+      `UPDATE esim_intents SET outcome = $1
+       WHERE id IN ($2, $3) AND intent = $4 AND (outcome IS NULL OR outcome NOT LIKE ${BOUGHT})`,
+      [JSON.stringify(outcome), storageNameOf(intent), intent.id, JSON.stringify(intent)],
+    );
   }
 
   async listOpen(): Promise<readonly Intent[]> {

@@ -13,11 +13,17 @@ export interface TransportOptions {
   readonly deadlineMs?: number;
   /** Tries of a call at most; default 5. */
   readonly maxTries?: number;
+  /** Told of every try before its first byte leaves: of the idempotency key, too, which an aborted call cannot tell. */
+  readonly onTry?: (call: CallFacts) => void;
   /** Told of every answer, for logs and metrics. */
   readonly onAnswer?: (answer: AnswerFacts) => void;
 }
 
 export interface CallOptions {
+  /**
+   * Ends the call at once, which then throws the reason of the signal, whatever it is. That ends the waiting, not the
+   * purchase: who aborts a POST gives it an `idempotencyKey`, and makes the same call again with it.
+   */
   readonly signal?: AbortSignal;
   /** For this call; default as the client's. */
   readonly deadlineMs?: number;
@@ -90,10 +96,15 @@ export class Transport {
     const { deadlineMs = DEADLINE_MS, maxTries = MAX_TRIES } = this.options;
     const endsAt = performance.now() + (call.deadlineMs ?? deadlineMs) + waitMsOf(call);
     const idempotencyKey = call.method === 'POST' ? (call.idempotencyKey ?? crypto.randomUUID()) : null;
+    const path = `/v1${call.path}`;
+    // What an earlier try may have done stays possible when nobody is there for the last one.
+    let mayHaveArrived = false;
     for (let tries = 1; ; tries++) {
-      const facts: CallFacts = { method: call.method, path: `/v1${call.path}`, idempotencyKey, tries };
+      const facts: CallFacts = { method: call.method, path, idempotencyKey, tries, mayHaveArrived };
+      this.options.onTry?.(facts);
       const outcome = await this.tryOnce(call, facts, endsAt);
       if (!(outcome instanceof Failed)) return outcome;
+      ({ mayHaveArrived } = outcome.error.call);
       const pauseMs = Math.max(outcome.retryAfterMs, jitter(tries));
       if (tries >= maxTries || performance.now() + pauseMs >= endsAt) throw outcome.error;
       await pause(pauseMs, call.signal);
@@ -118,10 +129,8 @@ export class Transport {
     } catch (cause) {
       call.signal?.throwIfAborted();
       const why = timeout.aborted ? `no answer within ${forMs} ms` : 'the connection failed';
-      return new Failed(
-        new EsimConnectionError(why, timeout.aborted || mayHaveArrived(cause), facts, { cause }),
-        0,
-      );
+      const left = timeout.aborted || !neverLeft(cause);
+      return new Failed(new EsimConnectionError(why, arrived(facts, left), { cause }), 0);
     }
     this.options.onAnswer?.(answerFacts(facts, response));
     return toOutcome(response, text, facts);
@@ -147,17 +156,15 @@ function toOutcome(response: Response, text: string, facts: CallFacts): Answer |
   const retryAfterMs = retryAfterOf(headers);
   if (response.ok || !isProblem(body)) {
     // Not the service's words: something in between, or the half of them.
-    const error = new EsimConnectionError(
-      `an answer with status ${status} that is not the service's`,
-      true,
-      facts,
-    );
+    const why = `an answer with status ${status} that is not the service's`;
+    const error = new EsimConnectionError(why, arrived(facts, true));
     if (response.ok || status >= 500 || status === 408 || status === 429)
       return new Failed(error, retryAfterMs);
     throw error;
   }
   const { code, detail, errors = [], request_id: requestId, retryable } = body;
-  const error = new EsimApiError({ code, status, detail, errors, requestId, retryable }, facts);
+  const refusal = { code, status, detail, errors, requestId, retryable };
+  const error = new EsimApiError(refusal, afterRefusal(facts, refusal));
   if (retryable) return new Failed(error, retryAfterMs);
   throw error;
 }
@@ -214,12 +221,28 @@ function retryAfterOf(headers: Headers): number {
   return ms > 0 ? ms : 0;
 }
 
+function arrived(facts: CallFacts, mayHaveArrived: boolean): CallFacts {
+  return { ...facts, mayHaveArrived: facts.mayHaveArrived || mayHaveArrived };
+}
+
+/** Refusals that the service keeps under the key: no try with it has done anything, and none will. */
+const KEPT = new Set([402, 404, 409]);
+
+/** A 5xx may come after the commit, and while the first try is still running nobody knows how it ends. */
+function afterRefusal(
+  facts: CallFacts,
+  { status, code, retryable }: Pick<ProblemBody, 'code' | 'retryable'> & { readonly status: number },
+): CallFacts {
+  if (KEPT.has(status) && !retryable) return { ...facts, mayHaveArrived: false };
+  return arrived(facts, status >= 500 || code === 'idempotency_in_progress');
+}
+
 /** Codes of Node's and Bun's that mean: nobody was there to send it to. */
 const NEVER_LEFT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ConnectionRefused)$/;
 
-function mayHaveArrived(error: unknown): boolean {
+function neverLeft(error: unknown): boolean {
   const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
-  return !NEVER_LEFT.test(String(cause?.code ?? code));
+  return NEVER_LEFT.test(String(cause?.code ?? code));
 }
 
 function waitMsOf({ waitSeconds = 0 }: Call): number {

@@ -65,7 +65,10 @@ describe.each(SHOPS)('the example %s', (name) => {
 
   function mailOf(booking: string): Promise<string> {
     const file = path.join(data, 'mails', `${booking}.txt`);
-    return eventually(`the mail of ${booking}`, () => existsSync(file) && readFileSync(file, 'utf8'));
+    return eventually(
+      `the mail of ${booking}`,
+      () => existsSync(file) && (readFileSync(file, 'utf8') || null),
+    );
   }
 
   async function ordersOf(booking: string): Promise<{ id: string; esims: { esim_id: string }[] }[]> {

@@ -23,17 +23,30 @@ export interface FaultProxy {
   close(): Promise<void>;
 }
 
+/** A call that the service has answered, while the client does not know. */
+export interface AnsweredCall {
+  readonly method: string;
+  readonly idempotencyKey: string | null;
+  readonly body: string;
+}
+
+export interface FaultOptions {
+  readonly retryAfterSeconds?: number;
+  /** Awaited before anything of the answer goes back. */
+  readonly answered?: (call: AnsweredCall) => Promise<void>;
+}
+
 /** Stands between a client and the service, and does to each call what `faultOf` says of it. */
 export async function startFaultProxy(
   target: string,
   faultOf: (call: string) => Fault,
-  retryAfterSeconds = 1,
+  { retryAfterSeconds = 1, answered }: FaultOptions = {},
 ): Promise<FaultProxy> {
   const counts = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>;
   const server: Server = createServer((incoming, outgoing) => {
     const fault = faultOf(`${incoming.method} ${incoming.url}`);
     counts[fault]++;
-    pass(target, { fault, retryAfterSeconds }, incoming, outgoing).catch(() => outgoing.destroy());
+    pass(target, { fault, retryAfterSeconds, answered }, incoming, outgoing).catch(() => outgoing.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -46,9 +59,15 @@ export async function startFaultProxy(
   };
 }
 
+interface Passing {
+  readonly fault: Fault;
+  readonly retryAfterSeconds: number;
+  readonly answered: FaultOptions['answered'];
+}
+
 async function pass(
   target: string,
-  { fault, retryAfterSeconds }: { fault: Fault; retryAfterSeconds: number },
+  { fault, retryAfterSeconds, answered }: Passing,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
@@ -59,6 +78,8 @@ async function pass(
     return problem(outgoing, 429, 'rate_limited', { 'retry-after': String(retryAfterSeconds) });
   if (fault === 'gateway page') return void outgoing.writeHead(502).end('<html>bad gateway</html>');
   const answer = await forward(target, incoming, sent);
+  const idempotencyKey = String(incoming.headers['idempotency-key'] ?? '') || null;
+  await answered?.({ method: incoming.method ?? '', idempotencyKey, body: sent });
   if (fault === 'answer cut after the commit') return void incoming.socket.resetAndDestroy();
   outgoing.writeHead(answer.status, answer.headers);
   if (fault === 'half a body') {

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EsimClient, EsimApiError, EsimConnectionError, isApiError } from '../../sdk/src/index.js';
+import {
+  type CallFacts,
+  EsimClient,
+  EsimApiError,
+  EsimConnectionError,
+  isApiError,
+} from '../../sdk/src/index.js';
 import { freePort } from '../harness/free-port.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { size } from '../harness/size.js';
@@ -66,7 +72,7 @@ describe('a client behind a network that breaks', () => {
 
   it('waits as long as Retry-After says, and no longer than its deadline', async () => {
     let fault: Fault = '429 with Retry-After';
-    const late = await startFaultProxy(service.process.api!.url, () => fault, 600);
+    const late = await startFaultProxy(service.process.api!.url, () => fault, { retryAfterSeconds: 600 });
     const startedAt = performance.now();
     const esim = clientOf(late.url);
     const refused = await esim.me().catch((thrown: unknown) => thrown);
@@ -102,6 +108,79 @@ describe('a client behind a network that breaks', () => {
       .me()
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'EsimConnectionError', mayHaveArrived: false });
+  });
+
+  it('says that an order may have been placed, when the answer was lost and then nobody was there', async () => {
+    const proxy = await startFaultProxy(service.process.api!.url, () => 'answer cut after the commit');
+    let tries = 0;
+    const esim = clientOf(proxy.url, {
+      maxTries: 3,
+      fetch: async (...call: Parameters<typeof fetch>) => {
+        if (++tries === 2) await proxy.close();
+        return fetch(...call);
+      },
+    });
+    const body = { package_id: 'pkg_fr_1gb_7d', reference: 'lost-1' };
+    const error = await esim.orders.place(body).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(EsimConnectionError);
+    const lost = error as EsimConnectionError;
+    expect((lost.cause as Error).cause).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(lost).toMatchObject({ mayHaveArrived: true, call: { tries: 3, mayHaveArrived: true } });
+    const again = await clientOf(service.process.api!.url).orders.place(body, {
+      idempotencyKey: lost.call.idempotencyKey!,
+    });
+    expect((await clientOf(service.process.api!.url).orders.list({ reference: 'lost-1' })).data).toEqual([
+      expect.objectContaining({ id: again.id }),
+    ]);
+  });
+
+  it.each<[Fault[], object]>([
+    [['answer cut after the commit', '429 with Retry-After'], { code: 'rate_limited', mayHaveArrived: true }],
+    [['answer cut after the commit', '503'], { code: 'service_unavailable', mayHaveArrived: true }],
+    [['503', '429 with Retry-After'], { code: 'rate_limited', mayHaveArrived: true }],
+    [['429 with Retry-After', '429 with Retry-After'], { code: 'rate_limited', mayHaveArrived: false }],
+  ])('tells by a refusal after %j whether the order may have been placed', async (faults, told) => {
+    const turns = [...faults];
+    const proxy = await startFaultProxy(service.process.api!.url, () => turns.shift()!);
+    const esim = clientOf(proxy.url, { maxTries: 2 });
+    const error = await esim.orders.place({ package_id: 'pkg_fr_1gb_7d' }).catch((thrown: unknown) => thrown);
+    await proxy.close();
+    expect(error).toBeInstanceOf(EsimApiError);
+    const { code, call } = error as EsimApiError;
+    expect({ code, mayHaveArrived: call.mayHaveArrived }).toEqual(told);
+  });
+
+  it('knows from a refusal that is kept under the key that the lost try did nothing', async () => {
+    const turns: Fault[] = ['answer cut after the commit', 'none'];
+    const proxy = await startFaultProxy(service.process.api!.url, () => turns.shift()!);
+    const error = await clientOf(proxy.url)
+      .orders.place({ package_id: 'pkg_nobody' })
+      .catch((thrown: unknown) => thrown);
+    await proxy.close();
+    expect(error).toMatchObject({ code: 'not_found', call: { tries: 2, mayHaveArrived: false } });
+  });
+
+  it('throws the reason of a signal that aborts behind the commit, and has told the key before it left', async () => {
+    const stop = new AbortController();
+    const reason = new Error('the traveller went away');
+    const target = service.process.api!.url;
+    const proxy = await startFaultProxy(target, () => 'answer cut after the commit');
+    const keys: (string | null)[] = [];
+    const esim = clientOf(proxy.url, {
+      onTry: ({ idempotencyKey, tries }: CallFacts) => {
+        keys.push(idempotencyKey);
+        if (tries === 2) stop.abort(reason);
+      },
+    });
+    const body = { package_id: 'pkg_fr_1gb_7d', reference: 'aborted-1' };
+    const thrown = await esim.orders.place(body, { signal: stop.signal }).catch((caught: unknown) => caught);
+    await proxy.close();
+    expect(thrown).toBe(reason);
+    expect(keys).toEqual([expect.any(String), keys[0]]);
+    const placed = await clientOf(target).orders.place(body, { idempotencyKey: keys[0]! });
+    expect((await clientOf(target).orders.list({ reference: 'aborted-1' })).data).toEqual([
+      expect.objectContaining({ id: placed.id }),
+    ]);
   });
 
   it('ends a call, its pauses too, when its signal aborts', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { on, once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FileIntentStore } from '../../sdk/src/node/file-stores.js';
 import {
   EsimClient,
+  type Intent,
   isApiError,
   type IntentStore,
   Purchases,
@@ -15,8 +16,9 @@ import {
   SqlIntentStore,
 } from '../../sdk/src/index.js';
 import { freePort } from '../harness/free-port.js';
-import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { size } from '../harness/size.js';
+import { type AnsweredCall, startFaultProxy } from './fault-proxy.js';
 
 /** A full proof takes 200; each run of the tests, as many as take about a minute on a busy machine. */
 const KILLS = size('SDK_KILLS', 5, 200);
@@ -53,7 +55,7 @@ function sqlStore(): IntentStore {
 }
 
 /** A partner's process that buys one after the other, and is told of nothing but its own death. */
-function startBuyer(name: string): ChildProcess {
+function startBuyer(name: string, url: string): ChildProcess {
   const program = `
     const { EsimClient, Purchases } = await import(${JSON.stringify(path.join(SDK, '../dist/index.js'))});
     const { FileIntentStore } = await import(${JSON.stringify(path.join(SDK, '../dist/node/file-stores.js'))});
@@ -63,16 +65,33 @@ function startBuyer(name: string): ChildProcess {
       process.stdout.write('next\\n');
       await purchases.placeOrder('${name}-' + n, { package_id: 'pkg_fr_1gb_7d' });
     }`;
-  const env = {
-    PATH: process.env['PATH'],
-    KEY: partner.sandboxKey,
-    URL: service.process.api!.url,
-    FOLDER: folder,
-  };
+  const env = { PATH: process.env['PATH'], KEY: partner.sandboxKey, URL: url, FOLDER: folder };
   return spawn(process.execPath, ['--input-type=module', '-e', program], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+}
+
+/** Every intent that was ever stored, open or ended: what was to be bought. */
+async function storedReferences(): Promise<string[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.open.json'));
+  const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), 'utf8')));
+  return texts.map((text) => (JSON.parse(text) as Intent).id).sort();
+}
+
+/** What the wholesaler was asked to issue for this partner, and what the orders say of it. */
+async function boughtUpstream(): Promise<{ purchases: number; orders: number; unfinished: number }> {
+  const { rows } = await service.database.pool.query<{
+    purchases: number;
+    orders: number;
+    unfinished: number;
+  }>(
+    `SELECT (SELECT count(*)::int FROM sandbox_upstream_orders) AS purchases, count(*)::int AS orders,
+       count(*) FILTER (WHERE status <> 'issued')::int AS unfinished
+     FROM orders WHERE partner_id = $1`,
+    [partner.id],
+  );
+  return rows[0]!;
 }
 
 /** Waits until so many purchases have begun. */
@@ -87,31 +106,61 @@ async function begun(buyer: ChildProcess, purchases: number): Promise<void> {
 describe('a purchase whose process dies', () => {
   it(`is bought exactly once after resume(), ${KILLS} times`, async () => {
     const store = new FileIntentStore(folder);
+    /** By reference: the keys of all its calls that the service has answered, the dead buyer's and those of `resume`. */
+    const keys = new Map<string, Set<string | null>>();
+    let beforeAnswer: (() => Promise<void>) | null = null;
+    let betweenPostAndAnswer = 0;
+    const answered = async ({ method, idempotencyKey, body }: AnsweredCall): Promise<void> => {
+      if (method !== 'POST') return;
+      const { reference } = JSON.parse(body) as { reference: string };
+      keys.set(reference, (keys.get(reference) ?? new Set()).add(idempotencyKey));
+      await beforeAnswer?.();
+    };
+    const proxy = await startFaultProxy(service.process.api!.url, () => 'none', { answered });
     for (let kill = 0; kill < KILLS; kill++) {
-      const buyer = startBuyer(`kill-${kill}`);
-      // Anywhere in a purchase: before the intent is there, between it and the call, and after the commit.
-      await begun(buyer, 2 + Math.floor(Math.random() * 3));
-      await sleep(Math.random() * 25);
-      buyer.kill('SIGKILL');
-      await once(buyer, 'exit');
+      const buyer = startBuyer(`kill-${kill}`, proxy.url);
+      const exit = once(buyer, 'exit');
+      if (kill % 2 === 0) {
+        // Behind the commit, before a byte of the answer: what only an intent can know.
+        let calls = 1 + Math.floor(Math.random() * 3);
+        beforeAnswer = async () => {
+          if (--calls > 0) return;
+          beforeAnswer = null;
+          buyer.kill('SIGKILL');
+          await exit;
+          betweenPostAndAnswer++;
+        };
+        await exit;
+      } else {
+        // Anywhere in a purchase: before the intent is there, between it and the call, and after the commit.
+        await begun(buyer, 2 + Math.floor(Math.random() * 3));
+        await sleep(Math.random() * 25);
+        buyer.kill('SIGKILL');
+        await exit;
+      }
     }
     const open = await store.listOpen();
-    const resumed = await new Purchases(esim, store).resume();
+    const stored = await storedReferences();
+    const viaProxy = new EsimClient({ apiKey: partner.sandboxKey, baseUrl: proxy.url });
+    const resumed = await new Purchases(viaProxy, store).resume();
     expect(resumed.filter(({ error }) => error !== null)).toEqual([]);
-    expect(resumed).toHaveLength(open.length);
+    expect(resumed.map(({ intent }) => intent.id).sort()).toEqual(open.map(({ id }) => id).sort());
     expect(await store.listOpen()).toEqual([]);
-    const bought = await ordersOf('kill-');
-    expect(new Set(bought).size).toBe(bought.length);
-    const ends = await new Purchases(esim, store).resume();
-    expect(ends).toEqual([]);
-    expect(await ordersOf('kill-')).toEqual(bought);
-    // Every intent that was stored is an order, and nothing else is one.
-    for (const { intent, result } of resumed) {
-      expect(bought).toContain(intent.id);
-      expect(result).toMatchObject({ reference: intent.id });
-    }
-    console.log(`${KILLS} kills: ${open.length} purchases were open, ${bought.length} orders in all`);
-    expect(open.length).toBeGreaterThan(0);
+    expect(await new Purchases(viaProxy, store).resume()).toEqual([]);
+    await proxy.close();
+    // Every intent that was stored, ended before its process died or not, is one order, and nothing else is one.
+    expect(await ordersOf('kill-')).toEqual(stored);
+    // All of the partner's, whatever their reference: a purchase that had lost it would be one too many.
+    await eventually('all orders are issued', async () => (await boughtUpstream()).unfinished === 0);
+    expect(await boughtUpstream()).toMatchObject({ purchases: stored.length, orders: stored.length });
+    // That is the key's work already, not only that of the reference, which is unique in the database.
+    for (const reference of stored) expect(keys.get(reference)?.size, reference).toBe(1);
+    console.log(
+      `${KILLS} kills, ${betweenPostAndAnswer} of them between the POST and its answer: ` +
+        `${open.length} purchases were open, ${stored.length} orders in all`,
+    );
+    expect(betweenPostAndAnswer).toBe(Math.ceil(KILLS / 2));
+    expect(open.length).toBeGreaterThanOrEqual(betweenPostAndAnswer);
   }, 300_000);
 
   it.each(['file', 'sql'])(
