@@ -1,7 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
+/** What came in the headers of one of the two schemes; `read` takes them apart. */
+export interface SignatureHeaders {
+  /** The signed time in Unix seconds, as text; null when the headers cannot be read, and `wanted` says how they look. */
+  readonly timestamp: string | null;
+  readonly wanted: string;
+  readonly signatures: readonly string[];
+  readonly sign: (secret: string, body: Buffer | string) => string;
+}
+
 export interface SignedRequest {
-  readonly header: string;
+  readonly headers: SignatureHeaders;
   readonly body: Buffer;
   readonly secret: string;
   readonly nowSeconds: number;
@@ -16,17 +25,52 @@ export interface Diagnosis {
 
 const TOLERANCE_SECONDS = 300;
 
+/** `X-Service-Signature`: hex over `<t>.<body>`, and the key is the secret as it is shown. */
+export function documentHeaders(header: string): SignatureHeaders {
+  const parts = header.split(',').map((part) => part.trim());
+  const timestamps = parts.filter((part) => part.startsWith('t=')).map((part) => part.slice(2));
+  const timestamp = timestamps.length === 1 ? secondsIn(timestamps[0]) : null;
+  return {
+    timestamp,
+    wanted: 'The header is not t=<unix seconds>,v1=<hex>. Pass its whole value.',
+    signatures: parts.filter((part) => part.startsWith('v1=')).map((part) => part.slice(3)),
+    sign: (secret, body) => createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex'),
+  };
+}
+
+export interface StandardHeaders {
+  readonly id: string;
+  readonly timestamp: string;
+  readonly signature: string;
+}
+
+/** Standard Webhooks: base64 over `<id>.<timestamp>.<body>`, and the key is what base64 makes of the secret behind its prefix. */
+export function standardHeaders(headers: StandardHeaders): SignatureHeaders {
+  const timestamp = secondsIn(headers.timestamp.trim());
+  const parts = headers.signature.split(' ').filter((part) => part.startsWith('v1,'));
+  return {
+    timestamp,
+    wanted:
+      'webhook-timestamp is not Unix seconds, or webhook-signature not v1,<base64>. Pass their whole values.',
+    signatures: parts.map((part) => part.slice(3)),
+    sign: (secret, body) =>
+      createHmac('sha256', Buffer.from(secret.replace(/^whsec_/, ''), 'base64'))
+        .update(`${headers.id.trim()}.${timestamp}.`)
+        .update(body)
+        .digest('base64'),
+  };
+}
+
+function secondsIn(text: string | undefined): string | null {
+  return text !== undefined && /^[0-9]{1,15}$/.test(text) ? text : null;
+}
+
 /** Checks a signature as the document says, and where it is wrong looks for the mistake that explains it. */
 export function diagnoseSignature(request: SignedRequest): Diagnosis {
-  const parts = request.header.split(',').map((part) => part.trim());
-  const timestamps = parts.filter((part) => part.startsWith('t=')).map((part) => part.slice(2));
-  const signatures = parts.filter((part) => part.startsWith('v1=')).map((part) => part.slice(3));
-  const [timestamp = ''] = timestamps;
-  if (timestamps.length !== 1 || !/^[0-9]{1,15}$/.test(timestamp) || signatures.length === 0) {
-    return bad('malformed_header', 'The header is not t=<unix seconds>,v1=<hex>. Pass its whole value.');
-  }
+  const { timestamp, wanted, signatures, sign } = request.headers;
+  if (timestamp === null || signatures.length === 0) return bad('malformed_header', wanted);
   const matches = (body: Buffer | string, secret: string): boolean =>
-    signatures.some((signature) => isSame(signature, hmac(secret, timestamp, body)));
+    signatures.some((signature) => isSame(signature, sign(secret, body)));
   if (!matches(request.body, request.secret)) return mistakeBehind(request, matches);
   const age = request.nowSeconds - Number(timestamp);
   if (age > TOLERANCE_SECONDS)
@@ -61,7 +105,7 @@ function mistakeBehind({ body, secret }: SignedRequest, matches: Matches): Diagn
   }
   return bad(
     'no_match',
-    'No v1 matches: another secret (of another endpoint or mode, or before a rotation), or another body.',
+    'No v1 matches: another secret (of another endpoint or mode, or before a rotation), another body or another id.',
   );
 }
 
@@ -74,10 +118,6 @@ function reserialized(text: string): string | null {
 }
 
 const bad = (reason: string, explanation: string): Diagnosis => ({ valid: false, reason, explanation });
-
-function hmac(secret: string, timestamp: string, body: Buffer | string): string {
-  return createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
-}
 
 function isSame(received: string, expected: string): boolean {
   const [a, b] = [Buffer.from(received), Buffer.from(expected)];

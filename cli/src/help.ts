@@ -10,26 +10,72 @@ stored key goes nowhere else.
 Not here: the partner API has no call for request logs or for resending a delivery; both are in the portal.
 More: esim help <command> · esim help exit-codes`;
 
+/** A text for people, and the same for programs. */
+export interface Printed {
+  readonly text: string;
+  readonly data: object;
+}
+
 /** What `esim help` prints. */
-export function overview(commands: readonly Command[]): string {
-  return `${INTRODUCTION}\n\nCommands:\n${columns(commands.map(({ name, summary }) => [name, summary]))}
+export function overview(commands: readonly Command[]): Printed {
+  const text = `${INTRODUCTION}\n\nCommands:\n${columns(commands.map(({ name, summary }) => [name, summary]))}
   help           show help, of a command too
 
 Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\n${OUTRO}\n`;
+  return {
+    text,
+    data: {
+      commands: commands.map(({ name, summary }) => ({ name, summary })),
+      options: optionData(GLOBAL_OPTIONS),
+    },
+  };
 }
 
 /** What `esim help <command>` prints. */
-export function helpOf(command: Command): string {
+export function helpOf(command: Command): Printed {
   const usage = ['esim', command.name, command.arguments, '[options]'].filter(Boolean).join(' ');
   const own = command.options ? `\nOptions:\n${optionLines(command.options)}\n` : '';
   const examples = command.examples.map(({ command: line, says }) => `  # ${says}\n  ${line}`).join('\n');
-  return `${command.summary}\n\nUsage: ${usage}\n${command.details ? `\n${command.details}\n` : ''}${own}
-Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\nExamples:\n${examples}\n`;
+  const { name, summary, details = null, arguments: positionals = null } = command;
+  return {
+    text: `${summary}\n\nUsage: ${usage}\n${details === null ? '' : `\n${details}\n`}${own}
+Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\nExamples:\n${examples}\n`,
+    data: {
+      name,
+      summary,
+      usage,
+      arguments: positionals,
+      details,
+      options: optionData(command.options ?? {}),
+      examples: command.examples,
+    },
+  };
+}
+
+/** What `esim help <group>` prints: `orders`. */
+export function helpOfGroup(commands: readonly Command[]): Printed {
+  const pages = commands.map(helpOf);
+  return {
+    text: pages.map(({ text }) => text).join('\n'),
+    data: { commands: pages.map(({ data }) => data) },
+  };
 }
 
 /** What `esim help exit-codes` prints. */
-export function exitCodes(): string {
-  return `Exit codes:\n${columns(EXIT_CODE_MEANINGS.map(([code, meaning]) => [String(code), meaning]))}\n`;
+export function exitCodes(): Printed {
+  return {
+    text: `Exit codes:\n${columns(EXIT_CODE_MEANINGS.map(([code, meaning]) => [String(code), meaning]))}\n`,
+    data: { exit_codes: EXIT_CODE_MEANINGS.map(([code, meaning]) => ({ code, meaning })) },
+  };
+}
+
+function optionData(options: Readonly<Record<string, OptionSpec>>): object[] {
+  return Object.entries(options).map(([name, { short = null, value = null, help }]) => ({
+    name: `--${name}`,
+    short: short === null ? null : `-${short}`,
+    value,
+    help,
+  }));
 }
 
 function optionLines(options: Readonly<Record<string, OptionSpec>>): string {

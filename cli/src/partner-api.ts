@@ -37,11 +37,26 @@ const MAX_TRIES = 3;
 /** The calls that the commands make, each of which Ctrl-C ends. */
 export class PartnerApi {
   private readonly client: EsimClient;
+  private firstDate: string | null = null;
   private readonly call: { readonly signal: AbortSignal };
 
   constructor({ baseUrl, apiKey, signal, maxTries = MAX_TRIES }: PartnerApiOptions) {
-    this.client = new EsimClient({ baseUrl, apiKey, maxTries });
+    this.client = new EsimClient({
+      baseUrl,
+      apiKey,
+      maxTries,
+      fetch: async (input, init) => {
+        const response = await fetch(input, init);
+        this.firstDate ??= response.headers.get('date');
+        return response;
+      },
+    });
     this.call = { signal };
+  }
+
+  /** When the first answer came, by the service's clock, whole seconds rounded down; by this machine's without one. */
+  get firstAnsweredAtMs(): number {
+    return Date.parse(this.firstDate ?? '') || Date.now();
   }
 
   me(): ReturnType<EsimClient['me']> {

@@ -5,7 +5,7 @@ import { Context } from './context.js';
 import type { Environment } from './credentials/paths.js';
 import { EXIT, type ExitCode, usageError } from './exit-codes.js';
 import { explain } from './explain.js';
-import { exitCodes, helpOf, overview } from './help.js';
+import { exitCodes, helpOf, helpOfGroup, overview, type Printed } from './help.js';
 import { Output, type Streams } from './terminal/output.js';
 import { VERSION } from './version.js';
 
@@ -19,7 +19,9 @@ export async function run(
   const interrupt = (): void => interruption.abort();
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
-    return await dispatch(args, environment, output, interruption.signal);
+    // It may stand before the command, too: what it changes is `output`.
+    const rest = args.filter((word) => word !== '--json');
+    return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
     return explain(error, output);
   } finally {
@@ -34,9 +36,9 @@ async function dispatch(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   const [first] = args;
-  if (first === '--version') return print(output, `${VERSION}\n`);
+  if (first === '--version') return print(output, { text: `${VERSION}\n`, data: { version: VERSION } });
   if (first === undefined || first === '--help' || first === '-h') {
-    output.raw(overview(COMMANDS));
+    print(output, overview(COMMANDS));
     return first === undefined ? EXIT.usage : EXIT.ok;
   }
   if (first === 'help') return help(args.slice(1), output);
@@ -94,11 +96,12 @@ function help(words: readonly string[], output: Output): ExitCode {
   if (words[0] === 'exit-codes') return print(output, exitCodes());
   const group = COMMANDS.filter(({ name }) => name.startsWith(`${words.join(' ')} `));
   const exact = COMMANDS.find(({ name }) => name === words.join(' '));
-  if (exact === undefined && group.length > 0) return print(output, group.map(helpOf).join('\n'));
+  if (exact === undefined && group.length > 0) return print(output, helpOfGroup(group));
   return print(output, helpOf(exact ?? commandOf(words)));
 }
 
-function print(output: Output, text: string): ExitCode {
-  output.raw(text);
+function print(output: Output, { text, data }: Printed): ExitCode {
+  if (!output.json) output.raw(text);
+  output.data(data);
   return EXIT.ok;
 }

@@ -15,7 +15,10 @@ export interface CallHolder {
 }
 
 /** Stands between the program and the service. Every call reaches the service; the answer has the fate that is given. */
-export async function startCallHolder(target: string, fateOf: (call: string) => Fate): Promise<CallHolder> {
+export async function startCallHolder(
+  target: string,
+  fateOf: (call: string) => Fate | Promise<Fate>,
+): Promise<CallHolder> {
   const kept: string[] = [];
   const authorizations: string[] = [];
   const server = createServer((incoming, outgoing) => {
@@ -25,7 +28,7 @@ export async function startCallHolder(target: string, fateOf: (call: string) => 
     const call = `${incoming.method} ${incoming.url}`;
     authorizations.push(incoming.headers.authorization ?? '');
     const { status, body } = await forward(target, incoming);
-    const fate = fateOf(call);
+    const fate = await fateOf(call);
     if (fate === 'answered')
       return void outgoing.writeHead(status, { 'content-type': 'application/json' }).end(body);
     kept.push(call);

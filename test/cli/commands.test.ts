@@ -60,6 +60,36 @@ describe('help', () => {
   });
 });
 
+describe('--json', () => {
+  it('makes one JSON value of the version, of help and of a completion script, wherever it stands', async () => {
+    const nobody = new CliUser();
+    const json = async (...args: string[]): Promise<Record<string, unknown>> => {
+      const finished = await nobody.run(args);
+      expect(finished).toMatchObject({ code: 0, stderr: '' });
+      return JSON.parse(finished.stdout) as Record<string, unknown>;
+    };
+    expect(await json('--version', '--json')).toEqual({ version: '0.1.0' });
+    const all = await json('help', '--json');
+    expect((all['commands'] as { name: string }[]).map(({ name }) => name)).toEqual(COMMANDS);
+    expect(await json('--json', '--help')).toEqual(all);
+    expect(await json('help', 'orders', 'get', '--json')).toMatchObject({
+      name: 'orders get',
+      arguments: '<order>',
+      options: [],
+      examples: [{ command: expect.stringContaining('esim orders get'), says: expect.any(String) }],
+    });
+    expect(await json('orders', 'get', '--help', '--json')).toMatchObject({ name: 'orders get' });
+    expect((await json('help', 'orders', '--json'))['commands']).toHaveLength(3);
+    const { exit_codes: codes } = await json('help', 'exit-codes', '--json');
+    expect(codes).toContainEqual({ code: 2, meaning: expect.any(String) });
+    expect(await json('completion', 'bash', '--json')).toEqual({
+      shell: 'bash',
+      script: (await nobody.run(['completion', 'bash'])).stdout,
+    });
+    nobody.remove();
+  });
+});
+
 describe('exit codes', () => {
   it.each([
     ['a command that is not there', ['frobnicate'], 2],

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newSigningSecret, standardHeaders } from '../../src/webhooks/signature.js';
 import { startTestService, type TestService } from '../harness/index.js';
 import { CliUser, jsonLines } from './cli-process.js';
 
@@ -56,6 +57,55 @@ describe('esim verify', () => {
     ]);
     expect(finished.code).toBe(code);
     expect(finished.stdout + finished.stderr).not.toContain(used);
+  });
+});
+
+describe('esim verify of Standard Webhooks', () => {
+  const secret = newSigningSecret();
+  const body = '{"id":"evt_1","data":{"n":1}}';
+  const now = 1_795_080_600;
+  /** As the service signs it. */
+  const signed = (text = body, secrets = [secret], at = now): string[] =>
+    Object.entries(standardHeaders('evt_1', { timestampSeconds: at, body: text, secrets })).flatMap(
+      ([name, value]) => [`--${name}`, value],
+    );
+  const verify = async (args: readonly string[], given = secret): ReturnType<CliUser['run']> => {
+    const file = path.join(user.home, 'secret');
+    writeFileSync(file, given);
+    return user.run(['verify', ...args, '--secret-file', file, '--at', String(now), '--json'], {
+      stdin: body,
+    });
+  };
+
+  it.each([
+    ['a right one', signed(), 'valid'],
+    ['one of a rotation', signed(body, [newSigningSecret(), secret]), 'valid'],
+    ['one that is too old', signed(body, [secret], now - 301), 'timestamp_too_old'],
+    ['one from the future', signed(body, [secret], now + 301), 'timestamp_in_future'],
+    ['another secret', signed(body, [newSigningSecret()]), 'no_match'],
+    ['a line end too few', signed(`${body}\n`), 'newline_removed'],
+    ['another id', ['--webhook-id', 'evt_2', ...signed().slice(2)], 'no_match'],
+    ['no signature in it', [...signed().slice(0, 4), '--webhook-signature', 'hello'], 'malformed_header'],
+    [
+      'no time in it',
+      [...signed().slice(0, 2), '--webhook-timestamp', 'x', ...signed().slice(4)],
+      'malformed_header',
+    ],
+  ])('names %s', async (_what, args, reason) => {
+    const finished = await verify(args);
+    expect(jsonLines(finished.stdout)).toEqual([
+      { valid: reason === 'valid', reason, explanation: expect.any(String) },
+    ]);
+    expect(finished.code).toBe(reason === 'valid' ? 0 : 1);
+  });
+
+  it('takes all three headers and not the other one, and says which is missing', async () => {
+    expect(await verify(signed().slice(2))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--webhook-id'),
+    });
+    expect(await verify([...signed(), '--header', 't=1,v1=2'])).toMatchObject({ code: 2 });
+    expect(await verify([])).toMatchObject({ code: 2, stderr: expect.stringContaining('--header') });
   });
 });
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
@@ -13,6 +13,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
+import { type Fate, startCallHolder } from './call-holder.js';
 import { CliUser, jsonLines } from './cli-process.js';
 
 const MANY = 1_000;
@@ -66,6 +67,12 @@ async function listen(...args: string[]): Promise<NodeChild> {
     return child.stdout.includes('"ready"');
   });
   return child;
+}
+
+/** The service tells its time in whole seconds: what it did in the same one is not yet before "now". */
+async function laterSecond(): Promise<void> {
+  const second = Math.floor(Date.now() / 1_000);
+  await eventually('the next second', () => Math.floor(Date.now() / 1_000) > second);
 }
 
 async function secretOfUser(): Promise<string> {
@@ -140,6 +147,7 @@ describe('esim listen', () => {
     await some.kill();
 
     user.remove();
+    await laterSecond();
     await listen();
     const [next] = await makeEvents(1);
     await received(again + 2);
@@ -203,6 +211,85 @@ describe('esim listen', () => {
     first.signal('SIGINT');
     expect(await first.exited()).toBe(0);
     await listen();
+  });
+
+  it('takes over from a listener that was killed, whatever process has its number now', async () => {
+    const first = await listen();
+    await first.kill();
+    const state = path.join(user.home, '.local/state/partner-esim');
+    for (const name of readdirSync(state).filter((each) => each.endsWith('.lock'))) {
+      const file = path.join(state, name);
+      if (statSync(file).isFile()) writeFileSync(file, String(process.pid));
+      renameSync(file, path.join(state, name.replace(`.${first.pid}.`, `.${process.pid}.`)));
+    }
+    await listen();
+  });
+
+  it('takes nothing over from a listener that is only frozen', async () => {
+    const first = await listen();
+    first.signal('SIGSTOP');
+    const second = await user.run(['listen', '--forward-to', receiver.url]);
+    expect(second).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`process ${first.pid} listens`),
+    });
+  });
+
+  it('is one at most, when several start at once where one was killed', async () => {
+    await (await listen()).kill();
+    const children = Array.from({ length: 4 }, () =>
+      user.launch(['listen', '--forward-to', receiver.url, '--json']),
+    );
+    running.push(...children);
+    const isReady = (child: NodeChild): boolean => child.stdout.includes('"ready"');
+    await eventually('each listens or has ended', () =>
+      children.every((child) => !child.running || isReady(child)),
+    );
+    expect(children.filter((child) => child.running).length).toBeLessThanOrEqual(1);
+    expect(children.filter(isReady).length).toBeLessThanOrEqual(1);
+  });
+
+  it('forwards at its first start what happens while it still reads what was before', async () => {
+    await makeEvents(250);
+    await laterSecond();
+    let meanwhile: string[] = [];
+    let pages = 0;
+    const holder = await startCallHolder(service.process.api?.url ?? '', async (call): Promise<Fate> => {
+      if (call.startsWith('GET /v1/events') && ++pages === 2) meanwhile = await makeEvents(3);
+      return 'answered';
+    });
+    // The machine's own clock is wrong: what counts is the service's.
+    const aheadByAnHour = '--import=data:text/javascript,const{now}=Date;Date.now=()=>now()+3600000';
+    const child = user.launch(['listen', '--forward-to', receiver.url, '--json'], {
+      ESIM_BASE_URL: holder.url,
+      NODE_OPTIONS: aheadByAnHour,
+    });
+    running.push(child);
+    await received(3);
+    const [last] = await makeEvents(1);
+    await received(4);
+    expect(receivedIds().toSorted()).toEqual([...meanwhile, last].toSorted());
+    await child.kill();
+    await holder.close();
+  });
+
+  it('goes on from the same position however the URLs are spelt', async () => {
+    const { port } = new URL(receiver.url);
+    const baseUrl = user.env['ESIM_BASE_URL'] ?? '';
+    const spellings = [
+      [`http://127.0.0.1:${port}/hooks`, baseUrl],
+      [`127.0.0.1:${port}/hooks/`, `${baseUrl}/v1/`],
+      [`HTTP://127.0.0.1:${port}/a/../hooks#top`, baseUrl.replace('http', 'HTTP')],
+    ] as const;
+    const files: unknown[] = [];
+    for (const [target, place] of spellings) {
+      const child = user.launch(['listen', '-f', target, '--json'], { ESIM_BASE_URL: place });
+      running.push(child);
+      await eventually('listen is ready', () => child.stdout.includes('"ready"'));
+      files.push(jsonLines(child.stdout)[0]!['cursor_file']);
+      await child.kill();
+    }
+    expect(new Set(files).size).toBe(1);
   });
 
   it('ends with a code when the key is revoked', async () => {

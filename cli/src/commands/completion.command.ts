@@ -19,7 +19,8 @@ export function completionOf(commands: readonly Command[]): Command {
     run: (context, _options, [shell = '']) => {
       const script = scripts[shell];
       if (script === undefined) throw usageError(`no such shell: "${shell}"`, 'One of: bash, zsh, fish.');
-      context.output.raw(script());
+      if (!context.output.json) context.output.raw(script());
+      context.output.data({ shell, script: script() });
       return Promise.resolve(EXIT.ok);
     },
   };

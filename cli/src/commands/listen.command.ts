@@ -4,6 +4,7 @@ import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import { CursorFile, type FeedPosition } from '../listen/cursor-file.js';
 import { FeedReader } from '../listen/feed-reader.js';
 import { Listener, type OnFailure } from '../listen/listener.js';
+import { lockListener } from '../listen/listener-lock.js';
 import { LocalServer, localUrl } from '../listen/local-delivery.js';
 import { localSigningSecret, signingSecretFile } from '../listen/signing-secret.js';
 import { parseSince, startingPoint } from '../listen/starting-point.js';
@@ -54,26 +55,36 @@ dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
     if (target === undefined) throw usageError('--forward-to is missing', 'esim help listen shows examples.');
     const url = localUrl(target);
     const server = new LocalServer(url, secret, wholeNumber(options, 'timeout', 60) * 1_000);
-    const me = await context.api.me();
+    const api = context.api;
+    const me = await api.me();
     const cursor = new CursorFile(context.environment, {
       baseUrl: context.baseUrl,
       partnerId: me.partner_id,
       mode: me.mode,
-      target: url.href,
+      target: url,
     });
-    const unlock = cursor.lock();
+    const unlock = await lockListener(cursor.path);
     try {
       if (made)
         context.output.note(
           `a signing secret was made: ${signingSecretFile(context.environment)}; esim listen --print-secret shows it`,
         );
-      return await forward(context, options, { cursor, server, url });
+      return await forward(context, options, { cursor, server, url, startedAtMs: api.firstAnsweredAtMs });
     } finally {
       unlock();
       server.close();
     }
   },
 };
+
+/** What one run of the command works with. */
+interface Session {
+  readonly cursor: CursorFile;
+  readonly server: LocalServer;
+  readonly url: URL;
+  /** By the service's clock. */
+  readonly startedAtMs: number;
+}
 
 function printSecret({ output }: Context, secret: string): ExitCode {
   output.line(secret);
@@ -84,7 +95,7 @@ function printSecret({ output }: Context, secret: string): ExitCode {
 async function forward(
   context: Context,
   options: Options,
-  { cursor, server, url }: { cursor: CursorFile; server: LocalServer; url: URL },
+  { cursor, server, url, startedAtMs }: Session,
 ): Promise<ExitCode> {
   const { output, signal } = context;
   const types = typesOf(options);
@@ -106,7 +117,7 @@ async function forward(
     onAttempt: (event, result, retryMs) => report(context, event, result, retryMs),
   });
   try {
-    const from = await beginAt(context, options, feed, cursor);
+    const from = await beginAt(context, options, feed, { cursor, startedAtMs });
     output.data({ type: 'ready', forward_to: url.href, cursor_file: cursor.path });
     output.line(`${output.bold('ready')}  ${context.mode} events to ${url.href}`);
     await listener.run(from);
@@ -121,13 +132,13 @@ async function beginAt(
   { output }: Context,
   options: Options,
   feed: FeedReader,
-  cursor: CursorFile,
+  { cursor, startedAtMs }: Pick<Session, 'cursor' | 'startedAtMs'>,
 ): Promise<FeedPosition> {
   const wanted = options.text('since');
   const kept = cursor.read();
   if (kept !== null && wanted === undefined) return kept;
   const progress = output.progress();
-  const start = await startingPoint(feed, parseSince(wanted ?? 'now'), (count) =>
+  const start = await startingPoint(feed, parseSince(wanted ?? 'now', startedAtMs), (count) =>
     progress.update(`skipping earlier events: ${count}`),
   ).finally(() => progress.done());
   // Kept at once: what comes from now on must not be skipped when the program dies before the first event.

@@ -2,10 +2,17 @@ import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import type { Command, Options } from '../command.js';
 import type { Context } from '../context.js';
-import { diagnoseSignature } from '../diagnose-signature.js';
+import {
+  diagnoseSignature,
+  documentHeaders,
+  type SignatureHeaders,
+  standardHeaders,
+} from '../diagnose-signature.js';
 import { EXIT, usageError } from '../exit-codes.js';
 import { localSigningSecret } from '../listen/signing-secret.js';
 import { wholeNumber } from './orders.command.js';
+
+const STANDARD = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const;
 
 export const verify: Command = {
   name: 'verify',
@@ -14,6 +21,13 @@ export const verify: Command = {
 both it is the one that \`listen\` signs with. It is never printed.`,
   options: {
     header: { type: 'string', value: 'value', help: 'the value of X-Service-Signature' },
+    'webhook-id': {
+      type: 'string',
+      value: 'value',
+      help: 'instead, of Standard Webhooks: the header webhook-id',
+    },
+    'webhook-timestamp': { type: 'string', value: 'value', help: 'with it: the header webhook-timestamp' },
+    'webhook-signature': { type: 'string', value: 'value', help: 'with it: the header webhook-signature' },
     body: { type: 'string', value: 'file', help: 'the raw body (- or nothing: stdin)' },
     'secret-file': { type: 'string', value: 'file', help: 'the signing secret of the endpoint' },
     at: { type: 'string', value: 'seconds', help: 'the time of arrival in Unix seconds (now)' },
@@ -24,13 +38,15 @@ both it is the one that \`listen\` signs with. It is never printed.`,
       says: 'with ESIM_WEBHOOK_SECRET',
     },
     { command: 'esim verify --header "$HEADER" --secret-file secret.txt < request.json', says: 'from stdin' },
+    {
+      command:
+        'esim verify --webhook-id "$ID" --webhook-timestamp "$TIME" --webhook-signature "$SIGNATURE" --body request.json',
+      says: 'the headers of Standard Webhooks',
+    },
   ],
   run: async (context, options) => {
-    const header = options.text('header');
-    if (header === undefined)
-      throw usageError('--header is missing', 'It is the value of X-Service-Signature.');
     const diagnosis = diagnoseSignature({
-      header,
+      headers: headersOf(options),
       body: await bodyOf(options),
       secret: secretOf(context, options),
       nowSeconds: wholeSeconds(options),
@@ -43,6 +59,27 @@ both it is the one that \`listen\` signs with. It is never printed.`,
     return diagnosis.valid ? EXIT.ok : EXIT.failed;
   },
 };
+
+/** @throws CliError unless the headers of one scheme are given, and of one only */
+function headersOf(options: Options): SignatureHeaders {
+  const header = options.text('header');
+  const standard = STANDARD.map((name) => options.text(name));
+  const [id, timestamp, signature] = standard;
+  if (standard.every((value) => value === undefined)) {
+    if (header !== undefined) return documentHeaders(header);
+    throw usageError(
+      '--header is missing',
+      `It is the value of X-Service-Signature; for Standard Webhooks give --${STANDARD.join(', --')}.`,
+    );
+  }
+  if (header !== undefined)
+    throw usageError('--header is of the other scheme', `Leave it or --${STANDARD.join(', --')} out.`);
+  if (id === undefined || timestamp === undefined || signature === undefined) {
+    const missing = STANDARD.filter((name) => options.text(name) === undefined);
+    throw usageError(`--${missing.join(' and --')} is missing`, 'Standard Webhooks has three headers.');
+  }
+  return standardHeaders({ id, timestamp, signature });
+}
 
 function wholeSeconds(options: Options): number {
   const now = Math.floor(Date.now() / 1_000);

@@ -25,7 +25,7 @@ export class Output {
     if (this.json) this.streams.stdout.write(`${JSON.stringify(value)}\n`);
   }
 
-  /** Text that is a result in either case: a completion script, help. */
+  /** Text as it is, with its own line ends. */
   raw(text: string): void {
     this.streams.stdout.write(text);
   }
