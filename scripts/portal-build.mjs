@@ -1,7 +1,15 @@
 // Builds the pages of the portal into dist/portal when one of their sources is newer, with a compressed copy beside each
 // file: the portal role sends those to browsers that take them.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
@@ -15,7 +23,12 @@ export function buildPortalIfStale(root) {
   if (!existsSync(path.join(portal, 'vite.config.mjs')) || !existsSync(vite)) return;
   const output = path.join(root, 'dist/portal');
   const stamp = path.join(output, '.built');
-  const sources = [...SOURCES.map((name) => path.join(portal, name)), path.join(root, 'package-lock.json')];
+  const reference = path.join(root, 'docs/reference/index.html');
+  const sources = [
+    ...SOURCES.map((name) => path.join(portal, name)),
+    path.join(root, 'package-lock.json'),
+    reference,
+  ];
   const built = newest(stamp);
   if (built > 0 && sources.every((source) => newest(source) <= built)) return;
   const startedAt = new Date();
@@ -25,6 +38,7 @@ export function buildPortalIfStale(root) {
   const env = { ...process.env, NODE_ENV: 'production' };
   const { status } = spawnSync(process.execPath, args, { cwd: portal, env, stdio: ['ignore', 2, 2] });
   if (status !== 0) process.exit(status ?? 1);
+  if (existsSync(reference)) copyFileSync(reference, path.join(output, 'reference.html'));
   compress(output);
   writeFileSync(stamp, '');
   utimesSync(stamp, startedAt, startedAt);

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -51,8 +52,30 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
         .send('There is no such file.\n');
     return reply.headers({ ...FILE_HEADERS, 'cache-control': IMMUTABLE }).sendFile(`assets/${name}`);
   });
+  const reference = root === null ? null : readReference(root);
+  if (reference !== null)
+    fastify.get('/reference', (_request, reply) => reply.headers(reference.headers).sendFile(REFERENCE));
   for (const route of ['/', FIRST_SEGMENT, `${FIRST_SEGMENT}/*`])
     fastify.get(route, (_request, reply) => page(reply));
+}
+
+/** The page of `npm run docs`, without a script and with its style in it. */
+const REFERENCE = 'reference.html';
+
+/** The headers of the API reference: nothing but its own style; null where the build did not copy it. */
+function readReference(root: string): { readonly headers: Readonly<Record<string, string>> } | null {
+  const file = path.join(root, REFERENCE);
+  if (!existsSync(file)) return null;
+  const [, style = ''] = /<style>([^]*?)<\/style>/.exec(readFileSync(file, 'utf8')) ?? [];
+  const digest = createHash('sha256').update(style).digest('base64');
+  return {
+    headers: {
+      ...FILE_HEADERS,
+      'content-security-policy': `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-cache',
+    },
+  };
 }
 
 const IMMUTABLE = `public, max-age=${YEAR_MS / 1_000}, immutable`;

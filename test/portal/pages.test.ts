@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,6 +31,18 @@ describe('the pages of the portal', () => {
       // Without a build it says how to make one.
       if (!BUILT) expect(await page.text()).toContain('npm run build');
     }
+  });
+
+  it.skipIf(!BUILT)('have the API reference beside them, with nothing but its own style', async () => {
+    const page = await fetch(`${url}/reference`);
+    const text = await page.text();
+    expect([page.status, text.includes('id="placeOrder"')]).toEqual([200, true]);
+    const style = /<style>([^]*?)<\/style>/.exec(text)![1]!;
+    const digest = createHash('sha256').update(style).digest('base64');
+    expect(page.headers.get('content-security-policy')).toContain(
+      `default-src 'none'; style-src 'sha256-${digest}';`,
+    );
+    expect(text).not.toMatch(/<script|style="/);
   });
 
   it.each([

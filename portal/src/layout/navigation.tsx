@@ -45,6 +45,13 @@ export function Navigation({ onFollow }: { onFollow: () => void }) {
                   </Link>
                 </li>
               ))}
+              {name === 'Developers' && (
+                <li>
+                  <a href="/reference" target="_blank" rel="noreferrer">
+                    API reference<span className="visually-hidden"> (new tab)</span>
+                  </a>
+                </li>
+              )}
             </ul>
           </nav>
         );
