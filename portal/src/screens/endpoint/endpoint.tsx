@@ -74,7 +74,7 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
       <Actions endpoint={endpoint} />
       {replay && <ReplayProgress key={replay} id={replay} endpoint={endpoint} />}
       <DeliveryLog endpoint={endpoint} />
-      {delivery && <DeliveryDrawer key={delivery} id={delivery} onClose={close} />}
+      {delivery && <DeliveryDrawer key={delivery} id={delivery} endpointId={endpoint.id} onClose={close} />}
     </>
   );
 }

@@ -27,6 +27,15 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
         <Loading lines={2} />
       </div>
     );
+  if (query.data.endpoint_id !== endpoint.id)
+    return (
+      <section className="note wait" aria-label="Replay progress">
+        <p>The replay that the address names is of another endpoint.</p>
+        <button type="button" className="button small" onClick={hide}>
+          Hide
+        </button>
+      </section>
+    );
   const { status, total, delivered, failed, pending, discarded } = query.data;
   const ended = delivered + failed + discarded;
   const under = status === 'running' || pending > 0;
