@@ -121,6 +121,19 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     }
   });
 
+  it('of a delivery is shown at its own endpoint only', async () => {
+    const sent = await service.admin.post(`${liveEndpoint.path}/test`);
+    const id = sent.body.data.id as string;
+    await portal.open(`/developers/webhooks/${endpoints[0]!.id}?mode=sandbox&delivery=${id}`);
+    const drawer = page.getByRole('dialog', { name: `Delivery ${id}` });
+    await drawer.getByText('This delivery is of another endpoint').waitFor();
+    expect(await drawer.getByRole('heading', { name: 'Attempts' }).count()).toBe(0);
+    await drawer.getByRole('link', { name: 'Show it there' }).click();
+    await page.getByText('This endpoint is of Live').waitFor();
+    await page.getByRole('link', { name: 'Show it in Live' }).click();
+    await drawer.getByRole('heading', { name: 'Attempts' }).waitFor();
+  });
+
   it.each([
     ['/developers/api-keys', 'api-keys', 'Revoke'],
     ['/developers/webhooks', 'webhook-endpoints', 'Rotate secret'],

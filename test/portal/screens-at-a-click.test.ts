@@ -105,6 +105,11 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     await page.getByLabel('Body').fill(body);
     await page.getByRole('button', { name: 'Diagnose' }).click();
     await said.getByText('valid', { exact: true }).waitFor();
+    const old = t - 7_200;
+    const late = createHmac('sha256', endpoint.secret).update(`${old}.${body}`).digest('hex');
+    await page.getByLabel('Headers').fill(`t=${old},v1=${late}`);
+    await page.getByRole('button', { name: 'Diagnose' }).click();
+    await said.getByText(/^The time t in the signature is 2 h.* behind ours\.$/).waitFor();
     expect(await page.content()).not.toContain(endpoint.secret);
   });
 

@@ -48,14 +48,17 @@ export const endpointQuery = (id: string) =>
     refetchInterval: LIVE_INTERVAL_MS,
   });
 
-/** @param intervalMs how often it is asked for again: each bucket is a quarter of an hour, the last one grows */
-export const statsQuery = (id: string, intervalMs = 60_000) =>
+/** How often figures are asked for again, in milliseconds: each bucket is a quarter of an hour, the last one grows. */
+const STATS_INTERVAL_MS = 15_000;
+
+export const statsQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhook-endpoints', 'stats', id],
     queryFn: async ({ signal }) =>
       (await get<One<EndpointStats>>(`webhook-endpoints/${id}/stats`, { window: '24h' }, signal)).data
         .buckets,
-    refetchInterval: intervalMs,
+    refetchInterval: STATS_INTERVAL_MS,
+    staleTime: STATS_INTERVAL_MS,
   });
 
 export const deliveryQuery = (id: string) =>
@@ -93,10 +96,11 @@ export function refreshDeliveryLog(queries: QueryClient, endpointId: string): vo
   });
 }
 
-/** The delivery of an endpoint that failed last, if any. */
-export const lastFailedQuery = (endpointId: string, blocks: number) =>
+/** The delivery of an endpoint that failed last, if any. @param changedAt when the endpoint changed last: until it does, there is no other */
+export const lastFailedQuery = (endpointId: string, changedAt: string) =>
   queryOptions({
-    queryKey: [deliveriesOf(endpointId), 'last-failed', blocks],
+    queryKey: [deliveriesOf(endpointId), 'last-failed', changedAt],
+    staleTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ signal }) => {
       const query = { status: 'failed', limit: 1 };
       return (await get<Page<Delivery>>(deliveriesOf(endpointId), query, signal)).data[0] ?? null;

@@ -24,7 +24,7 @@ export function InItsMode({ what, mode, heading, children }: Props) {
         <p>
           This {what} is of {MODE_NAMES[mode]}, and {MODE_NAMES[shown]} is what you look at.
         </p>
-        <Link to="." search={{ mode }} className="button small">
+        <Link to="." search={(last) => ({ ...last, mode })} className="button small">
           Show it in {MODE_NAMES[mode]}
         </Link>
       </div>

@@ -33,12 +33,16 @@ function LiveBalance() {
   });
   return (
     <>
-      {query.isPending && <Loading lines={2} />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.data?.data.length === 0 && (
         <p className="lead">There is no balance yet: your first deposit makes it.</p>
       )}
       <div className="wallets">
+        {query.isPending && (
+          <div className="card">
+            <Loading lines={3} />
+          </div>
+        )}
         {query.data?.data.map((wallet) => (
           <WalletCard key={wallet.currency} wallet={wallet} />
         ))}

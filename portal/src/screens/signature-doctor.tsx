@@ -6,6 +6,7 @@ import type { Diagnosis, Endpoint } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
 import { ErrorNote } from '../components/feedback.tsx';
 import { fieldError, SelectField, Submit } from '../components/form.tsx';
+import { inWords } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
 import { doctorRoute } from '../router.tsx';
 
@@ -98,10 +99,21 @@ export function SignatureDoctor() {
   );
 }
 
-function Result({ diagnosis: { diagnosis, summary, cure } }: { diagnosis: Diagnosis }) {
+/** Which way a clock is off, and how far. `t` behind our time is a positive number of seconds. */
+function clockInWords(secondsOff: number): string {
+  const far = inWords(Math.abs(secondsOff) * 1_000);
+  return `The time t in the signature is ${far} ${secondsOff < 0 ? 'ahead of' : 'behind'} ours.`;
+}
+
+function Result({
+  diagnosis: { diagnosis, summary, cure, seconds_off: secondsOff },
+}: {
+  diagnosis: Diagnosis;
+}) {
   return (
     <div className={diagnosis === 'valid' ? 'note good' : 'note bad'}>
       <h2>{summary}</h2>
+      {secondsOff !== null && <p>{clockInWords(secondsOff)}</p>}
       <p>{cure}</p>
       <p className="hint">
         <code>{diagnosis}</code>

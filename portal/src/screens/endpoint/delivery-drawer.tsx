@@ -15,15 +15,38 @@ import { DeliveryStatus } from './delivery-row.tsx';
 import { DeliveryExplanation } from './explanation.tsx';
 import { PhaseBar } from './phase-bar.tsx';
 
-/** One delivery with all that was sent and answered. */
-export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => void }) {
+type DrawerProps = { id: string; endpointId: string; onClose: () => void };
+
+/** One delivery with all that was sent and answered. The address may name one of another endpoint, in the other mode even. */
+export function DeliveryDrawer({ id, endpointId, onClose }: DrawerProps) {
   const query = useQuery(deliveryQuery(id));
   return (
     <Dialog open onClose={onClose} title={`Delivery ${id}`} shape="drawer">
       {query.isPending && <Loading />}
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
-      {query.data && <Content delivery={query.data} />}
+      {query.data &&
+        (query.data.endpoint_id === endpointId ? (
+          <Content delivery={query.data} />
+        ) : (
+          <Elsewhere delivery={query.data} />
+        ))}
     </Dialog>
+  );
+}
+
+function Elsewhere({ delivery }: { delivery: DeliveryWithAttempts }) {
+  return (
+    <div className="note wait">
+      <p>This delivery is of another endpoint.</p>
+      <Link
+        to="/developers/webhooks/$endpointId"
+        params={{ endpointId: delivery.endpoint_id }}
+        search={{ delivery: delivery.id }}
+        className="button small"
+      >
+        Show it there
+      </Link>
+    </div>
   );
 }
 

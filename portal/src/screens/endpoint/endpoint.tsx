@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError } from '../../api/client.ts';
-import { endpointQuery, LIVE_INTERVAL_MS } from '../../api/queries.ts';
+import { endpointQuery } from '../../api/queries.ts';
 import { useScope } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
@@ -66,7 +66,7 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
       </p>
       <div className="card-body">
         <EndpointState endpoint={endpoint} />
-        <Sparkline endpointId={endpoint.id} intervalMs={LIVE_INTERVAL_MS} />
+        <Sparkline endpointId={endpoint.id} />
       </div>
       {endpoint.status !== 'enabled' && endpoint.disabled_reason !== 'manual' && (
         <EndpointExplanation endpoint={endpoint} />
@@ -74,7 +74,7 @@ function Page({ endpoint }: { endpoint: Endpoint }) {
       <Actions endpoint={endpoint} />
       {replay && <ReplayProgress key={replay} id={replay} endpoint={endpoint} />}
       <DeliveryLog endpoint={endpoint} />
-      {delivery && <DeliveryDrawer key={delivery} id={delivery} onClose={close} />}
+      {delivery && <DeliveryDrawer key={delivery} id={delivery} endpointId={endpoint.id} onClose={close} />}
     </>
   );
 }

@@ -1,7 +1,8 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { explanationQuery } from '../../api/queries.ts';
 import type { Delivery, Endpoint, Explanation } from '../../api/types.ts';
 import { Facts } from '../../components/facts.tsx';
+import { Loading } from '../../components/feedback.tsx';
 import { Countdown } from '../../components/time.tsx';
 
 const OWNERS: Record<Explanation['owner'], string> = {
@@ -14,22 +15,34 @@ const OWNERS: Record<Explanation['owner'], string> = {
 /** Why a delivery failed or waits. */
 export function DeliveryExplanation({ delivery }: { delivery: Delivery }) {
   const state = `${delivery.status} ${delivery.attempt_count}`;
-  const { data } = useQuery(explanationQuery('deliveries', delivery.id, state));
-  return data ? <Words explanation={data} /> : null;
+  return <Answer query={useQuery(explanationQuery('deliveries', delivery.id, state))} />;
 }
 
 /** Why an endpoint was blocked or disabled. */
 export function EndpointExplanation({ endpoint }: { endpoint: Endpoint }) {
   const state = `${endpoint.status} ${endpoint.consecutive_blocks}`;
-  const { data } = useQuery(explanationQuery('webhook-endpoints', endpoint.id, state));
-  return data ? <Words explanation={data} /> : null;
+  return <Answer query={useQuery(explanationQuery('webhook-endpoints', endpoint.id, state))} />;
+}
+
+/** Keeps the place of the words until they come: what is below them must not move under a finger. */
+function Answer({
+  query: { data, isPending },
+}: {
+  query: Pick<UseQueryResult<Explanation>, 'data' | 'isPending'>;
+}) {
+  if (data) return <Words explanation={data} />;
+  return isPending ? (
+    <div className="note wait explanation">
+      <Loading lines={3} />
+    </div>
+  ) : null;
 }
 
 /** What it is, whose, the cure, the evidence, and what comes next. */
 function Words({ explanation }: { explanation: Explanation }) {
   const { summary, owner, cure, evidence, next, next_at: nextAt } = explanation;
   return (
-    <section className="note wait" aria-label="Explanation">
+    <section className="note wait explanation" aria-label="Explanation">
       <p>
         <strong>{summary}</strong>
       </p>

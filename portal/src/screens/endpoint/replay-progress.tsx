@@ -4,7 +4,7 @@ import { post } from '../../api/client.ts';
 import { refreshDeliveryLog, replayQuery } from '../../api/queries.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { useAction } from '../../api/use-action.ts';
-import { ErrorNote } from '../../components/feedback.tsx';
+import { ErrorNote, Loading } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
 import { endpointRoute } from '../../router.tsx';
 
@@ -21,12 +21,29 @@ export function ReplayProgress({ id, endpoint }: { id: string; endpoint: Endpoin
   const hide = () =>
     void navigate({ search: ({ replay: _hidden, ...others }) => others, resetScroll: false });
   if (query.isError) return <ErrorNote error={query.error} />;
-  if (!query.data) return null;
+  if (!query.data)
+    return (
+      <div className="note wait replay-progress">
+        <Loading lines={2} />
+      </div>
+    );
+  if (query.data.endpoint_id !== endpoint.id)
+    return (
+      <section className="note wait" aria-label="Replay progress">
+        <p>The replay that the address names is of another endpoint.</p>
+        <button type="button" className="button small" onClick={hide}>
+          Hide
+        </button>
+      </section>
+    );
   const { status, total, delivered, failed, pending, discarded } = query.data;
   const ended = delivered + failed + discarded;
   const under = status === 'running' || pending > 0;
   return (
-    <section className={`note ${under || failed > 0 ? 'wait' : 'good'}`} aria-label="Replay progress">
+    <section
+      className={`note replay-progress ${under || failed > 0 ? 'wait' : 'good'}`}
+      aria-label="Replay progress"
+    >
       <p>
         {status === 'canceled'
           ? 'The replay was canceled'

@@ -81,9 +81,11 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
   return parts.length === 0 ? null : <p className="sub">{parts.join('; ')}</p>;
 }
 
-/** The error of the last delivery that was given up or is still tried. Asked for only when something is wrong. */
+/** The error of the last delivery that was given up or is still tried. Asked for only when something is wrong, and again when the endpoint has changed. */
 function LastError({ endpoint }: { endpoint: Endpoint }) {
-  const { data } = useQuery(lastFailedQuery(endpoint.id, endpoint.consecutive_blocks));
+  const { data, isPending } = useQuery(lastFailedQuery(endpoint.id, endpoint.updated_at));
+  // About as long as what comes.
+  if (isPending) return <>; last error: …………………</>;
   const text = data?.last_attempt ? failureInWords(data.last_attempt) : null;
   return text === null ? null : <>; last error: {text}</>;
 }

@@ -1,21 +1,23 @@
 import { useQuery } from '@tanstack/react-query';
 import { statsQuery } from '../../api/queries.ts';
 import { count } from '../../components/format.ts';
+import { useInSight } from '../../components/use-in-sight.ts';
 
 const WIDTH = 192;
 const HEIGHT = 36;
 
 /** What was delivered and what failed in 24 hours, a bar for each bucket. */
-export function Sparkline({ endpointId, intervalMs }: { endpointId: string; intervalMs?: number }) {
-  const { data } = useQuery(statsQuery(endpointId, intervalMs));
-  if (!data) return <div className="sparkline" />;
+export function Sparkline({ endpointId }: { endpointId: string }) {
+  const [ref, inSight] = useInSight();
+  const { data } = useQuery({ ...statsQuery(endpointId), enabled: inSight });
+  if (!data) return <div className="sparkline" ref={ref} />;
   const delivered = data.reduce((sum, bucket) => sum + bucket.delivered, 0);
   const failed = data.reduce((sum, bucket) => sum + bucket.failed, 0);
   const highest = Math.max(1, ...data.map((bucket) => bucket.delivered + bucket.failed));
   const step = WIDTH / Math.max(1, data.length);
   const high = (value: number) => (value / highest) * HEIGHT;
   return (
-    <figure className="sparkline">
+    <figure className="sparkline" ref={ref}>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
         role="img"

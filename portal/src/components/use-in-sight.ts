@@ -1,0 +1,16 @@
+import { useEffect, useState } from 'react';
+
+/** Whether an element is on the screen, or nearly. What nobody sees need not be asked for. */
+export function useInSight<E extends Element>(): [ref: (element: E | null) => void, inSight: boolean] {
+  const [element, setElement] = useState<E | null>(null);
+  const [inSight, setInSight] = useState(false);
+  useEffect(() => {
+    if (!element) return;
+    const observer = new IntersectionObserver(([entry]) => setInSight(entry?.isIntersecting ?? false), {
+      rootMargin: '200px',
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [element]);
+  return [setElement, inSight];
+}

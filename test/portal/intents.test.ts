@@ -1,0 +1,54 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Intents } from '../../portal/src/api/intents.ts';
+
+const TEN_MINUTES_MS = 600_000;
+
+let now = 0;
+let intents: Intents;
+
+beforeEach(() => {
+  now = 0;
+  intents = new Intents(() => now);
+});
+
+describe('the Idempotency-Key of a change in the portal', () => {
+  it('is the same until an answer has come, and another one after it', () => {
+    const first = intents.keyOf('api-keys', { name: 'till' });
+    expect(first).toMatch(/^[0-9a-f]{32}$/);
+    expect(intents.keyOf('api-keys', { name: 'till' })).toBe(first);
+    intents.settle('api-keys', { name: 'till' });
+    expect(intents.keyOf('api-keys', { name: 'till' })).not.toBe(first);
+  });
+
+  it('is another one for another body and another object: the server would refuse the first key', () => {
+    const keys = [
+      intents.keyOf('api-keys', { name: 'till' }),
+      intents.keyOf('api-keys', { name: 'shop' }),
+      intents.keyOf('deliveries/dlv_1/resend', undefined),
+      intents.keyOf('deliveries/dlv_2/resend', undefined),
+    ];
+    expect(new Set(keys).size).toBe(4);
+  });
+
+  it('of a turn of the switch that was turned back is not that of the next turn', () => {
+    const on = intents.keyOf('webhook-endpoints/whe_1/enable', undefined);
+    intents.keyOf('webhook-endpoints/whe_1/disable', undefined);
+    intents.settle('webhook-endpoints/whe_1/disable', undefined);
+    expect(intents.keyOf('webhook-endpoints/whe_1/enable', undefined)).not.toBe(on);
+  });
+
+  it('is not taken by a late answer to what was asked for before', () => {
+    intents.keyOf('api-keys', { name: 'till' });
+    const second = intents.keyOf('api-keys', { name: 'shop' });
+    intents.settle('api-keys', { name: 'till' });
+    expect(intents.keyOf('api-keys', { name: 'shop' })).toBe(second);
+  });
+
+  it('is forgotten after ten minutes: who presses then means it anew', () => {
+    const first = intents.keyOf('webhook-endpoints/whe_1/test', undefined);
+    now = TEN_MINUTES_MS - 1;
+    expect(intents.keyOf('webhook-endpoints/whe_1/test', undefined)).toBe(first);
+    now = TEN_MINUTES_MS;
+    expect(intents.keyOf('webhook-endpoints/whe_1/test', undefined)).not.toBe(first);
+  });
+});

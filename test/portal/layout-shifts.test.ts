@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+
+/** What all screens together may move, by the measure of Web Vitals: of one, up to 0.1 is called good. */
+const BUDGET = 0.1;
+/** How late the answers come, so that what is around them is there before: the later ones move what the first have shown. */
+const DELAYS_MS: readonly [RegExp, number][] = [
+  [/explanation/, 700],
+  [/stats|replays|status=failed/, 500],
+  [/session/, 0],
+  [/./, 200],
+];
+/** Longer than the pause between an answer and what is asked for because of it, shorter than that between two polls. */
+const QUIET_MS = 400;
+
+interface Shift {
+  readonly value: number;
+  readonly moved: readonly string[];
+}
+
+/** Runs in the page: keeps each shift with what moved, whether or not somebody has pressed something. */
+const RECORDER = `
+  window.shifts = [];
+  const name = ({ node }) => node?.nodeType === 1 ? node.tagName + '.' + node.className : String(node?.nodeName);
+  new PerformanceObserver((list) => {
+    for (const { value, sources } of list.getEntries()) shifts.push({ value, moved: sources.map(name) });
+  }).observe({ type: 'layout-shift', buffered: true });`;
+
+let service: TestService;
+let partner: TestPartner;
+let browser: Browser;
+let portal: PortalPage;
+let page: Page;
+let good: TestReceiver;
+let bad: TestReceiver;
+let healthy: RegisteredEndpoint;
+let disabled: RegisteredEndpoint;
+let underWay = 0;
+let lastAnswerAt = 0;
+
+const isQuiet = (): boolean => underWay === 0 && performance.now() - lastAnswerAt > QUIET_MS;
+
+/** All that has moved since the page was loaded or since the last call. */
+async function shiftsOnceQuiet(): Promise<number> {
+  await eventually('the answers are there', isQuiet, 60_000);
+  const shifts = await page.evaluate<Shift[]>(
+    `new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(shifts.splice(0)))))`,
+  );
+  const sum = shifts.reduce((total, { value }) => total + value, 0);
+  if (sum > 0.01) console.log(page.url(), sum.toFixed(3), JSON.stringify(shifts));
+  return sum;
+}
+
+async function delayAnswers(): Promise<void> {
+  await page.route('**/portal/v1/**', async (route) => {
+    underWay += 1;
+    await sleep(DELAYS_MS.find(([pattern]) => pattern.test(route.request().url()))![1]);
+    // A page that was left takes no answer.
+    await route.continue().catch(() => undefined);
+  });
+  const ended = (): void => {
+    underWay = Math.max(0, underWay - 1);
+    lastAnswerAt = performance.now();
+  };
+  const isOurs = (url: string): boolean => url.includes('/portal/v1/');
+  page.on('requestfinished', (request) => void (isOurs(request.url()) && ended()));
+  page.on('requestfailed', (request) => void (isOurs(request.url()) && ended()));
+}
+
+async function fill(): Promise<void> {
+  await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d', quantity: 3 });
+  const deposit = { amount: { amount: 12_345, currency: 'USD' }, reference: 'invoice 7' };
+  await service.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, deposit);
+  for (let sent = 0; sent < 5; sent += 1) await recordEvent(service, { partnerId: partner.id });
+  await eventually('one endpoint has what it is owed', () => good.received.length >= 5, 60_000);
+  await eventually(
+    'the other is disabled',
+    async () => (await service.admin.get(disabled.path)).body.data.status === 'disabled',
+    60_000,
+  );
+}
+
+describe.skipIf(missing !== null)('a screen of the portal stands still', { timeout: BROWSER_TEST_MS }, () => {
+  beforeAll(async () => {
+    service = await startTestService({
+      env: { WEBHOOK_RETRY_DELAYS_MS: '50,50', WEBHOOK_BLOCK_MS: '100', WEBHOOK_BLOCKS_BEFORE_DISABLE: '1' },
+    });
+    partner = await service.createPartner('Quiet Travel');
+    [good, bad] = await Promise.all([startReceiver(), startReceiver()]);
+    bad.answer = (_nth, _hook, response) => void response.writeHead(503).end();
+    healthy = await registerEndpoint(service, partner.id, { url: good.url });
+    disabled = await registerEndpoint(service, partner.id, { url: bad.url });
+    await fill();
+    browser = await launchChromium();
+    portal = await openPortalPage(browser, service, partner.id);
+    page = portal.page;
+    await page.addInitScript(RECORDER);
+    await delayAnswers();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await Promise.all([good.close(), bad.close()]);
+    await service.stop();
+  });
+
+  it('while it loads', async () => {
+    const sums: [string, number][] = [];
+    for (const address of [
+      '/developers/api-keys',
+      '/developers/webhooks',
+      `/developers/webhooks/${healthy.id}`,
+      `/developers/webhooks/${disabled.id}`,
+      '/developers/events',
+      '/developers/requests',
+      '/orders',
+      '/esims',
+      '/balance?mode=live',
+    ]) {
+      await portal.open(address);
+      sums.push([address, await shiftsOnceQuiet()]);
+    }
+    const all = sums.reduce((total, [, sum]) => total + sum, 0);
+    expect(all, JSON.stringify(sums)).toBeLessThan(BUDGET);
+  });
+
+  it('while the rows of another filter are on their way, which take the place of the former ones', async () => {
+    await portal.open(`/developers/webhooks/${healthy.id}`);
+    const log = page.getByRole('table', { name: 'Delivery log' });
+    await log.waitFor();
+    await page.locator('summary').getByText('Filters').click();
+    await shiftsOnceQuiet();
+    await page.getByLabel('Delivery status').selectOption('delivered');
+    const frame = page.getByRole('group', { name: 'Delivery log, scrolls' });
+    await page.waitForFunction(
+      `document.querySelector('.table-frame')?.getAttribute('aria-busy') === 'true'`,
+    );
+    expect(await log.getByRole('row').count()).toBeGreaterThan(1);
+    await eventually('the new rows', async () => (await frame.getAttribute('aria-busy')) === 'false', 60_000);
+    expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
+    await page.getByLabel('Delivery status').selectOption('failed');
+    await page.getByText('No delivery like that').waitFor();
+    expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
+    await portal.open('/orders');
+    await page.getByRole('table', { name: 'Orders' }).waitFor();
+    await shiftsOnceQuiet();
+    await page.getByLabel('Status').selectOption('issued');
+    await page.waitForURL('**status=issued**');
+    expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
+    expect(portal.complaints).toEqual([]);
+  });
+});
