@@ -1,19 +1,17 @@
-import type * as Api from './generated/types.gen.js';
+import type { OperationErrors } from './generated/operations.gen.js';
 import type { ErrorCode, FieldProblem } from './types.js';
 
 type CodeIn<Errors> = {
   [Status in keyof Errors]: Errors[Status] extends { code?: infer Code } ? Code : never;
 }[keyof Errors];
 
-/** The codes that one operation can answer with, for a `switch` that the compiler finds complete. */
-export interface CodesOf {
-  placeOrder: NonNullable<CodeIn<Api.PlaceOrderErrors>>;
-  cancelOrder: NonNullable<CodeIn<Api.CancelOrderErrors>>;
-  getOrder: NonNullable<CodeIn<Api.GetOrderErrors>>;
-  placeTopup: NonNullable<CodeIn<Api.PlaceTopupErrors>>;
-  getEsim: NonNullable<CodeIn<Api.GetEsimErrors>>;
-  listEvents: NonNullable<CodeIn<Api.ListEventsErrors>>;
-}
+/**
+ * The codes that each operation is documented to answer with, by its `operationId`. `isApiError(error)` does not know
+ * which operation an error is of: name the codes that you ask for.
+ */
+export type CodesOf = {
+  readonly [Operation in keyof OperationErrors]: NonNullable<CodeIn<OperationErrors[Operation]>>;
+};
 
 /** What every error of this package knows of its call. */
 export interface CallFacts {
@@ -85,10 +83,14 @@ export class EsimConnectionError extends Error {
   }
 }
 
-/** Whether the service refused the call, perhaps with one of `codes`; TypeScript knows the code then. */
-export function isApiError<Code extends ErrorCode = ErrorCode>(
+/** Whether the service refused the call; with codes, with one of these, and TypeScript knows which. */
+export function isApiError(error: unknown): error is EsimApiError;
+export function isApiError<Code extends ErrorCode>(
   error: unknown,
-  ...codes: readonly Code[]
-): error is EsimApiError<Code> {
-  return error instanceof EsimApiError && (codes.length === 0 || codes.includes(error.code as Code));
+  ...codes: readonly [Code, ...Code[]]
+): error is EsimApiError<Code>;
+export function isApiError(error: unknown, ...codes: readonly ErrorCode[]): error is EsimApiError {
+  if (!(error instanceof EsimApiError)) return false;
+  const { code } = error as EsimApiError;
+  return codes.length === 0 || codes.includes(code);
 }

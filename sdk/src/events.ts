@@ -21,6 +21,8 @@ export interface ListEventsOptions extends CallOptions {
 export interface StreamOptions extends EventFilters {
   /** Seconds of each long read; default 25. */
   readonly waitSeconds?: number;
+  /** Begins at its cursor, unless that is null or `after` is given, and stores each one that it comes to. */
+  readonly cursorStore?: CursorStore;
   readonly signal?: AbortSignal;
 }
 
@@ -53,7 +55,10 @@ const PAUSE_AFTER_TROUBLE_MS = 5_000;
 export class Events {
   constructor(private readonly transport: Transport) {}
 
-  /** One page. `after` takes a cursor, or the id of an event. */
+  /**
+   * One page. `after` takes a cursor, or the id of an event as long as that is kept (90 days, Sandbox 30). A cursor never
+   * expires, but nobody tells what was dropped behind one that is older than that.
+   */
   async list(filters: EventFilters = {}, options: ListEventsOptions = {}): Promise<EventPage> {
     const { waitSeconds, limit = PAGE, ...rest } = options;
     const { body, headers } = await this.transport.send({
@@ -77,19 +82,23 @@ export class Events {
 
   /**
    * Every event after `after`, then those that come, without an end: long reads, some two calls a minute while nothing
-   * happens. Keep the id of the last event that you have handled, and begin with it. A service that is away is waited for.
+   * happens. With a `cursorStore` it goes on where it was ended: a cursor is stored when all events of its page have been
+   * taken, so the last ones may come again, with ids that you know. The id of an event is no place to go on from: it is
+   * refused when the event is no longer kept. A service that is away is waited for.
    * @throws EsimApiError that trying again does not mend; the reason of `signal`
    */
-  async *stream({ waitSeconds = WAIT_SECONDS, signal, ...filters }: StreamOptions = {}): AsyncGenerator<
-    EsimEvent,
-    never,
-    undefined
-  > {
+  async *stream({
+    waitSeconds = WAIT_SECONDS,
+    cursorStore,
+    signal,
+    ...filters
+  }: StreamOptions = {}): AsyncGenerator<EsimEvent, never, undefined> {
     const options = { waitSeconds, ...(signal ? { signal } : {}) };
-    let { after } = filters;
+    let after = filters.after ?? (await cursorStore?.load());
     for (;;) {
       const page = await this.listUntilAnswered({ ...filters, ...(after ? { after } : {}) }, options);
       yield* page.data;
+      if (page.nextCursor !== after) await cursorStore?.save(page.nextCursor);
       after = page.nextCursor;
       if (page.data.length === 0 && !page.waited) await pause(PAUSE_MS, signal);
     }

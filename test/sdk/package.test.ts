@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -55,6 +55,19 @@ function projectWithSdk(name: string): string {
   return home;
 }
 
+/** What the strict compiler says of programs in this project. */
+function compile(home: string, files: readonly string[]): string {
+  const tsc = path.join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc');
+  const types = path.join(PROJECT_ROOT, 'node_modules/@types');
+  const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'];
+  const system = ['--module', 'nodenext', '--target', 'es2024', '--types', 'node', '--typeRoots', types];
+  try {
+    return execFileSync(process.execPath, [tsc, ...options, ...system, ...files], { cwd: home }).toString();
+  } catch (error) {
+    return (error as { stdout: Buffer }).stdout.toString();
+  }
+}
+
 async function environment(): Promise<Record<string, string>> {
   const partner = await service.createPartner();
   return {
@@ -88,21 +101,39 @@ describe('the package', () => {
     ];
     for (const [nth, heading] of examples.entries())
       writeFileSync(path.join(home, `example-${nth}.ts`), page.code(heading, nth === 0 ? 'js' : 'ts'));
-    const tsc = path.join(PROJECT_ROOT, 'node_modules/typescript/bin/tsc');
-    const types = path.join(PROJECT_ROOT, 'node_modules/@types');
-    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'];
-    const system = ['--module', 'nodenext', '--target', 'es2024', '--types', 'node', '--typeRoots', types];
     const files = examples.map((_heading, nth) => `example-${nth}.ts`);
-    const run = (): string => {
-      try {
-        return execFileSync(process.execPath, [tsc, ...options, ...system, ...files], {
-          cwd: home,
-        }).toString();
-      } catch (error) {
-        return (error as { stdout: Buffer }).stdout.toString();
-      }
-    };
-    expect(run()).toBe('');
+    expect(compile(home, files)).toBe('');
+  }, 300_000);
+
+  it('knows the codes of every operation of the document, and takes no code on trust', () => {
+    const home = projectWithSdk('codes');
+    const { paths } = JSON.parse(
+      readFileSync(path.join(PROJECT_ROOT, 'docs/openapi/partner.json'), 'utf8'),
+    ) as { paths: Record<string, Record<string, { operationId?: string }>> };
+    const operations = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).flatMap(({ operationId }) => operationId ?? []),
+    );
+    expect(operations.length).toBeGreaterThan(20);
+    const program = [
+      `import { type CodesOf, isApiError } from '@partner-esim/sdk';`,
+      `type Same<A, B> = [A, B] extends [B, A] ? true : never;`,
+      `export const all: Same<keyof CodesOf, ${operations.map((id) => `'${id}'`).join(' | ')}> = true;`,
+      // Neither never nor any code: what everything can answer is in it, what only a purchase can is not.
+      ...operations.map(
+        (id) => `export const ${id}Codes: CodesOf['${id}'][] = ['unauthorized', 'rate_limited'];`,
+      ),
+      `// @ts-expect-error no purchase`,
+      `export const foreign: CodesOf['getMe'] = 'insufficient_balance';`,
+      `export const money: CodesOf['placeOrder'] = 'insufficient_balance';`,
+      `export function sort(error: unknown): string {`,
+      `  // @ts-expect-error codes are compared, not believed`,
+      `  if (isApiError<CodesOf['placeOrder']>(error)) return 'believed';`,
+      `  if (isApiError(error, 'price_changed')) return error.code satisfies 'price_changed';`,
+      `  return isApiError(error) ? error.code : '';`,
+      `}`,
+    ];
+    writeFileSync(path.join(home, 'codes.ts'), program.join('\n'));
+    expect(compile(home, ['codes.ts'])).toBe('');
   }, 300_000);
 
   it(`weighs at most ${MOST_BYTES} bytes, bundled and compressed`, async () => {
