@@ -44,7 +44,6 @@ a Live key leaves this machine by https only.`,
       throw usageError('this is not an API key', 'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.');
     const baseUrl = context.baseUrlFor(mode);
     refuseClearText(mode, baseUrl);
-    context.output.note(`asking ${baseUrl}`);
     const me = await new PartnerApi({ baseUrl, apiKey: key, signal: context.signal }).me();
     const kept = readCredentials(context.environment);
     writeCredentials(context.environment, { ...kept, [mode]: { key, baseUrl } });
