@@ -109,7 +109,16 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     const late = createHmac('sha256', endpoint.secret).update(`${old}.${body}`).digest('hex');
     await page.getByLabel('Headers').fill(`t=${old},v1=${late}`);
     await page.getByRole('button', { name: 'Diagnose' }).click();
-    await said.getByText(/^The time t in the signature is 2 h.* behind ours\.$/).waitFor();
+    await said.getByText(/^The signature was made 2 h.* ago\.$/).waitFor();
+    await page
+      .getByLabel('What your code computed')
+      .fill(createHmac('sha256', endpoint.secret).update(body).digest('base64'));
+    await page.getByRole('button', { name: 'Diagnose' }).click();
+    await said.getByText('timestamp_missing').waitFor();
+    await page.getByLabel('What your code computed').fill('');
+    await page.getByLabel('When it arrived').fill(new Date((t - 500) * 1_000).toISOString());
+    await page.getByRole('button', { name: 'Diagnose' }).click();
+    await said.getByText('clock_off').waitFor();
     expect(await page.content()).not.toContain(endpoint.secret);
   });
 

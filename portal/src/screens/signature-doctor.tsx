@@ -5,7 +5,7 @@ import { pages } from '../api/queries.ts';
 import type { Diagnosis, Endpoint } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
 import { ErrorNote } from '../components/feedback.tsx';
-import { fieldError, SelectField, Submit } from '../components/form.tsx';
+import { fieldError, SelectField, Submit, TextField } from '../components/form.tsx';
 import { inWords } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
 import { doctorRoute } from '../router.tsx';
@@ -34,6 +34,8 @@ export function SignatureDoctor() {
   const [chosen, setChosen] = useState(preset ?? '');
   const [headers, setHeaders] = useState('');
   const [body, setBody] = useState('');
+  const [computed, setComputed] = useState('');
+  const [receivedAt, setReceivedAt] = useState('');
   const [diagnosis, setDiagnosis] = useState<Diagnosis | null>(null);
   // An address may name an endpoint of the other mode: only one of this mode's can be chosen.
   const endpointId = endpoints.find(({ id }) => id === chosen)?.id ?? endpoints[0]?.id ?? '';
@@ -44,6 +46,8 @@ export function SignatureDoctor() {
         endpoint_id: endpointId,
         headers: parseHeaders(headers),
         body,
+        ...(computed.trim() === '' ? {} : { computed: computed.trim() }),
+        ...(receivedAt.trim() === '' ? {} : { received_at: receivedAt.trim() }),
       }),
     );
   });
@@ -87,6 +91,21 @@ export function SignatureDoctor() {
           hint="As it is, with every blank and newline."
           error={fieldError(error, 'body')}
         />
+        <TextField
+          label="What your code computed (optional)"
+          value={computed}
+          onChange={setComputed}
+          hint="Where it should be v1, in hexadecimal or base64: tells which mistake the code makes, or that it has another secret."
+          error={fieldError(error, 'computed')}
+        />
+        <TextField
+          label="When it arrived (optional)"
+          value={receivedAt}
+          onChange={setReceivedAt}
+          placeholder="2026-11-22T10:00:05Z"
+          hint="By the clock of your receiver, from its log: tells whether that clock is off."
+          error={fieldError(error, 'received_at')}
+        />
         <ErrorNote error={error} />
         <div className="actions">
           <Submit busy={busy} disabled={endpointId === ''}>
@@ -99,10 +118,11 @@ export function SignatureDoctor() {
   );
 }
 
-/** Which way a clock is off, and how far. `t` behind our time is a positive number of seconds. */
-function clockInWords(secondsOff: number): string {
+/** Which way a clock is off, and how far: `t` behind the time of the receipt, else ours, is a positive number of seconds. */
+function clockInWords(diagnosis: string, secondsOff: number): string {
   const far = inWords(Math.abs(secondsOff) * 1_000);
-  return `The time t in the signature is ${far} ${secondsOff < 0 ? 'ahead of' : 'behind'} ours.`;
+  if (diagnosis === 'stale') return `The signature was made ${far} ago.`;
+  return `The time t in the signature is ${far} ${secondsOff < 0 ? 'ahead of' : 'behind'} the clock that it is compared with.`;
 }
 
 function Result({
@@ -113,7 +133,7 @@ function Result({
   return (
     <div className={diagnosis === 'valid' ? 'note good' : 'note bad'}>
       <h2>{summary}</h2>
-      {secondsOff !== null && <p>{clockInWords(secondsOff)}</p>}
+      {secondsOff !== null && <p>{clockInWords(diagnosis, secondsOff)}</p>}
       <p>{cure}</p>
       <p className="hint">
         <code>{diagnosis}</code>
