@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { explanationQuery } from '../../api/queries.ts';
 import type { Delivery, Endpoint, Explanation } from '../../api/types.ts';
 import { Facts } from '../../components/facts.tsx';
-import { Countdown } from '../../components/time.tsx';
+import { Countdown, TextWithTimes } from '../../components/time.tsx';
 
 const OWNERS: Record<Explanation['owner'], string> = {
   you: 'Yours',
@@ -42,7 +42,9 @@ function Words({ explanation }: { explanation: Explanation }) {
             evidence.length === 0 ? null : (
               <ul key="evidence">
                 {evidence.map((fact) => (
-                  <li key={fact}>{fact}</li>
+                  <li key={fact}>
+                    <TextWithTimes text={fact} />
+                  </li>
                 ))}
               </ul>
             ),
