@@ -28,3 +28,12 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
     </span>
   );
 }
+
+/** An id with the button that copies it. @param what how the button calls it: `order id` */
+export function CopyFact({ text, what }: { text: string; what: string }) {
+  return (
+    <>
+      <code>{text}</code> <CopyButton text={text} label={`Copy ${what}`} />
+    </>
+  );
+}

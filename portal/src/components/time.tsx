@@ -9,14 +9,26 @@ const SHORT = new Intl.DateTimeFormat(undefined, {
   second: '2-digit',
 });
 
+/** `2026-11-22 13:05:07.123 UTC` */
+function utc(date: Date): string {
+  return `${date.toISOString().replace('T', ' ').replace('Z', '')} UTC`;
+}
+
 /** A moment in the viewer's zone; UTC on hover. */
 export function Time({ at, short = false }: { at: string; short?: boolean }) {
   const date = new Date(at);
   return (
-    <time dateTime={at} title={`${date.toISOString().replace('T', ' ').replace('Z', '')} UTC`}>
+    <time dateTime={at} title={utc(date)}>
       {(short ? SHORT : FULL).format(date)}
     </time>
   );
+}
+
+const MOMENT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** A sentence of the API; the moments in it are shown as all others are. */
+export function TextWithTimes({ text }: { text: string }) {
+  return text.split(MOMENT).map((part, at) => (MOMENT.test(part) ? <Time key={at} at={part} /> : part));
 }
 
 let now = Date.now();
@@ -66,7 +78,7 @@ export function inWords(ms: number): string {
 export function Countdown({ to }: { to: string }) {
   const left = new Date(to).getTime() - useNow();
   return (
-    <time dateTime={to} title={new Date(to).toISOString()}>
+    <time dateTime={to} title={utc(new Date(to))}>
       {left <= 500 ? 'now' : `in ${inWords(left)}`}
     </time>
   );
@@ -76,7 +88,7 @@ export function Countdown({ to }: { to: string }) {
 export function Ago({ at }: { at: string }) {
   const past = useNow() - new Date(at).getTime();
   return (
-    <time dateTime={at} title={`${new Date(at).toISOString().replace('T', ' ').slice(0, 19)} UTC`}>
+    <time dateTime={at} title={utc(new Date(at))}>
       {past < 5_000 ? 'just now' : `${inWords(past)} ago`}
     </time>
   );

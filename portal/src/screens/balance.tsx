@@ -2,7 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { get, getFile } from '../api/client.ts';
 import type { Page, Transaction, Wallet } from '../api/types.ts';
+import { useSession } from '../api/session.ts';
 import { useAction } from '../api/use-action.ts';
+import { orderCommand, readCommand } from '../components/commands.ts';
 import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { money } from '../components/format.ts';
 import { List } from '../components/list.tsx';
@@ -12,14 +14,18 @@ import { useMode } from '../layout/use-mode.ts';
 /** Money is Live only. */
 export function Balance() {
   const mode = useMode();
+  const { api_url: apiUrl } = useSession();
   return (
     <>
       <h1>Balance</h1>
       {mode === 'live' ? (
         <LiveBalance />
       ) : (
-        <Empty title="Sandbox costs nothing">
-          <p>Orders and top-ups of Sandbox are free. Switch to Live to see your balance and its statement.</p>
+        <Empty title="Sandbox costs nothing" command={orderCommand(apiUrl, mode)}>
+          <p>
+            Orders and top-ups of Sandbox are free: try one. Switch to Live to see your balance and its
+            statement.
+          </p>
         </Empty>
       )}
     </>
@@ -27,6 +33,7 @@ export function Balance() {
 }
 
 function LiveBalance() {
+  const { api_url: apiUrl } = useSession();
   const query = useQuery({
     queryKey: ['wallet'],
     queryFn: ({ signal }) => get<Page<Wallet>>('wallet', {}, signal),
@@ -35,7 +42,9 @@ function LiveBalance() {
     <>
       {query.isError && <ErrorNote error={query.error} retry={() => void query.refetch()} />}
       {query.data?.data.length === 0 && (
-        <p className="lead">There is no balance yet: your first deposit makes it.</p>
+        <Empty title="No balance yet" command={readCommand(apiUrl, 'balance')}>
+          <p>Your first deposit makes it. Your programs read it with a Live key:</p>
+        </Empty>
       )}
       <div className="wallets">
         {query.isPending && (
@@ -76,6 +85,7 @@ function save(file: Blob, name: string) {
 }
 
 function Statement() {
+  const { api_url: apiUrl } = useSession();
   const exported = useAction(async () =>
     save(await getFile('wallet/transactions', { format: 'csv' }), 'statement.csv'),
   );
@@ -111,8 +121,8 @@ function Statement() {
           </tr>
         )}
         empty={
-          <Empty title="Nothing booked yet">
-            <p>Deposits and charges are listed here.</p>
+          <Empty title="Nothing booked yet" command={readCommand(apiUrl, 'transactions?limit=10')}>
+            <p>Deposits and charges are listed here, and for your programs:</p>
           </Empty>
         }
       />

@@ -5,7 +5,7 @@ import { send } from '../api/client.ts';
 import { oneQuery } from '../api/queries.ts';
 import type { Esim, InstallData } from '../api/types.ts';
 import { useAction } from '../api/use-action.ts';
-import { CopyButton } from '../components/copy-button.tsx';
+import { CopyButton, CopyFact } from '../components/copy-button.tsx';
 import { ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
 import { words } from '../components/format.ts';
@@ -44,7 +44,7 @@ function EsimFacts({ esim }: { esim: Esim }) {
         ['Status', <EsimStatus key="status" status={esim.status} />],
         ['Mode', MODE_NAMES[esim.mode]],
         ['Profile', words(esim.profile_status)],
-        ['ICCID', <code key="iccid">{esim.iccid}</code>],
+        ['ICCID', <CopyFact key="iccid" text={esim.iccid} what="ICCID" />],
         ['Data', usage(esim)],
         ['As of', <Time key="as-of" at={esim.data.as_of} />],
         [

@@ -1,5 +1,8 @@
 import { Link } from '@tanstack/react-router';
-import type { Esim } from '../api/types.ts';
+import { useNewest } from '../api/newest.ts';
+import { useSession } from '../api/session.ts';
+import type { Esim, Mode, Order } from '../api/types.ts';
+import { orderCommand } from '../components/commands.ts';
 import { Badge, Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
 import { bytes } from '../components/format.ts';
@@ -67,14 +70,22 @@ export function Esims() {
             </td>
           </tr>
         )}
-        empty={
-          <Empty title="No eSIM yet">
-            <p>
-              An order issues them: see <Link to="/orders">Orders</Link>.
-            </p>
-          </Empty>
-        }
+        empty={<NoEsim mode={mode} />}
       />
     </>
+  );
+}
+
+/** What brings the first one: an order, of the package that was ordered last where there was one. */
+function NoEsim({ mode }: { mode: Mode }) {
+  const { api_url: apiUrl } = useSession();
+  const packageId = useNewest<Order>('orders', mode)?.package_id;
+  return (
+    <Empty title="No eSIM yet" command={orderCommand(apiUrl, mode, packageId)}>
+      <p>
+        An order issues them: see <Link to="/orders">Orders</Link>, or place one with your key in
+        ESIM_API_KEY:
+      </p>
+    </Empty>
   );
 }

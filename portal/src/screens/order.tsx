@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { oneQuery } from '../api/queries.ts';
 import type { Order } from '../api/types.ts';
+import { CopyFact } from '../components/copy-button.tsx';
 import { ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
 import { money } from '../components/format.ts';
@@ -41,6 +42,7 @@ function OrderFacts({ order }: { order: Order }) {
           ['Mode', MODE_NAMES[order.mode]],
           ['Why', order.failure?.reason],
           ['Cancellation refused', order.cancel_failure?.reason],
+          ['Order', <CopyFact key="order" text={order.id} what="order id" />],
           ['Package', <code key="package">{order.package_id}</code>],
           ['Issued', `${order.quantity_issued} of ${order.quantity}`],
           ['Total', money(order.total)],
@@ -64,7 +66,7 @@ function OrderFacts({ order }: { order: Order }) {
                   </Link>
                 </td>
                 <td data-column="ICCID">
-                  <code>{esim.iccid}</code>
+                  <CopyFact text={esim.iccid} what="ICCID" />
                 </td>
                 <td data-column="Status">{esim.status}</td>
               </tr>

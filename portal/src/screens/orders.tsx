@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useSession } from '../api/session.ts';
-import type { Mode, Order } from '../api/types.ts';
+import type { Order } from '../api/types.ts';
+import { orderCommand } from '../components/commands.ts';
 import { Badge, Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
 import { money, words } from '../components/format.ts';
@@ -30,17 +31,6 @@ const TONES = {
 
 export function OrderStatus({ status }: { status: Order['status'] }) {
   return <Badge tone={TONES[status]}>{words(status)}</Badge>;
-}
-
-/** The call that places one, for an empty list. */
-function orderCommand(apiUrl: string | null | undefined, mode: Mode): string {
-  // The catalogue of Sandbox is the same for everybody; what Live sells, it says itself.
-  const packageId = mode === 'sandbox' ? 'pkg_fr_1gb_7d' : '<a package of GET /v1/catalog>';
-  return [
-    `curl ${apiUrl ?? 'https://$API_HOST'}/v1/orders \\`,
-    `  -H "Authorization: Bearer $ESIM_API_KEY" -H "Idempotency-Key: $(uuidgen)" \\`,
-    `  -H "Content-Type: application/json" -d '{"package_id":"${packageId}"}'`,
-  ].join('\n');
 }
 
 export function Orders() {

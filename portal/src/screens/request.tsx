@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { ApiError } from '../api/client.ts';
 import { oneQuery } from '../api/queries.ts';
 import type { Call } from '../api/types.ts';
-import { CopyButton } from '../components/copy-button.tsx';
+import { CopyButton, CopyFact } from '../components/copy-button.tsx';
 import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
 import { Facts } from '../components/facts.tsx';
 import { milliseconds } from '../components/format.ts';
@@ -57,7 +57,7 @@ function CallFacts({ call }: { call: Call }) {
           ['Latency', milliseconds(call.latency_ms)],
           ['Ended', <Time key="time" at={call.created_at} />],
           ['Mode', call.mode],
-          ['Key', call.key_id && <code key="key">{call.key_id}</code>],
+          ['Key', call.key_id && <CopyFact key="key" text={call.key_id} what="key id" />],
           ['From', call.remote_address],
           ['Your X-Request-Id', call.client_request_id],
           [

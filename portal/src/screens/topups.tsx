@@ -1,5 +1,8 @@
 import { Link } from '@tanstack/react-router';
-import type { Topup } from '../api/types.ts';
+import { useNewest } from '../api/newest.ts';
+import { useSession } from '../api/session.ts';
+import type { Esim, Mode, Topup } from '../api/types.ts';
+import { orderCommand, readCommand } from '../components/commands.ts';
 import { Badge, Empty } from '../components/feedback.tsx';
 import { UrlFilters } from '../components/filters.tsx';
 import { bytes, money, words } from '../components/format.ts';
@@ -67,14 +70,28 @@ export function Topups() {
             </td>
           </tr>
         )}
-        empty={
-          <Empty title="No top-up yet">
-            <p>
-              A top-up adds data or days to an eSIM: see <Link to="/esims">eSIMs</Link>.
-            </p>
-          </Empty>
-        }
+        empty={<NoTopup mode={mode} />}
       />
     </>
+  );
+}
+
+/** The next step: an eSIM, or what the newest one can be topped up with. */
+function NoTopup({ mode }: { mode: Mode }) {
+  const { api_url: apiUrl } = useSession();
+  const esim = useNewest<Esim>('esims', mode);
+  if (!esim)
+    return (
+      <Empty title="No top-up yet" command={orderCommand(apiUrl, mode)}>
+        <p>A top-up adds data or days to an eSIM. An order issues the first one:</p>
+      </Empty>
+    );
+  return (
+    <Empty title="No top-up yet" command={readCommand(apiUrl, `esims/${esim.id}/topup-packages`)}>
+      <p>
+        A top-up adds data or days to an eSIM. This says what your newest one takes; POST /v1/topups with its
+        id and one of these packages buys it. Others: <Link to="/esims">eSIMs</Link>.
+      </p>
+    </Empty>
   );
 }

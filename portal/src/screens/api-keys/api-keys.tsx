@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useScope, useSession } from '../../api/session.ts';
 import type { ApiKey } from '../../api/types.ts';
+import { CopyFact } from '../../components/copy-button.tsx';
 import { Badge, Empty } from '../../components/feedback.tsx';
 import { count } from '../../components/format.ts';
 import { List } from '../../components/list.tsx';
@@ -61,12 +62,14 @@ function KeyRow({ apiKey, open }: { apiKey: ApiKey; open: ((open: Open) => void)
     <tr>
       <th scope="row" id={id} data-column="Name">
         {apiKey.name ?? 'No name'}
-        <span className="sub">{apiKey.id}</span>
       </th>
       <td data-column="Key">
         <code>
           {apiKey.prefix}…{apiKey.last4}
         </code>
+        <span className="sub">
+          <CopyFact text={apiKey.id} what="key id" />
+        </span>
       </td>
       <td data-column="State">
         <KeyState apiKey={apiKey} />

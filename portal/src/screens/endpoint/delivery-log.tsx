@@ -1,8 +1,9 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useState } from 'react';
 import { post } from '../../api/client.ts';
-import { useScope } from '../../api/session.ts';
+import { useScope, useSession } from '../../api/session.ts';
 import type { Delivery, Endpoint } from '../../api/types.ts';
+import { orderCommand } from '../../components/commands.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
 import { LoadMore, Table } from '../../components/list.tsx';
 import { notify } from '../../components/toasts.tsx';
@@ -50,13 +51,7 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
       {(log.isPending || (isOutdated && deliveries.length === 0)) && <Loading lines={8} />}
       {log.isError && <ErrorNote error={log.error} retry={() => void log.refetch()} />}
       {log.isSuccess && !isOutdated && deliveries.length === 0 && (
-        <Empty title={filtered ? 'No delivery like that' : 'No delivery yet'}>
-          <p>
-            {filtered
-              ? 'Take a filter away to see more.'
-              : 'Send test event sends one now. Others come as orders, eSIMs and top-ups change.'}
-          </p>
-        </Empty>
+        <NoDelivery endpoint={endpoint} filtered={filtered} />
       )}
       {deliveries.length > 0 && (
         <Table label="Delivery log" columns={COLUMNS} busy={isOutdated}>
@@ -76,5 +71,20 @@ export function DeliveryLog({ endpoint }: { endpoint: Endpoint }) {
         load={() => void log.fetchNextPage()}
       />
     </section>
+  );
+}
+
+function NoDelivery({ endpoint, filtered }: { endpoint: Endpoint; filtered: boolean }) {
+  const { api_url: apiUrl } = useSession();
+  if (filtered)
+    return (
+      <Empty title="No delivery like that">
+        <p>Take a filter away to see more.</p>
+      </Empty>
+    );
+  return (
+    <Empty title="No delivery yet" command={orderCommand(apiUrl, endpoint.mode)}>
+      <p>Send test event sends one now. Others come as orders, eSIMs and top-ups change; this makes one:</p>
+    </Empty>
   );
 }

@@ -6,21 +6,39 @@ import { useAction } from '../../api/use-action.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNote } from '../../components/feedback.tsx';
 import { Checkboxes, fieldError, Submit, TextField } from '../../components/form.tsx';
+import { notify } from '../../components/toasts.tsx';
 import { TYPE_OPTIONS } from '../webhooks/new-endpoint.tsx';
 
+type Fields = { url: string; description: string | null; event_types: readonly string[] | null };
+
+/** Changes what an endpoint was created with. The notice afterwards takes it back. */
 export function EditEndpointDialog({ endpoint, onClose }: { endpoint: Endpoint; onClose: () => void }) {
   const [url, setUrl] = useState(endpoint.url);
   const [description, setDescription] = useState(endpoint.description ?? '');
   const [types, setTypes] = useState<string[]>(endpoint.event_types ?? []);
   const queries = useQueryClient();
+  const save = async (fields: Fields) => {
+    await send('PATCH', `webhook-endpoints/${endpoint.id}`, fields);
+    await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
+  };
+  // The dialog is gone by then, and what it knows of before is all that there is.
+  const undo = async () => {
+    const { url, description, event_types } = endpoint;
+    try {
+      await save({ url, description, event_types });
+      notify('The endpoint is as it was before.', { about: endpoint.id });
+    } catch {
+      notify('It could not be taken back. Edit shows what is there now.', { about: endpoint.id });
+    }
+  };
   const { busy, error, run } = useAction(async () => {
-    await send('PATCH', `webhook-endpoints/${endpoint.id}`, {
+    await save({
       url: url.trim(),
       description: description.trim() === '' ? null : description.trim(),
       event_types: types.length === 0 ? null : types,
     });
-    await queries.invalidateQueries({ queryKey: ['webhook-endpoints'] });
     onClose();
+    notify('The endpoint is changed.', { about: endpoint.id, undo: () => void undo() });
   });
   return (
     <Dialog open onClose={onClose} title="Edit endpoint">

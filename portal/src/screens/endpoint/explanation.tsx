@@ -3,7 +3,7 @@ import { explanationQuery } from '../../api/queries.ts';
 import type { Delivery, Endpoint, Explanation } from '../../api/types.ts';
 import { Facts } from '../../components/facts.tsx';
 import { Loading } from '../../components/feedback.tsx';
-import { Countdown } from '../../components/time.tsx';
+import { Countdown, TextWithTimes } from '../../components/time.tsx';
 
 const OWNERS: Record<Explanation['owner'], string> = {
   you: 'Yours',
@@ -55,7 +55,9 @@ function Words({ explanation }: { explanation: Explanation }) {
             evidence.length === 0 ? null : (
               <ul key="evidence">
                 {evidence.map((fact) => (
-                  <li key={fact}>{fact}</li>
+                  <li key={fact}>
+                    <TextWithTimes text={fact} />
+                  </li>
                 ))}
               </ul>
             ),
