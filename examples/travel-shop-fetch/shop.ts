@@ -19,13 +19,16 @@ database.exec(`CREATE TABLE IF NOT EXISTS bookings
     (id TEXT PRIMARY KEY, email TEXT NOT NULL, package_id TEXT NOT NULL, order_id TEXT, refused TEXT);
   CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, body TEXT NOT NULL, handled INTEGER NOT NULL DEFAULT 0)`);
 
-/** One call. `retryable` says that the same call may go again; so does an answer that never came. */
-async function call(
+/**
+ * One call. `retryable` says that the same call may go again; so does an answer that never came. A key that is not
+ * accepted (401, 403) says nothing of what was bought with it before.
+ */
+async function call<Data = Record<string, unknown>>(
   method: string,
   path: string,
   body?: object,
   key?: string,
-): Promise<Record<string, unknown>> {
+): Promise<Data> {
   const answer = await fetch(`${BASE_URL}/v1${path}`, {
     method,
     headers: {
@@ -37,19 +40,29 @@ async function call(
     signal: AbortSignal.timeout(30_000),
   });
   const json = (await answer.json()) as Record<string, unknown>;
-  if (answer.ok) return json['data'] as Record<string, unknown>;
-  throw Object.assign(new Error(String(json['code'])), { final: json['retryable'] !== true });
+  if (answer.ok) return json['data'] as Data;
+  const final = json['retryable'] !== true && answer.status !== 401 && answer.status !== 403;
+  throw Object.assign(new Error(String(json['code'])), { final });
 }
 
-/** Until there is a final answer. The booking's id is reference and idempotency key: it is bought once. */
+/**
+ * Until there is a final answer. The booking's id is reference and idempotency key: it is bought once. After 24 hours the
+ * key is forgotten and a refusal may be of a second call, so the first one's order is looked for by its reference.
+ */
 async function order({ id, email, package_id }: Booking): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const placed = await call('POST', '/orders', { package_id, reference: id }, id);
+      const placed = await call('POST', '/orders', { package_id, reference: id }, id).catch(
+        async (error: Error & { final?: boolean }) => {
+          if (!error.final) throw error;
+          const [bought] = await call<{ id: string }[]>('GET', `/orders?reference=${id}`);
+          return bought ?? error;
+        },
+      );
+      if (placed instanceof Error) return refuse(id, email, placed.message);
       database.prepare('UPDATE bookings SET order_id = ? WHERE id = ?').run(String(placed['id']), id);
       return;
-    } catch (error) {
-      if ((error as { final?: boolean }).final) return refuse(id, email, (error as Error).message);
+    } catch {
       await sleep(Math.random() * 500 * 2 ** Math.min(attempt, 6));
     }
   }

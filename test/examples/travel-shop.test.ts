@@ -63,6 +63,14 @@ describe.each(SHOPS)('the example %s', (name) => {
     return ((await answer.json()) as { booking: string }).booking;
   }
 
+  async function sell(isSold: boolean): Promise<void> {
+    const { pool } = service.database;
+    await pool.query(`UPDATE packages SET available = $1 WHERE mode = 'sandbox' AND id = 'pkg_fr_1gb_7d'`, [
+      isSold,
+    ]);
+    await pool.query('UPDATE catalog_versions SET version = version + 1');
+  }
+
   function mailOf(booking: string): Promise<string> {
     const file = path.join(data, 'mails', `${booking}.txt`);
     return eventually(
@@ -101,6 +109,25 @@ describe.each(SHOPS)('the example %s', (name) => {
     await second.kill();
     await open();
     expect(await ordersOf(booking)).toHaveLength(1);
+  });
+
+  it('calls no booking refused whose order is there, though its key is forgotten and its package gone', async () => {
+    const first = await open('http://127.0.0.1:1');
+    const booking = await buy('pkg_fr_1gb_7d');
+    await first.kill();
+    // What a call of the shop did more than 24 hours ago.
+    const body = { package_id: 'pkg_fr_1gb_7d', reference: booking };
+    const bought = await partner.sandbox.post('/v1/orders', body);
+    expect(bought.status).toBe(202);
+    await service.database.pool.query('DELETE FROM idempotency_keys');
+    await sell(false);
+    await open();
+    // Bookings are worked off in turn: this one is behind it.
+    expect(await mailOf(await buy('pkg_that_is_not_there'))).toContain('not_found');
+    await sell(true);
+    const mail = path.join(data, 'mails', `${booking}.txt`);
+    expect(existsSync(mail) ? readFileSync(mail, 'utf8') : '').not.toContain('could not be ordered');
+    expect((await ordersOf(booking)).map(({ id }) => id)).toEqual([bought.body.data.id]);
   });
 
   it('handles a webhook once, and refuses one that is not ours', async () => {

@@ -161,7 +161,7 @@ describe('a purchase whose process dies', () => {
     );
     expect(betweenPostAndAnswer).toBe(Math.ceil(KILLS / 2));
     expect(open.length).toBeGreaterThanOrEqual(betweenPostAndAnswer);
-  }, 300_000);
+  }, 60_000 + KILLS * 5_000);
 
   it.each(['file', 'sql'])(
     'is stored before the first byte leaves, and known again by its id, in %s',
