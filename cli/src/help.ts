@@ -7,7 +7,7 @@ Usage: esim <command> [options]`;
 
 const OUTRO = `Keys: \`esim login\`, or ESIM_API_KEY. Where: --base-url, ESIM_BASE_URL, or where the key was logged in; a
 stored key goes nowhere else.
-Not here: the partner API has no call for request logs or for resending a delivery; both are in the portal.
+Not here: the partner API has no call for sending a delivery again; the portal has.
 More: esim help <command> · esim help exit-codes`;
 
 /** A text for people, and the same for programs. */

@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type CallFacts,
+  type ErrorCode,
   type EsimEvent,
   type EventPage,
+  EsimApiError,
   EsimClient,
+  EsimConnectionError,
+  type FieldProblem,
   type Esim,
   type NewOrder,
   type NewTopup,
@@ -34,24 +39,56 @@ export interface PartnerApiOptions {
 
 const MAX_TRIES = 3;
 
+const TIMEOUT_MS = 30_000;
+
+/** A call as the service logged it; what is not named here is passed on. */
+export interface LoggedCall {
+  readonly request_id: string;
+  readonly created_at: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly error_code: string | null;
+  readonly latency_ms: number;
+}
+
+interface CallLogBody {
+  readonly data: readonly LoggedCall[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+interface ProblemBody {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly errors?: readonly FieldProblem[];
+  readonly request_id: string;
+  readonly retryable: boolean;
+}
+
 /** The calls that the commands make, each of which Ctrl-C ends. */
 export class PartnerApi {
   private readonly client: EsimClient;
   private firstDate: string | null = null;
+  private retryAfter: string | null = null;
   private readonly call: { readonly signal: AbortSignal };
 
-  constructor({ baseUrl, apiKey, signal, maxTries = MAX_TRIES }: PartnerApiOptions) {
-    this.client = new EsimClient({
-      baseUrl,
-      apiKey,
-      maxTries,
-      fetch: async (input, init) => {
-        const response = await fetch(input, init);
-        this.firstDate ??= response.headers.get('date');
-        return response;
-      },
-    });
+  constructor(private readonly options: PartnerApiOptions) {
+    const { baseUrl, apiKey, signal, maxTries = MAX_TRIES } = options;
+    this.client = new EsimClient({ baseUrl, apiKey, maxTries, fetch: (...call) => this.fetch(...call) });
     this.call = { signal };
+  }
+
+  private async fetch(...call: Parameters<typeof fetch>): Promise<Response> {
+    const response = await fetch(...call);
+    this.firstDate ??= response.headers.get('date');
+    this.retryAfter = response.headers.get('retry-after');
+    return response;
+  }
+
+  /** What the last answer asked for; 0 when it asked for nothing. */
+  get lastRetryAfterMs(): number {
+    return (Number(this.retryAfter) || 0) * 1_000;
   }
 
   /** When the first answer came, by the service's clock, whole seconds rounded down; by this machine's without one. */
@@ -127,5 +164,31 @@ export class PartnerApi {
   events(filters: Typed, limit: number, waitSeconds = 0): Promise<EventPage> {
     const wait = waitSeconds > 0 ? { waitSeconds } : {};
     return this.client.events.list(filters, { ...this.call, limit, ...wait });
+  }
+
+  /**
+   * A page of the key's own calls, newest first: one try, as whoever follows them asks again anyway.
+   * @throws ApiError, ConnectionError
+   */
+  async requests(filters: Typed): Promise<Page<LoggedCall>> {
+    const call: CallFacts = { method: 'GET', path: '/v1/requests', idempotencyKey: null, tries: 1 };
+    const { baseUrl, apiKey, signal } = this.options;
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(filters))
+      if (value !== undefined) query.set(name, String(value));
+    try {
+      const answer = await this.fetch(`${baseUrl}/v1/requests?${query.toString()}`, {
+        headers: { authorization: `Bearer ${apiKey}`, accept: 'application/json' },
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      });
+      const body = (await answer.json()) as CallLogBody & ProblemBody;
+      if (answer.ok) return { data: body.data, hasMore: body.has_more, nextCursor: body.next_cursor };
+      const { code, detail, errors = [], request_id: requestId, retryable } = body;
+      throw new EsimApiError({ code, status: answer.status, detail, errors, requestId, retryable }, call);
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof EsimApiError) throw cause;
+      throw new EsimConnectionError('the connection failed', true, call, { cause });
+    }
   }
 }

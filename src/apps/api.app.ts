@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { PartnerAuthModule, PartnerAuthenticator } from '../auth/index.js';
+import { CallLogApiModule } from '../call-log/index.js';
 import { CatalogApiModule } from '../catalog/index.js';
 import { EsimsApiModule } from '../esims/index.js';
 import { EventsApiModule } from '../events/index.js';
@@ -23,6 +24,7 @@ import type { ProcessResources } from './process-resources.js';
     EsimsApiModule,
     EventsApiModule,
     WalletApiModule,
+    CallLogApiModule,
     WebhooksCoreModule,
   ],
 })

@@ -3,6 +3,7 @@ import { ApiKeysModule } from '../api-keys/index.js';
 import { PartnersModule } from '../partners/index.js';
 import { RequestsController } from './admin/requests.controller.js';
 import { AccessLog } from './access-log.js';
+import { OwnRequestsController } from './api/own-requests.controller.js';
 import { CallLogRepository, CallRowsRepository } from './call-log.repository.js';
 import { PortalRequestsController } from './portal/portal-requests.controller.js';
 import { IdempotencyPurge } from './worker/idempotency-purge.js';
@@ -18,6 +19,10 @@ export class CallLogModule {}
 /** Reading, on the admin port. */
 @Module({ imports: [PartnersModule], providers: [CallLogRepository], controllers: [RequestsController] })
 export class CallLogAdminModule {}
+
+/** A partner's own calls, on the partner port. */
+@Module({ providers: [CallLogRepository], controllers: [OwnRequestsController] })
+export class CallLogApiModule {}
 
 /** A partner's calls, on the portal's port. */
 @Module({ providers: [CallLogRepository], controllers: [PortalRequestsController] })

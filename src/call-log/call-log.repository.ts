@@ -22,6 +22,8 @@ export interface CallFilters {
   readonly replayOf: string | undefined;
   readonly createdAfter: Date | undefined;
   readonly createdBefore: Date | undefined;
+  /** Leaves the calls of this route out; a call without a route stays. */
+  readonly otherThanRoute?: string | undefined;
 }
 
 const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
@@ -36,6 +38,7 @@ const CONDITIONS: Readonly<Record<keyof CallFilters, string>> = {
   replayOf: 't.replayOf = :replayOf',
   createdAfter: 't.createdAt >= :createdAfter',
   createdBefore: 't.createdAt < :createdBefore',
+  otherThanRoute: 't.route IS DISTINCT FROM :otherThanRoute',
 };
 
 const FILTERS = Object.keys(CONDITIONS) as (keyof CallFilters)[];

@@ -9,6 +9,7 @@ export { AccessLog } from './access-log.js';
 export { CALL_LOG_TABLE } from './call-log.repository.js';
 export {
   CallLogAdminModule,
+  CallLogApiModule,
   CallLogModule,
   CallLogPortalModule,
   CallLogWorkerModule,

@@ -2,7 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EVENT_TYPES } from '../../src/events/index.js';
-import { startReceiver, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { CliUser, jsonLines, PROGRAM, runProgram } from './cli-process.js';
 
 const COMMANDS = [
@@ -16,6 +22,7 @@ const COMMANDS = [
   'orders get',
   'events list',
   'events resend',
+  'requests tail',
   'verify',
   'doctor',
   'open',
@@ -55,7 +62,7 @@ describe('help', () => {
     const { code, stdout } = await user.run(['help']);
     expect(code).toBe(0);
     for (const name of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${name} {2}`, 'm'));
-    expect(stdout).toContain('no call for request logs');
+    expect(stdout).toContain('no call for sending a delivery again');
     expect((await user.run(['help', 'exit-codes'])).stdout.match(/^ {2}\d /gm)).toHaveLength(7);
   });
 });
@@ -251,6 +258,30 @@ describe('esim events', () => {
     await receiver.close();
     const failed = await user.run(['events', 'resend', event!['id'] as string, '-f', receiver.url]);
     expect(failed).toMatchObject({ code: 1, stdout: expect.stringContaining('ECONNREFUSED') });
+  });
+});
+
+describe('esim requests tail', () => {
+  it('prints the calls of the key from now on, each once, and not its own', async () => {
+    const caller = await service.createPartner();
+    await caller.sandbox.get('/v1/esims?limit=7');
+    const child = user.launch(['requests', 'tail', '--json', '--status', '4xx'], {
+      ESIM_API_KEY: caller.sandboxKey,
+    });
+    const seen = (): string[] => jsonLines(child.stdout).map(({ request_id: id }) => String(id));
+    const made: (string | null)[] = [];
+    await eventually('calls are followed', async () => {
+      await caller.sandbox.get('/v1/balance');
+      made.push((await caller.sandbox.get('/v1/orders/ord_none')).headers.get('x-request-id'));
+      return seen().length > 0;
+    });
+    await eventually('the last call is there', () => seen().includes(made.at(-1) ?? ''));
+    expect(new Set(seen()).size).toBe(seen().length);
+    expect(made).toEqual(expect.arrayContaining(seen()));
+    child.signal('SIGINT');
+    expect(await child.exited()).toBe(0);
+    const text = await user.run(['requests', 'tail', '--status', 'four']);
+    expect(text).toMatchObject({ code: 2, stderr: expect.stringContaining('--status') });
   });
 });
 

@@ -8,6 +8,7 @@ import { login, logout } from './login.command.js';
 import { mcp } from './mcp.command.js';
 import { open } from './open.command.js';
 import { ordersGet, ordersList, ordersPlace } from './orders.command.js';
+import { requestsTail } from './requests.command.js';
 import { trigger } from './trigger.command.js';
 import { verify } from './verify.command.js';
 
@@ -22,6 +23,7 @@ const ALL: readonly Command[] = [
   ordersGet,
   eventsList,
   eventsResend,
+  requestsTail,
   verify,
   doctor,
   open,

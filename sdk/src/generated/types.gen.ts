@@ -13,6 +13,51 @@ export type BalanceResponse = {
     available: MoneyResponse;
 };
 
+export type CallResponse = {
+    request_id: string;
+    /**
+     * The client's own `X-Request-Id`.
+     */
+    client_request_id: string | null;
+    /**
+     * Null when no known key was sent.
+     */
+    key_id: string | null;
+    partner_id: string | null;
+    mode: 'sandbox' | 'live' | null;
+    method: string;
+    route: string | null;
+    /**
+     * Without the query, at most 200 characters.
+     */
+    path: string;
+    /**
+     * 499: the client was gone before the answer.
+     */
+    status: number;
+    error_code: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable' | null;
+    /**
+     * Milliseconds.
+     */
+    latency_ms: number;
+    /**
+     * The address that counts for allow-lists.
+     */
+    remote_address: string;
+    /**
+     * The first call, when this one replayed its answer.
+     */
+    replay_of: string | null;
+    /**
+     * Set on a row that stands for calls of this key and status beyond 60 in a minute: how many. It shows the last one.
+     */
+    suppressed: number | null;
+    /**
+     * When the answer ended.
+     */
+    created_at: string;
+};
+
 export type ConsumeDto = ({
     bytes: unknown;
     percent?: null;
@@ -3050,6 +3095,131 @@ export type ListTransactionsResponses = {
 };
 
 export type ListTransactionsResponse = ListTransactionsResponses[keyof ListTransactionsResponses];
+
+export type ListOwnRequestsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        limit?: number;
+        /**
+         * The `next_cursor` of the page before.
+         */
+        cursor?: string;
+        request_id?: string;
+        key_id?: string;
+        method?: string;
+        /**
+         * The pattern, not the path.
+         */
+        route?: string;
+        status?: number;
+        /**
+         * The `code` of the error body.
+         */
+        error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+        /**
+         * The request id of the first call.
+         */
+        replay_of?: string;
+        /**
+         * Inclusive.
+         */
+        created_after?: string;
+        /**
+         * Exclusive.
+         */
+        created_before?: string;
+    };
+    url: '/v1/requests';
+};
+
+export type ListOwnRequestsErrors = {
+    /**
+     * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
+     */
+    400: Problem & {
+        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
+    };
+    /**
+     * `unauthorized`: A valid API key is required.
+     */
+    401: Problem & {
+        code?: 'unauthorized';
+    };
+    /**
+     * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
+     */
+    403: Problem & {
+        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
+    };
+    /**
+     * `method_not_allowed`: The method is not allowed here.
+     */
+    405: Problem & {
+        code?: 'method_not_allowed';
+    };
+    /**
+     * `request_timeout`: The request took too long to arrive.
+     */
+    408: Problem & {
+        code?: 'request_timeout';
+    };
+    /**
+     * `uri_too_long`: The URL is too long.
+     */
+    414: Problem & {
+        code?: 'uri_too_long';
+    };
+    /**
+     * `expectation_failed`: The expectation cannot be met.
+     */
+    417: Problem & {
+        code?: 'expectation_failed';
+    };
+    /**
+     * `rate_limited`: The rate limit of this key is exceeded.
+     */
+    429: Problem & {
+        code?: 'rate_limited';
+    };
+    /**
+     * `headers_too_large`: The request headers are too large.
+     */
+    431: Problem & {
+        code?: 'headers_too_large';
+    };
+    /**
+     * `internal_error`: Something went wrong on our side.
+     */
+    500: Problem & {
+        code?: 'internal_error';
+    };
+    /**
+     * `service_unavailable`: The service is not available right now.
+     */
+    503: Problem & {
+        code?: 'service_unavailable';
+    };
+};
+
+export type ListOwnRequestsError = ListOwnRequestsErrors[keyof ListOwnRequestsErrors];
+
+export type ListOwnRequestsResponses = {
+    /**
+     * Done.
+     */
+    200: {
+        request_id: RequestId;
+        data: Array<CallResponse>;
+        has_more: boolean;
+        /**
+         * The `cursor` of the next page; null on the last one.
+         */
+        next_cursor: string | null;
+    };
+};
+
+export type ListOwnRequestsResponse = ListOwnRequestsResponses[keyof ListOwnRequestsResponses];
 
 export type ReceiveOrderIssuedEventWebhookPayload = OrderIssuedEvent;
 

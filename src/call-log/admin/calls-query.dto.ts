@@ -62,7 +62,9 @@ export class CallsQueryDto extends ListQueryDto {
   created_before?: string;
 }
 
-export function toCallFilters(query: CallsQueryDto): CallFilters {
+export function toCallFilters(
+  query: Omit<CallsQueryDto, 'mode'> & Pick<Partial<CallsQueryDto>, 'mode'>,
+): CallFilters {
   return {
     requestId: query.request_id,
     keyId: query.key_id,

@@ -92,6 +92,7 @@ const CALLS: Samples<CallFilters> = {
   mode: ['sandbox', 'live'],
   replayOf: [RARE, 'unknown'],
   ...CREATED,
+  otherThanRoute: ['/v1/requests'],
 };
 
 /** Each filter of each list with each of its values, and the list without any. */

@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError, ConnectionError, type LoggedCall, type PartnerApi } from './partner-api.js';
+
+const POLL_MS = 2_000;
+/** Each process of the service writes its calls a second late: a later row may be there before an earlier one. */
+const OVERLAP_MS = 10_000;
+
+export interface RequestsTailOptions {
+  readonly api: PartnerApi;
+  /** Filters of the API. */
+  readonly filters: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly onCall: (call: LoggedCall) => void;
+  /** Told when the service is away; the tail goes on. */
+  readonly onTrouble: (reason: string) => void;
+}
+
+/** Follows the call log of the key's partner and mode: each call from now on once, oldest first of what a poll finds. */
+export class RequestsTail {
+  /** Ids of calls that were told, with the time of each. */
+  private readonly told = new Map<string, number>();
+
+  constructor(private readonly options: RequestsTailOptions) {}
+
+  /** Runs until the signal aborts. @throws ApiError for what trying again cannot cure */
+  async run(): Promise<never> {
+    const { api, onTrouble, signal } = this.options;
+    await api.requests({ limit: 1 });
+    const startedAtMs = api.firstAnsweredAtMs;
+    for (let newestMs = startedAtMs; ;) {
+      try {
+        newestMs = await this.poll(Math.max(startedAtMs, newestMs - OVERLAP_MS), newestMs);
+      } catch (error) {
+        if (!mayPass(error)) throw error;
+        onTrouble((error as Error).message);
+      }
+      await sleep(Math.max(POLL_MS, api.lastRetryAfterMs), undefined, { signal });
+    }
+  }
+
+  /** Tells what is new. @returns the time of the newest call */
+  private async poll(fromMs: number, newestMs: number): Promise<number> {
+    const found = await this.callsFrom(fromMs);
+    for (const [id, ms] of this.told) if (ms < fromMs) this.told.delete(id);
+    let newest = newestMs;
+    for (const call of found.toReversed()) {
+      const ms = Date.parse(call.created_at);
+      newest = Math.max(newest, ms);
+      if (this.told.has(call.request_id)) continue;
+      this.told.set(call.request_id, ms);
+      this.options.onCall(call);
+    }
+    return newest;
+  }
+
+  /** Newest first, over all pages. */
+  private async callsFrom(fromMs: number): Promise<LoggedCall[]> {
+    const query = {
+      ...this.options.filters,
+      created_after: new Date(fromMs).toISOString(),
+      limit: 100,
+    };
+    const calls: LoggedCall[] = [];
+    for (let cursor: string | undefined; ;) {
+      const page = await this.options.api.requests({ ...query, cursor });
+      calls.push(...page.data);
+      if (page.nextCursor === null) return calls;
+      cursor = page.nextCursor;
+    }
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof ApiError ? error.retryable : error instanceof ConnectionError;
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expectProblem } from '../harness/expect-problem.js';
+import {
+  eventually,
+  type HttpClient,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
+
+let service: TestService;
+let partner: TestPartner;
+let live: HttpClient;
+let other: TestPartner;
+
+beforeAll(async () => {
+  service = await startTestService();
+  [partner, other] = [await service.createPartner(), await service.createPartner()];
+  live = service.partnerApi(await service.createKey(partner.id, 'live'));
+});
+afterAll(() => service.stop());
+
+/** Makes a call, and waits until it is in the log. */
+async function logged(api: HttpClient, path: string): Promise<string> {
+  const id = (await api.get(path)).headers.get('x-request-id') ?? '';
+  await eventually(
+    `the row of ${id}`,
+    async () => (await service.admin.get(`/internal/v1/requests/${id}`)).status === 200,
+  );
+  return id;
+}
+
+async function idsOf(api: HttpClient, query = ''): Promise<string[]> {
+  const { status, body } = await api.get(`/v1/requests${query}`);
+  expect(status).toBe(200);
+  return body.data.map(({ request_id: id }: { request_id: string }) => id);
+}
+
+it("lists the calls of the key's partner and mode, newest first, by page and filter, without its own", async () => {
+  const first = await logged(partner.sandbox, '/v1/orders');
+  const second = await logged(partner.sandbox, '/v1/orders/ord_none');
+  const ofLive = await logged(live, '/v1/orders');
+  const ofOther = await logged(other.sandbox, '/v1/orders');
+  expect(await idsOf(partner.sandbox)).toEqual([second, first]);
+  await logged(partner.sandbox, '/v1/requests');
+  expect(await idsOf(partner.sandbox)).toEqual([second, first]);
+  expect(await idsOf(live)).toEqual([ofLive]);
+  expect(await idsOf(other.sandbox)).toEqual([ofOther]);
+  expect(await idsOf(partner.sandbox, '?status=200')).toEqual([first]);
+  expect(await idsOf(partner.sandbox, `?request_id=${ofLive}`)).toEqual([]);
+  const page = (await partner.sandbox.get('/v1/requests?limit=1')).body;
+  expect(page).toMatchObject({ data: [{ request_id: second }], has_more: true });
+  expect(await idsOf(partner.sandbox, `?limit=1&cursor=${page.next_cursor as string}`)).toEqual([first]);
+});
+
+it('shows of a call what the portal shows, and no query, body or key', async () => {
+  const id = await logged(partner.sandbox, '/v1/orders?reference=booking-4711');
+  const { body, text } = await partner.sandbox.get(`/v1/requests?request_id=${id}`);
+  expect(body.data).toEqual([(await service.admin.get(`/internal/v1/requests/${id}`)).body.data]);
+  expect(text).not.toContain('booking-4711');
+  expect(text).not.toContain(partner.sandboxKey);
+});
+
+it('wants a key, and refuses a filter that it does not know', async () => {
+  expect((await service.partnerApi(null).get('/v1/requests')).status).toBe(401);
+  expectProblem(await partner.sandbox.get('/v1/requests?mode=live'), 400, 'validation_failed');
+});
