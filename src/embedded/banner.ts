@@ -18,35 +18,37 @@ export interface BannerFacts {
   readonly startedInMs: number;
 }
 
-const LINE = '─'.repeat(78);
+const WIDTH = 78;
+const LINE = '─'.repeat(WIDTH);
 const IDEMPOTENCY = `-H "Idempotency-Key: $RANDOM$RANDOM$RANDOM"`;
 
-/** What a newcomer sees, on one screen of 80 columns: the link to click, two lines with the keys, lines that use them. */
+/**
+ * What a newcomer sees, on one screen of 80 columns and 24 rows, with the line `ready` and the cursor below it: the link to
+ * click, two lines with the keys, lines that use them. No row is left empty: there is none to spare.
+ */
 export function renderBanner(facts: BannerFacts): string {
   const { apiKey, live } = facts;
   return [
-    '',
-    LINE,
-    `  Partner eSIM provisioning service · up in ${(facts.startedInMs / 1000).toFixed(1)} s`,
-    LINE,
+    heading(facts.startedInMs),
     '  The portal, as the demo partner (the link works once, for five minutes):',
     `  ${facts.portalLink}`,
-    '',
     `export KEY=${apiKey}`,
     ...(live === null ? [] : [`export LIVE_KEY=${live.apiKey}`]),
-    '',
     ...sandboxLines(host(facts.apiUrl)),
     ...(live === null ? [] : liveLines(host(facts.apiUrl), live)),
     '# another link into the portal, by the admin API',
     ...linkLines(facts),
-    '',
     `  webhooks to ${describeReceiver(facts.receiverUrl)}`,
-    `  data in     ${shown(facts.dataDirectory)} (delete it to start afresh)`,
+    `  data in     ${shown(facts.dataDirectory)} (Ctrl-C keeps it; delete it to start afresh)`,
     ...(facts.logFile === null ? [] : [`  log in      ${shown(facts.logFile)}`]),
-    '  Ctrl-C stops everything; the data stays.',
     LINE,
     '',
   ].join('\n');
+}
+
+function heading(startedInMs: number): string {
+  const title = `── Partner eSIM provisioning service · up in ${(startedInMs / 1000).toFixed(1)} s `;
+  return title.padEnd(WIDTH, '─');
 }
 
 /** curl needs no scheme. */
@@ -87,9 +89,9 @@ function browseLive(api: string): string {
 function linkLines({ adminUrl, secretsFile, partnerId }: BannerFacts): string[] {
   const token = `$(sed -n 's/^ADMIN_TOKENS=portal://p' ${shown(secretsFile)})`;
   return [
-    `curl -s --oauth2-bearer "${token}" \\`,
-    `  --json '{"actor":{"id":"me"}}' ${host(adminUrl)}/internal/v1/\\`,
-    `partners/${partnerId}/portal-sessions`,
+    `curl -s --json '{"actor":{"id":"me"}}' --oauth2-bearer \\`,
+    `  "${token}" ${host(adminUrl)}/\\`,
+    `internal/v1/partners/${partnerId}/portal-sessions`,
   ];
 }
 
