@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import {
-  type CallFacts,
-  type ErrorCode,
   type EsimEvent,
   type EventPage,
-  EsimApiError,
   EsimClient,
-  EsimConnectionError,
-  type FieldProblem,
   type Esim,
+  type LoggedCall,
   type NewOrder,
   type NewTopup,
   type Order,
@@ -19,7 +15,15 @@ import {
   type Balance,
 } from '@partner-esim/sdk';
 
-export type { EsimEvent as ServiceEvent, NewOrder, Order, Package, Page, Topup } from '@partner-esim/sdk';
+export type {
+  EsimEvent as ServiceEvent,
+  LoggedCall,
+  NewOrder,
+  Order,
+  Package,
+  Page,
+  Topup,
+} from '@partner-esim/sdk';
 export {
   EsimApiError as ApiError,
   EsimConnectionError as ConnectionError,
@@ -38,33 +42,6 @@ export interface PartnerApiOptions {
 }
 
 const MAX_TRIES = 3;
-
-const TIMEOUT_MS = 30_000;
-
-/** A call as the service logged it; what is not named here is passed on. */
-export interface LoggedCall {
-  readonly request_id: string;
-  readonly created_at: string;
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly error_code: string | null;
-  readonly latency_ms: number;
-}
-
-interface CallLogBody {
-  readonly data: readonly LoggedCall[];
-  readonly has_more: boolean;
-  readonly next_cursor: string | null;
-}
-
-interface ProblemBody {
-  readonly code: ErrorCode;
-  readonly detail: string;
-  readonly errors?: readonly FieldProblem[];
-  readonly request_id: string;
-  readonly retryable: boolean;
-}
 
 /** The calls that the commands make, each of which Ctrl-C ends. */
 export class PartnerApi {
@@ -166,29 +143,8 @@ export class PartnerApi {
     return this.client.events.list(filters, { ...this.call, limit, ...wait });
   }
 
-  /**
-   * A page of the key's own calls, newest first: one try, as whoever follows them asks again anyway.
-   * @throws ApiError, ConnectionError
-   */
+  /** A page of the key's own calls, newest first. */
   async requests(filters: Typed): Promise<Page<LoggedCall>> {
-    const call: CallFacts = { method: 'GET', path: '/v1/requests', idempotencyKey: null, tries: 1 };
-    const { baseUrl, apiKey, signal } = this.options;
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(filters))
-      if (value !== undefined) query.set(name, String(value));
-    try {
-      const answer = await this.fetch(`${baseUrl}/v1/requests?${query.toString()}`, {
-        headers: { authorization: `Bearer ${apiKey}`, accept: 'application/json' },
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-      });
-      const body = (await answer.json()) as CallLogBody & ProblemBody;
-      if (answer.ok) return { data: body.data, hasMore: body.has_more, nextCursor: body.next_cursor };
-      const { code, detail, errors = [], request_id: requestId, retryable } = body;
-      throw new EsimApiError({ code, status: answer.status, detail, errors, requestId, retryable }, call);
-    } catch (cause) {
-      signal.throwIfAborted();
-      if (cause instanceof EsimApiError) throw cause;
-      throw new EsimConnectionError('the connection failed', true, call, { cause });
-    }
+    return this.client.requests.list(filters, this.call);
   }
 }

@@ -46,8 +46,7 @@ export class Purchase {
   }
 }
 
-/** After a second try nothing is certain: what answered, or did not, says nothing of the first. */
+/** What answered the last try, or did not, says nothing of those before: the SDK knows of all. */
 function isCertainlyNotPlaced(error: unknown): boolean {
-  if (isApiError(error)) return !error.retryable && error.call.tries === 1;
-  return error instanceof ConnectionError && !error.mayHaveArrived && error.call.tries === 1;
+  return (isApiError(error) || error instanceof ConnectionError) && !error.call.mayHaveArrived;
 }

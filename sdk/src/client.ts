@@ -1,7 +1,7 @@
 import { Events } from './events.js';
 import type { MeResponse } from './generated/types.gen.js';
 import { Orders } from './orders.js';
-import { Catalog, Esims, get, Sandbox, Topups, Wallet } from './resources.js';
+import { Catalog, Esims, get, Requests, Sandbox, Topups, Wallet } from './resources.js';
 import { type CallOptions, Transport, type TransportOptions } from './transport.js';
 
 export type EsimClientOptions = TransportOptions;
@@ -16,6 +16,7 @@ export class EsimClient {
   readonly topups: Topups;
   readonly wallet: Wallet;
   readonly events: Events;
+  readonly requests: Requests;
   /** With Sandbox keys only. */
   readonly sandbox: Sandbox;
   readonly #transport: Transport;
@@ -31,6 +32,7 @@ export class EsimClient {
     this.#transport = transport;
     this.catalog = new Catalog(transport);
     this.events = new Events(transport);
+    this.requests = new Requests(transport);
     this.orders = new Orders(transport, this.events);
     this.esims = new Esims(transport);
     this.topups = new Topups(transport);

@@ -2,9 +2,11 @@ import { type List, listOf } from './list.js';
 import type { CallOptions, Transport, WriteOptions } from './transport.js';
 import type {
   Balance,
+  CallFilters,
   Esim,
   EsimFilters,
   EsimWithInstall,
+  LoggedCall,
   NewTopup,
   Package,
   PackageFilters,
@@ -32,6 +34,15 @@ export async function post<T>(
 
 /** An id as a part of a path. */
 export const part = encodeURIComponent;
+
+/** The log of your own calls in this key's mode, newest first; reads of it are not in it. */
+export class Requests {
+  constructor(private readonly transport: Transport) {}
+
+  list(filters?: CallFilters, options?: CallOptions): List<LoggedCall> {
+    return listOf(this.transport, '/requests', filters, options);
+  }
+}
 
 export class Catalog {
   constructor(private readonly transport: Transport) {}

@@ -1,11 +1,13 @@
 import type {
   BalanceResponse,
+  CallResponse,
   EsimResponse,
   EsimWithInstallResponse,
   EventResponse,
   ListEsimsData,
   ListEventsData,
   ListOrdersData,
+  ListOwnRequestsData,
   ListPackagesData,
   ListTopupsData,
   OrderResponse,
@@ -28,6 +30,8 @@ export type Topup = TopupResponse;
 export type Package = PackageResponse;
 export type Balance = BalanceResponse;
 export type Transaction = TransactionResponse;
+/** A call of your own, as the service logged it. */
+export type LoggedCall = CallResponse;
 /** An event of the feed, which is the very body of its webhook; `type` tells which. */
 export type EsimEvent = EventResponse;
 export type EventType = EsimEvent['type'];
@@ -39,6 +43,7 @@ export type OrderFilters = Filters<ListOrdersData>;
 export type EsimFilters = Filters<ListEsimsData>;
 export type TopupFilters = Filters<ListTopupsData>;
 export type PackageFilters = Filters<ListPackagesData>;
+export type CallFilters = Filters<ListOwnRequestsData>;
 export type EventFilters = Omit<Filters<ListEventsData>, 'limit'>;
 
 /** Every code that an answer can have; a closed list. */

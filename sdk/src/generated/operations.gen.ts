@@ -25,4 +25,5 @@ export interface OperationErrors {
   getEvent: Api.GetEventErrors;
   getBalance: Api.GetBalanceErrors;
   listTransactions: Api.ListTransactionsErrors;
+  listOwnRequests: Api.ListOwnRequestsErrors;
 }
