@@ -104,64 +104,68 @@ async function begun(buyer: ChildProcess, purchases: number): Promise<void> {
 }
 
 describe('a purchase whose process dies', () => {
-  it(`is bought exactly once after resume(), ${KILLS} times`, async () => {
-    const store = new FileIntentStore(folder);
-    /** By reference: the keys of all its calls that the service has answered, the dead buyer's and those of `resume`. */
-    const keys = new Map<string, Set<string | null>>();
-    let beforeAnswer: (() => Promise<void>) | null = null;
-    let betweenPostAndAnswer = 0;
-    const answered = async ({ method, idempotencyKey, body }: AnsweredCall): Promise<void> => {
-      if (method !== 'POST') return;
-      const { reference } = JSON.parse(body) as { reference: string };
-      keys.set(reference, (keys.get(reference) ?? new Set()).add(idempotencyKey));
-      await beforeAnswer?.();
-    };
-    const proxy = await startFaultProxy(service.process.api!.url, () => 'none', { answered });
-    for (let kill = 0; kill < KILLS; kill++) {
-      const buyer = startBuyer(`kill-${kill}`, proxy.url);
-      const exit = once(buyer, 'exit');
-      if (kill % 2 === 0) {
-        // Behind the commit, before a byte of the answer: what only an intent can know.
-        let calls = 1 + Math.floor(Math.random() * 3);
-        beforeAnswer = async () => {
-          if (--calls > 0) return;
-          beforeAnswer = null;
+  it(
+    `is bought exactly once after resume(), ${KILLS} times`,
+    async () => {
+      const store = new FileIntentStore(folder);
+      /** By reference: the keys of all its calls that the service has answered, the dead buyer's and those of `resume`. */
+      const keys = new Map<string, Set<string | null>>();
+      let beforeAnswer: (() => Promise<void>) | null = null;
+      let betweenPostAndAnswer = 0;
+      const answered = async ({ method, idempotencyKey, body }: AnsweredCall): Promise<void> => {
+        if (method !== 'POST') return;
+        const { reference } = JSON.parse(body) as { reference: string };
+        keys.set(reference, (keys.get(reference) ?? new Set()).add(idempotencyKey));
+        await beforeAnswer?.();
+      };
+      const proxy = await startFaultProxy(service.process.api!.url, () => 'none', { answered });
+      for (let kill = 0; kill < KILLS; kill++) {
+        const buyer = startBuyer(`kill-${kill}`, proxy.url);
+        const exit = once(buyer, 'exit');
+        if (kill % 2 === 0) {
+          // Behind the commit, before a byte of the answer: what only an intent can know.
+          let calls = 1 + Math.floor(Math.random() * 3);
+          beforeAnswer = async () => {
+            if (--calls > 0) return;
+            beforeAnswer = null;
+            buyer.kill('SIGKILL');
+            await exit;
+            betweenPostAndAnswer++;
+          };
+          await exit;
+        } else {
+          // Anywhere in a purchase: before the intent is there, between it and the call, and after the commit.
+          await begun(buyer, 2 + Math.floor(Math.random() * 3));
+          await sleep(Math.random() * 25);
           buyer.kill('SIGKILL');
           await exit;
-          betweenPostAndAnswer++;
-        };
-        await exit;
-      } else {
-        // Anywhere in a purchase: before the intent is there, between it and the call, and after the commit.
-        await begun(buyer, 2 + Math.floor(Math.random() * 3));
-        await sleep(Math.random() * 25);
-        buyer.kill('SIGKILL');
-        await exit;
+        }
       }
-    }
-    const open = await store.listOpen();
-    const stored = await storedReferences();
-    const viaProxy = new EsimClient({ apiKey: partner.sandboxKey, baseUrl: proxy.url });
-    const resumed = await new Purchases(viaProxy, store).resume();
-    expect(resumed.filter(({ error }) => error !== null)).toEqual([]);
-    expect(resumed.map(({ intent }) => intent.id).sort()).toEqual(open.map(({ id }) => id).sort());
-    expect(await store.listOpen()).toEqual([]);
-    expect(await new Purchases(viaProxy, store).resume()).toEqual([]);
-    await proxy.close();
-    // Every intent that was stored, ended before its process died or not, is one order, and nothing else is one.
-    expect(await ordersOf('kill-')).toEqual(stored);
-    // All of the partner's, whatever their reference: a purchase that had lost it would be one too many.
-    await eventually('all orders are issued', async () => (await boughtUpstream()).unfinished === 0);
-    expect(await boughtUpstream()).toMatchObject({ purchases: stored.length, orders: stored.length });
-    // That is the key's work already, not only that of the reference, which is unique in the database.
-    for (const reference of stored) expect(keys.get(reference)?.size, reference).toBe(1);
-    console.log(
-      `${KILLS} kills, ${betweenPostAndAnswer} of them between the POST and its answer: ` +
-        `${open.length} purchases were open, ${stored.length} orders in all`,
-    );
-    expect(betweenPostAndAnswer).toBe(Math.ceil(KILLS / 2));
-    expect(open.length).toBeGreaterThanOrEqual(betweenPostAndAnswer);
-  }, 60_000 + KILLS * 5_000);
+      const open = await store.listOpen();
+      const stored = await storedReferences();
+      const viaProxy = new EsimClient({ apiKey: partner.sandboxKey, baseUrl: proxy.url });
+      const resumed = await new Purchases(viaProxy, store).resume();
+      expect(resumed.filter(({ error }) => error !== null)).toEqual([]);
+      expect(resumed.map(({ intent }) => intent.id).sort()).toEqual(open.map(({ id }) => id).sort());
+      expect(await store.listOpen()).toEqual([]);
+      expect(await new Purchases(viaProxy, store).resume()).toEqual([]);
+      await proxy.close();
+      // Every intent that was stored, ended before its process died or not, is one order, and nothing else is one.
+      expect(await ordersOf('kill-')).toEqual(stored);
+      // All of the partner's, whatever their reference: a purchase that had lost it would be one too many.
+      await eventually('all orders are issued', async () => (await boughtUpstream()).unfinished === 0);
+      expect(await boughtUpstream()).toMatchObject({ purchases: stored.length, orders: stored.length });
+      // That is the key's work already, not only that of the reference, which is unique in the database.
+      for (const reference of stored) expect(keys.get(reference)?.size, reference).toBe(1);
+      console.log(
+        `${KILLS} kills, ${betweenPostAndAnswer} of them between the POST and its answer: ` +
+          `${open.length} purchases were open, ${stored.length} orders in all`,
+      );
+      expect(betweenPostAndAnswer).toBe(Math.ceil(KILLS / 2));
+      expect(open.length).toBeGreaterThanOrEqual(betweenPostAndAnswer);
+    },
+    60_000 + KILLS * 5_000,
+  );
 
   it.each(['file', 'sql'])(
     'is stored before the first byte leaves, and known again by its id, in %s',

@@ -6,7 +6,7 @@ import { useSession } from '../api/session.ts';
 import { useAction } from '../api/use-action.ts';
 import { orderCommand, readCommand } from '../components/commands.ts';
 import { Empty, ErrorNote, Loading } from '../components/feedback.tsx';
-import { money } from '../components/format.ts';
+import { count, money } from '../components/format.ts';
 import { List } from '../components/list.tsx';
 import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
@@ -73,6 +73,9 @@ function WalletCard({ wallet }: { wallet: Wallet }) {
   );
 }
 
+/** Rows of a file at most; the service says no more. */
+const MOST_EXPORTED = 10_000;
+
 /** The browser reads the file after the click, so its address must live on for a while. */
 const KEPT_MS = 60_000;
 
@@ -93,9 +96,17 @@ function Statement() {
     <section aria-labelledby="statement">
       <div className="screen-head">
         <h2 id="statement">Statement</h2>
-        <button type="button" className="button" disabled={exported.busy} onClick={() => void exported.run()}>
-          Export CSV
-        </button>
+        <div className="actions">
+          <span className="hint">the newest {count(MOST_EXPORTED)}</span>
+          <button
+            type="button"
+            className="button"
+            disabled={exported.busy}
+            onClick={() => void exported.run()}
+          >
+            Export CSV
+          </button>
+        </div>
       </div>
       <ErrorNote error={exported.error} />
       <List<Transaction>

@@ -70,8 +70,8 @@ function Backlog({ endpoint }: { endpoint: Endpoint }) {
         <strong>
           {countOrMore(held)} {held === 1 ? 'event' : 'events'} held.
         </strong>{' '}
-        Switching it on sends {held === 1 ? 'it' : 'them'}, oldest first: a few at once, and faster every
-        second that your receiver keeps up.
+        Switching it on sends {held === 1 ? 'it' : 'them'}, oldest first: one at a time, and twice as many at
+        once with every second in which your receiver answers 2xx.
       </p>
     );
   const parts = [

@@ -59,7 +59,7 @@ function closeSchema(document: OpenAPIObject, schema: SchemaObject | ReferenceOb
 
 /** Text that nothing else bounds is kept as it is, and PostgreSQL has no U+0000 in text. */
 function isFreeText({ type, enum: choices, format, pattern }: SchemaObject): boolean {
-  const isString = type === 'string' || (Array.isArray(type) && (type).includes('string'));
+  const isString = type === 'string' || (Array.isArray(type) && type.includes('string'));
   return isString && choices === undefined && format === undefined && pattern === undefined;
 }
 
