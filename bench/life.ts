@@ -26,6 +26,7 @@ const LAYOUTS: Readonly<Record<string, readonly ServiceRole[]>> = {
 
 interface Bed {
   readonly server: DatabaseServer;
+  readonly database: string;
   readonly databaseUrl: string;
   readonly partner: BenchPartner;
   readonly services: ReadonlyMap<ServiceRole, ServiceProcess>;
@@ -42,7 +43,9 @@ export async function benchLife(options: BenchOptions, cleanups: Cleanups): Prom
   const sections: Section[] = [];
   for (const [name, roles] of Object.entries(LAYOUTS)) {
     const bed = await prepare(server, `bench_life_${roles.length}`, roles, options, cleanups);
-    sections.push(await measureLayout(name, bed, limit, options));
+    sections.push(
+      await measureLayout(name, bed, limit, options).catch((error: unknown) => explain(bed, error)),
+    );
     for (const service of bed.services.values()) await service.stop();
     await bed.life.stop();
   }
@@ -119,6 +122,23 @@ async function measureLayout(
   };
 }
 
+/** What the database says of orders whose webhook stayed out. @throws Error always */
+async function explain({ server, database }: Bed, error: unknown): Promise<never> {
+  const count = (sql: string): Promise<object[]> => server.query(sql, [], database);
+  const facts = [
+    await count(
+      `SELECT status, upstream_attempts, left(last_error, 80) AS error, count(*)::int FROM orders
+       WHERE status <> 'issued' GROUP BY 1, 2, 3`,
+    ),
+    await count(
+      `SELECT status, attempt_count AS attempts, last_outcome AS outcome, last_error AS error, count(*)::int
+       FROM webhook_deliveries WHERE status <> 'delivered' GROUP BY 1, 2, 3, 4`,
+    ),
+    await count('SELECT enabled, blocked_until, consecutive_blocks, ramp_window FROM webhook_endpoints'),
+  ];
+  throw new Error(`${(error as Error).message}: ${JSON.stringify(facts)}`, { cause: error });
+}
+
 async function prepare(
   server: DatabaseServer,
   database: string,
@@ -144,7 +164,7 @@ async function prepare(
     services.set(role, cleanups.stopping(await ServiceProcess.start({ role, databaseUrl, env, profile })));
   }
   life.connect(services.get(roles[0]!)!.apiUrl, partner!.key);
-  return { server, databaseUrl, partner: partner!, services, life };
+  return { server, database, databaseUrl, partner: partner!, services, life };
 }
 
 async function register(admin: ServiceProcess, { partnerId }: BenchPartner, url: string): Promise<void> {
