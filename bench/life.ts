@@ -101,17 +101,7 @@ async function measureLayout(
     ),
     row(`${BURST} orders at once: until the last webhook`, 'ms', bursts),
   ];
-  for (const load of LOADS) {
-    const report = await bed.life.runOpen(rate * load, warmupMs, roundMs * 2);
-    rows.push(
-      row(`at ${Math.round(load * 100)} % of that: p50`, 'ms', [quantile(report.latencies, 0.5)]),
-      row(`at ${Math.round(load * 100)} % of that: p95`, 'ms', [quantile(report.latencies, 0.95)]),
-      row(`at ${Math.round(load * 100)} % of that: orders open at half, at the end`, '', [
-        report.openAtHalf,
-        report.openAtEnd,
-      ]),
-    );
-  }
+  rows.push(...(await measureLoads(bed, rate, options)));
   return {
     title: `Life of an order, ${name}: POST /v1/orders sent until order.issued received`,
     rows,
@@ -120,6 +110,30 @@ async function measureLayout(
       'share the machine. The raw loop repeats the SQL of one acceptance, prepared and in one round trip.',
     ],
   };
+}
+
+/** Every load in turn, and all of them as often as there are rounds: what the machine does besides meets each. */
+async function measureLoads(
+  bed: Bed,
+  rate: number,
+  { rounds, warmupMs, roundMs }: BenchOptions,
+): Promise<readonly Row[]> {
+  const reports = new Map<number, LifeReport[]>(LOADS.map((load) => [load, []]));
+  for (let round = 0; round < rounds; round++)
+    for (const load of LOADS) reports.get(load)!.push(await bed.life.runOpen(rate * load, warmupMs, roundMs));
+  return [...reports].flatMap(([load, of]) => {
+    const at = `at ${Math.round(load * 100)} % of that`;
+    const latency = (part: number): number[] => of.map(({ latencies }) => quantile(latencies, part));
+    return [
+      row(`${at}: p50`, 'ms', latency(0.5)),
+      row(`${at}: p95`, 'ms', latency(0.95)),
+      row(
+        `${at}: orders open at half, at the end`,
+        '',
+        of.flatMap(({ openAtHalf, openAtEnd }) => [openAtHalf, openAtEnd]),
+      ),
+    ];
+  });
 }
 
 /** What the database says of orders whose webhook stayed out. @throws Error always */

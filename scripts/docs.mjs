@@ -1,8 +1,10 @@
 // Writes what docs/ has that follows from something else: the reference page, the Postman collection, the table of
-// errors and the verifiers as files. `npm run docs` writes them; `-- --check` compares, and names what is old.
+// errors, the verifiers as files, and what the bench measured of an order's life as a picture and a table. `npm run docs` writes them; `-- --check` compares, and names what is old.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { renderErrorsPage } from './docs/errors-page.mjs';
+import { renderLatencyChart } from './docs/latency-chart.mjs';
+import { withLifeTable } from './docs/life-table.mjs';
 import { OpenApi } from './docs/open-api.mjs';
 import { renderPostmanCollection } from './docs/postman.mjs';
 import { renderReference } from './docs/reference-page.mjs';
@@ -12,10 +14,13 @@ const docs = path.resolve(import.meta.dirname, '../docs');
 const read = (name) => readFileSync(path.join(docs, name), 'utf8');
 
 const api = new OpenApi(JSON.parse(read('openapi/partner.json')));
+const life = JSON.parse(read('measured/life.json'));
 const outputs = {
   'errors.md': renderErrorsPage(api),
   'reference/index.html': renderReference(api),
   'postman.json': renderPostmanCollection(api),
+  'images/latency-against-load.svg': renderLatencyChart(life),
+  'performance.md': withLifeTable(read('performance.md'), life),
   ...verifierFiles(read('webhooks.md')),
 };
 

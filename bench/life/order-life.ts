@@ -148,7 +148,8 @@ export class OrderLife {
       const reference = this.unsent.shift()!;
       const body = `{"package_id":"pkg_fr_1gb_7d","reference":"${reference}"}`;
       const head = `${this.requestHead}Idempotency-Key: ${reference}\r\nContent-Length: ${body.length}\r\n\r\n`;
-      this.idle.pop()!.send(head + body);
+      // The one that rests longest: one that rested for minutes would be closed by the service.
+      this.idle.shift()!.send(head + body);
     }
   }
 
