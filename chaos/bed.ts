@@ -152,7 +152,14 @@ export class ChaosBed {
     }
   }
 
-  async close(): Promise<void> {
+  /** Whoever interrupts a run closes it as well as the run itself: every call answers the same end. */
+  close(): Promise<void> {
+    return (this.closing ??= this.closeAll());
+  }
+
+  private closing: Promise<void> | null = null;
+
+  private async closeAll(): Promise<void> {
     for (const role of this.processes) await role.stop();
     for (const { receiver } of this.endpoints) await receiver.stop();
     for (const each of this.started) await each.stop();
