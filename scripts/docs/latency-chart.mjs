@@ -15,7 +15,8 @@ const TICKS_MS = [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 export function readLife({ date, machine, sections }) {
   const layouts = sections.map(({ title, rows }) => {
     const name = /^Life of an order, ([^:]+):/.exec(title)?.[1];
-    const medianOf = (figure) => rows.find((row) => row.figure === figure)?.median;
+    const rowOf = (figure) => rows.find((row) => row.figure === figure);
+    const medianOf = (figure) => rowOf(figure)?.median;
     const loads = rows
       .map(({ figure }) => /^at ([\d.]+) % of that: p50$/.exec(figure)?.[1])
       .filter((load) => load !== undefined)
@@ -25,7 +26,8 @@ export function readLife({ date, machine, sections }) {
         p95: medianOf(`at ${load} % of that: p95`),
       }));
     if (name === undefined || loads.length === 0) throw new Error(`not a result of the life bench: ${title}`);
-    return { name, perSecond: medianOf('orders from POST to webhook, sustained'), loads };
+    const figures = rows.map(({ figure }) => figure);
+    return { name, perSecond: medianOf('orders from POST to webhook, sustained'), loads, figures, rowOf };
   });
   return { date: date.slice(0, 10), cores: machine.cores, cpu: machine.cpu, layouts };
 }

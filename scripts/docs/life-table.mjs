@@ -14,22 +14,18 @@ export function withLifeTable(page, result) {
 
 function table(result) {
   const { layouts } = readLife(result);
-  const rowsOf = new Map(
-    result.sections.map(({ title, rows }) => [/^Life of an order, ([^:]+):/.exec(title)[1], rows]),
-  );
-  const cell = (name, figure, digits) => {
-    const row = rowsOf.get(name).find((each) => each.figure === figure);
+  const cell = ({ rowOf }, figure, digits) => {
+    const row = rowOf(figure);
     if (row === undefined) return '';
     const text = (value) => value.toFixed(digits);
     return row.rounds > 1 ? `${text(row.median)} (${text(row.min)} to ${text(row.max)})` : text(row.median);
   };
-  const names = layouts.map(({ name }) => name);
-  const line = (what, figure, digits = 0) => [what, ...names.map((name) => cell(name, figure, digits))];
-  const costs = [...new Set([...rowsOf.values()].flat().map(({ figure }) => figure))].filter((figure) =>
+  const line = (what, figure, digits = 0) => [what, ...layouts.map((layout) => cell(layout, figure, digits))];
+  const costs = [...new Set(layouts.flatMap(({ figures }) => figures))].filter((figure) =>
     figure.startsWith('CPU an order, '),
   );
   return aligned([
-    ['what', ...names],
+    ['what', ...layouts.map(({ name }) => name)],
     line('orders a second from POST to webhook, sustained', 'orders from POST to webhook, sustained'),
     line('of a raw loop of the acceptance alone', 'the same / raw loop of the acceptance alone', 2),
     ...costs.map((figure) => line(`${figure}, ms`, figure, 1)),

@@ -52,9 +52,9 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
         .send('There is no such file.\n');
     return reply.headers({ ...FILE_HEADERS, 'cache-control': IMMUTABLE }).sendFile(`assets/${name}`);
   });
-  const reference = root === null ? null : readReference(root);
+  const reference = root === null ? null : referenceHeaders(root);
   if (reference !== null)
-    fastify.get('/reference', (_request, reply) => reply.headers(reference.headers).sendFile(REFERENCE));
+    fastify.get('/reference', (_request, reply) => reply.headers(reference).sendFile(REFERENCE));
   for (const route of ['/', FIRST_SEGMENT, `${FIRST_SEGMENT}/*`])
     fastify.get(route, (_request, reply) => page(reply));
 }
@@ -63,18 +63,16 @@ export function servePortalPages(fastify: FastifyInstance, portal: PortalConfig)
 const REFERENCE = 'reference.html';
 
 /** The headers of the API reference: nothing but its own style; null where the build did not copy it. */
-function readReference(root: string): { readonly headers: Readonly<Record<string, string>> } | null {
+function referenceHeaders(root: string): Readonly<Record<string, string>> | null {
   const file = path.join(root, REFERENCE);
   if (!existsSync(file)) return null;
   const [, style = ''] = /<style>([^]*?)<\/style>/.exec(readFileSync(file, 'utf8')) ?? [];
   const digest = createHash('sha256').update(style).digest('base64');
   return {
-    headers: {
-      ...FILE_HEADERS,
-      'content-security-policy': `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-      'referrer-policy': 'no-referrer',
-      'cache-control': 'no-cache',
-    },
+    ...FILE_HEADERS,
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
   };
 }
 

@@ -76,7 +76,8 @@ export class SignatureDoctor {
     const signature = parseSignature(header);
     if (!signature) return found('header_malformed');
     const current = this.secrets.open(endpoint.secret, endpoint.id);
-    if (matches(signature, current, call.body)) return this.ofRightCall(endpoint, signature, call, modes);
+    if (matches(signature, current, call.body))
+      return this.ofRightCall(endpoint, signature, current, call, modes);
     return found(
       this.previousSecret(endpoint, signature, call.body) ??
         mistakeOfReceipt(signature, current, call.body) ??
@@ -89,15 +90,15 @@ export class SignatureDoctor {
   private async ofRightCall(
     endpoint: WebhookEndpointEntity,
     signature: Signature,
+    current: string,
     { body, computed, receivedAt }: ReceivedCall,
     modes: readonly Mode[],
   ): Promise<Diagnosis> {
     if (computed === null || signature.values.includes(computed.trim()))
       return this.timely(signature, receivedAt);
     const own: Signature = { timestamp: signature.timestamp, values: [asHex(computed)] };
-    const current = this.secrets.open(endpoint.secret, endpoint.id);
     return found(
-      mistakeOfComputation(signature, current, body, computed) ??
+      mistakeOfComputation(signature, own, current, body) ??
         this.previousSecret(endpoint, own, body) ??
         (await this.otherEndpoint(endpoint, own, body, modes)) ??
         'wrong_secret',

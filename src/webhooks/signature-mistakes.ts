@@ -50,19 +50,17 @@ export function mistakeOfReceipt(signature: Signature, secret: string, body: str
 /**
  * What gives the value that the receiver's own code computed, while header and body are right: the same mistakes the
  * other way round. Null when none of them does, which leaves another secret.
- * @param computed hexadecimal or base64, as it was printed
+ * @param own the computed value as if it had been sent
  */
 export function mistakeOfComputation(
-  { timestamp, values }: Signature,
+  sent: Signature,
+  own: Signature,
   secret: string,
   body: string,
-  computed: string,
 ): Mistake | null {
-  const value = asHex(computed);
   // The code has computed what was sent, and compared it with something else.
-  if (values.includes(value)) return 'signature_changed';
-  const own: Signature = { timestamp, values: [value] };
-  if (value === hmac(secret, '', body)) return 'timestamp_missing';
+  if (own.values.some((value) => sent.values.includes(value))) return 'signature_changed';
+  if (own.values.includes(hmac(secret, '', body))) return 'timestamp_missing';
   if ([`${body}\n`, `${body}\r\n`, body.trim()].some((text) => matches(own, secret, text)))
     return 'whitespace_changed';
   if (printedAnew(body).some((text) => matches(own, secret, text))) return 'reserialized_json';
