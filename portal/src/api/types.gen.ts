@@ -1894,7 +1894,6 @@ export type ListRequestsData = {
          * The `code` of the error body.
          */
         error_code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'invalid_cursor' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'step_up_required' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'order_not_cancelable' | 'session_changed' | 'conflict' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
-        mode?: 'sandbox' | 'live';
         /**
          * The request id of the first call.
          */
@@ -1907,6 +1906,7 @@ export type ListRequestsData = {
          * Exclusive.
          */
         created_before?: string;
+        mode?: 'sandbox' | 'live';
     };
     url: '/portal/v1/requests';
 };

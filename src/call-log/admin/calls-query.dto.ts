@@ -5,7 +5,8 @@ import { MODES, type Mode } from '../../common/mode.js';
 import { ListQueryDto, Optional, QueryInteger, Rfc3339, ShortText } from '../../infra/http/index.js';
 import type { CallFilters } from '../call-log.repository.js';
 
-export class CallsQueryDto extends ListQueryDto {
+/** What a list of calls can be filtered by where the mode is the key's. */
+export class OwnCallsQueryDto extends ListQueryDto {
   @ApiPropertyOptional({ type: String, maxLength: 64 })
   @Optional()
   @ShortText(64)
@@ -41,11 +42,6 @@ export class CallsQueryDto extends ListQueryDto {
   @IsIn(ERROR_CODES, { message: 'must be an error code of the service' })
   error_code?: ErrorCode;
 
-  @ApiPropertyOptional({ enum: MODES })
-  @Optional()
-  @IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` })
-  mode?: Mode;
-
   @ApiPropertyOptional({ type: String, maxLength: 64, description: 'The request id of the first call.' })
   @Optional()
   @ShortText(64)
@@ -62,9 +58,14 @@ export class CallsQueryDto extends ListQueryDto {
   created_before?: string;
 }
 
-export function toCallFilters(
-  query: Omit<CallsQueryDto, 'mode'> & Pick<Partial<CallsQueryDto>, 'mode'>,
-): CallFilters {
+export class CallsQueryDto extends OwnCallsQueryDto {
+  @ApiPropertyOptional({ enum: MODES })
+  @Optional()
+  @IsIn(MODES, { message: `must be one of ${MODES.join(', ')}` })
+  mode?: Mode;
+}
+
+export function toCallFilters(query: OwnCallsQueryDto & { readonly mode?: Mode }): CallFilters {
   return {
     requestId: query.request_id,
     keyId: query.key_id,

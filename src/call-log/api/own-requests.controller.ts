@@ -1,18 +1,15 @@
 import { Controller, Get, Query, UseGuards } from '@nestjs/common';
-import { ApiTags, OmitType } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import { CallResponse, toCallResponse } from '../admin/call.response.js';
-import { CallsQueryDto, toCallFilters } from '../admin/calls-query.dto.js';
+import { OwnCallsQueryDto, toCallFilters } from '../admin/calls-query.dto.js';
 import { CallLogRepository } from '../call-log.repository.js';
 
 /** Reads of this list would fill it: whoever follows it asks again and again. */
 const OWN_ROUTE = '/v1/requests';
-
-/** The mode is the key's. */
-export class OwnCallsQueryDto extends OmitType(CallsQueryDto, ['mode'] as const) {}
 
 /** A partner's own calls in the key's mode, for a program that follows them (D52). */
 @ApiTags('Requests')
