@@ -11,104 +11,90 @@ import { verifyWebhookSignature } from '../../docs/guides/verifiers/verify-webho
 const { BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET = '', PORT = '4000', DATA_DIR = './data' } = process.env;
 
 type Booking = { id: string; email: string; package_id: string };
-type ServiceEvent = { id: string; type: string; data: Record<string, unknown> };
+type EventData = { reference: string | null; code?: string; esims?: { esim_id: string }[] };
+type ServiceEvent = { id: string; type: string; data: EventData };
+type Refusal = Error & { final?: boolean };
 
 mkdirSync(`${DATA_DIR}/mails`, { recursive: true });
 const database = new DatabaseSync(`${DATA_DIR}/shop.db`);
 database.exec(`CREATE TABLE IF NOT EXISTS bookings
-    (id TEXT PRIMARY KEY, email TEXT NOT NULL, package_id TEXT NOT NULL, order_id TEXT, refused TEXT);
+    (id TEXT PRIMARY KEY, email TEXT NOT NULL, package_id TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0);
   CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, body TEXT NOT NULL, handled INTEGER NOT NULL DEFAULT 0)`);
 
-/**
- * One call. `retryable` says that the same call may go again; so does an answer that never came. A key that is not
- * accepted (401, 403) says nothing of what was bought with it before.
- */
-async function call<Data = Record<string, unknown>>(
-  method: string,
-  path: string,
-  body?: object,
-  key?: string,
-): Promise<Data> {
+/** One call. Final is a refusal that says so itself; after a key that is not accepted (401, 403) anything may follow. */
+async function call<Data>(path: string, body?: object, key = ''): Promise<Data> {
   const answer = await fetch(`${BASE_URL}/v1${path}`, {
-    method,
     headers: {
       Authorization: `Bearer ${ESIM_API_KEY}`,
-      ...(body && { 'Content-Type': 'application/json' }),
-      ...(key && { 'Idempotency-Key': key }),
+      ...(body && { 'Content-Type': 'application/json', 'Idempotency-Key': key }),
     },
-    ...(body && { body: JSON.stringify(body) }),
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(30_000),
   });
-  const json = (await answer.json()) as Record<string, unknown>;
-  if (answer.ok) return json['data'] as Data;
-  const final = json['retryable'] !== true && answer.status !== 401 && answer.status !== 403;
-  throw Object.assign(new Error(String(json['code'])), { final });
+  const { data, retryable, code } = (await answer.json()) as {
+    data: Data;
+    retryable?: boolean;
+    code?: string;
+  };
+  if (answer.ok) return data;
+  const final = retryable !== true && answer.status !== 401 && answer.status !== 403;
+  throw Object.assign(new Error(code), { final });
 }
 
 /**
- * Until there is a final answer. The booking's id is reference and idempotency key: it is bought once. After 24 hours the
- * key is forgotten and a refusal may be of a second call, so the first one's order is looked for by its reference.
+ * The booking's id is reference and idempotency key: it is bought once, however often this runs. After 24 hours the key
+ * is forgotten and a refusal may be of a second call, so the first one's order is looked for by its reference.
  */
-async function order({ id, email, package_id }: Booking): Promise<void> {
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      const placed = await call('POST', '/orders', { package_id, reference: id }, id).catch(
-        async (error: Error & { final?: boolean }) => {
-          if (!error.final) throw error;
-          const [bought] = await call<{ id: string }[]>('GET', `/orders?reference=${id}`);
-          return bought ?? error;
-        },
-      );
-      if (placed instanceof Error) return refuse(id, email, placed.message);
-      database.prepare('UPDATE bookings SET order_id = ? WHERE id = ?').run(String(placed['id']), id);
-      return;
-    } catch {
-      await sleep(Math.random() * 500 * 2 ** Math.min(attempt, 6));
-    }
+async function order({ id, package_id }: Booking): Promise<void> {
+  try {
+    await call('/orders', { package_id, reference: id }, id);
+  } catch (error) {
+    const { final, message } = error as Refusal;
+    if (!final) throw error;
+    const placed = await call<object[]>(`/orders?reference=${id}`);
+    if (placed.length === 0)
+      mail(id, `We are sorry: your eSIM could not be ordered (${message}). You were not charged.`);
   }
+  database.prepare('UPDATE bookings SET ended = 1 WHERE id = ?').run(id);
 }
 
-function refuse(id: string, email: string, reason: string): void {
-  database.prepare('UPDATE bookings SET refused = ? WHERE id = ?').run(reason, id);
-  mail(id, email, `We are sorry: your eSIM could not be ordered (${reason}). You were not charged.`);
-}
-
-function mail(bookingId: string, to: string, text: string): void {
-  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${to}\n\n${text}\n`);
+/** To whom booked; an order that is not of this shop has no booking. */
+function mail(bookingId: string | null, text: string): void {
+  const booking = database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId);
+  if (!booking) return;
+  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${String(booking['email'])}\n\n${text}\n`);
   console.log(`mail for ${bookingId}`);
 }
 
 /** May run again after a crash: the mail of a booking is one file. */
-async function handle(event: ServiceEvent): Promise<void> {
-  const { reference, esims } = event.data as { reference: string; esims?: { esim_id: string }[] };
-  const booking = database.prepare('SELECT * FROM bookings WHERE id = ?').get(reference ?? '') as
-    Booking | undefined;
-  if (booking && event.type === 'order.failed') refuse(booking.id, booking.email, String(event.data['code']));
-  if (booking && event.type === 'order.issued') {
-    const links = await Promise.all(
-      (esims ?? []).map(async ({ esim_id }) => {
-        const esim = await call('GET', `/esims/${esim_id}`);
-        const { ios_url, android_url } = esim['install'] as { ios_url: string; android_url: string };
-        return `iPhone:  ${ios_url}\nAndroid: ${android_url}`;
-      }),
+async function handle({ id, type, data: { reference, code, esims = [] } }: ServiceEvent): Promise<void> {
+  if (type === 'order.failed')
+    mail(reference, `We are sorry: there is no eSIM (${code}). You were not charged.`);
+  if (type === 'order.issued') {
+    const issued = await Promise.all(
+      esims.map(({ esim_id }) => call<{ install: Record<string, string> }>(`/esims/${esim_id}`)),
     );
-    mail(booking.id, booking.email, `Your eSIM is ready. Open on the phone:\n\n${links.join('\n\n')}`);
+    const links = issued.map(
+      ({ install }) => `iPhone:  ${install['ios_url']}\nAndroid: ${install['android_url']}`,
+    );
+    mail(reference, `Your eSIM is ready. Open on the phone:\n\n${links.join('\n\n')}`);
   }
-  database.prepare('UPDATE events SET handled = 1 WHERE id = ?').run(event.id);
+  database.prepare('UPDATE events SET handled = 1 WHERE id = ?').run(id);
 }
 
 /** What was stored and not finished, one after the other, for ever: a crash and an outage only make it late. */
 async function work(): Promise<never> {
   for (;;) {
-    const bookings = database
-      .prepare('SELECT * FROM bookings WHERE order_id IS NULL AND refused IS NULL')
-      .all();
-    for (const booking of bookings) await order(booking as Booking);
+    let pauseMs = 100;
+    const tryLater = ({ message }: Error): void => {
+      console.error(message);
+      pauseMs = 1_000 + Math.random() * 4_000;
+    };
+    for (const booking of database.prepare('SELECT * FROM bookings WHERE ended = 0').all())
+      await order(booking as Booking).catch(tryLater);
     for (const { body } of database.prepare('SELECT body FROM events WHERE handled = 0').all())
-      await handle(JSON.parse(String(body)) as ServiceEvent).catch((error: Error) =>
-        console.error(error.message),
-      );
-    await sleep(100);
+      await handle(JSON.parse(String(body)) as ServiceEvent).catch(tryLater);
+    await sleep(pauseMs);
   }
 }
 
@@ -116,19 +102,15 @@ async function receive(request: IncomingMessage): Promise<[number, object]> {
   const body = await buffer(request);
   if (request.url === '/buy') {
     const { email, package_id } = JSON.parse(body.toString()) as Booking;
-    const id = randomUUID();
-    database
-      .prepare('INSERT INTO bookings (id, email, package_id) VALUES (?, ?, ?)')
-      .run(id, email, package_id);
-    return [202, { booking: id }];
+    const booking = randomUUID();
+    database.prepare('INSERT INTO bookings VALUES (?, ?, ?, 0)').run(booking, email, package_id);
+    return [202, { booking }];
   }
   if (request.url !== '/webhooks') return [404, {}];
   if (!verifyWebhookSignature(String(request.headers['x-service-signature']), body, WEBHOOK_SECRET))
     return [401, {}];
   const { id } = JSON.parse(body.toString()) as ServiceEvent;
-  database
-    .prepare('INSERT INTO events (id, body) VALUES (?, ?) ON CONFLICT DO NOTHING')
-    .run(id, body.toString());
+  database.prepare('INSERT OR IGNORE INTO events VALUES (?, ?, 0)').run(id, body.toString());
   return [200, {}];
 }
 

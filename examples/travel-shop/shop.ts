@@ -6,24 +6,12 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { DatabaseSync } from 'node:sqlite';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  endsPurchase,
-  EsimClient,
-  type EsimEvent,
-  Purchases,
-  SQL_STORE_TABLES,
-  SqlIntentStore,
-  unwrapWebhook,
-  WebhookVerificationError,
-} from '@partner-esim/sdk';
+import { EsimClient, type EsimEvent, Purchases, SQL_STORE_TABLES, SqlIntentStore } from '@partner-esim/sdk';
+import { endsPurchase, unwrapWebhook, WebhookVerificationError } from '@partner-esim/sdk';
 
-const {
-  BASE_URL = '',
-  ESIM_API_KEY = '',
-  WEBHOOK_SECRET = '',
-  PORT = '4000',
-  DATA_DIR = './data',
-} = process.env;
+const { BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET, PORT = '4000', DATA_DIR = './data' } = process.env;
+if (!BASE_URL || !ESIM_API_KEY || !WEBHOOK_SECRET) throw new Error('BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET?');
+const secret = WEBHOOK_SECRET;
 
 type Booking = { id: string; email: string; package_id: string };
 
@@ -41,50 +29,42 @@ const intents = new SqlIntentStore((text, parameters) =>
 const purchases = new Purchases(esim, intents);
 
 /** Bought once, however often this runs: the booking's id is the intent. */
-async function order({ id, email, package_id }: Booking): Promise<void> {
+async function order({ id, package_id }: Booking): Promise<void> {
   try {
     await purchases.placeOrder(id, { package_id });
   } catch (error) {
     // Open still: the next round takes it up.
     if (!endsPurchase(error)) throw error;
-    mail(id, email, `We are sorry: your eSIM could not be ordered (${error.code}). You were not charged.`);
+    mail(id, `We are sorry: your eSIM could not be ordered (${error.code}). You were not charged.`);
   }
   database.prepare('UPDATE bookings SET ended = 1 WHERE id = ?').run(id);
 }
 
-function mail(bookingId: string, to: string, text: string): void {
-  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${to}\n\n${text}\n`);
+/** To whom booked; an order that is not of this shop has no booking. */
+function mail(bookingId: string | null, text: string): void {
+  const booking = database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId);
+  if (!booking) return;
+  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${String(booking['email'])}\n\n${text}\n`);
   console.log(`mail for ${bookingId}`);
 }
 
 /** May run again after a crash: the mail of a booking is one file. */
 async function handle(event: EsimEvent): Promise<void> {
-  if (event.type === 'order.issued' || event.type === 'order.failed') {
-    const reference = event.data.reference ?? '';
-    const booking = database.prepare('SELECT * FROM bookings WHERE id = ?').get(reference) as
-      Booking | undefined;
-    if (booking && event.type === 'order.failed')
-      mail(
-        booking.id,
-        booking.email,
-        `We are sorry: there is no eSIM (${event.data.code}). You were not charged.`,
-      );
-    if (booking && event.type === 'order.issued') {
-      const installs = await Promise.all(
-        event.data.esims.map(async ({ esim_id }) => (await esim.esims.get(esim_id)).install),
-      );
-      const links = installs.map(
-        ({ ios_url, android_url }) => `iPhone:  ${ios_url}\nAndroid: ${android_url}`,
-      );
-      mail(booking.id, booking.email, `Your eSIM is ready. Open on the phone:\n\n${links.join('\n\n')}`);
-    }
+  if (event.type === 'order.failed')
+    mail(event.data.reference, `We are sorry: there is no eSIM (${event.data.code}). You were not charged.`);
+  if (event.type === 'order.issued') {
+    const issued = await Promise.all(event.data.esims.map(({ esim_id }) => esim.esims.get(esim_id)));
+    const links = issued.map(
+      ({ install: { ios_url: ios, android_url: android } }) => `iPhone:  ${ios}\nAndroid: ${android}`,
+    );
+    mail(event.data.reference, `Your eSIM is ready. Open on the phone:\n\n${links.join('\n\n')}`);
   }
   database.prepare('UPDATE events SET handled = 1 WHERE id = ?').run(event.id);
 }
 
 /** What was stored and not finished, one after the other, for ever: a crash and an outage only make it late. */
 async function work(): Promise<never> {
-  const complain = (error: Error): void => console.error(error.message);
+  const complain = ({ message }: Error): void => console.error(message);
   for (;;) {
     for (const booking of database.prepare('SELECT * FROM bookings WHERE ended = 0').all())
       await order(booking as Booking).catch(complain);
@@ -98,17 +78,13 @@ async function receive(request: IncomingMessage): Promise<[number, object]> {
   const body = await buffer(request);
   if (request.url === '/buy') {
     const { email, package_id } = JSON.parse(body.toString()) as Booking;
-    const id = randomUUID();
-    database
-      .prepare('INSERT INTO bookings (id, email, package_id) VALUES (?, ?, ?)')
-      .run(id, email, package_id);
-    return [202, { booking: id }];
+    const booking = randomUUID();
+    database.prepare('INSERT INTO bookings VALUES (?, ?, ?, 0)').run(booking, email, package_id);
+    return [202, { booking }];
   }
   if (request.url !== '/webhooks') return [404, {}];
-  const event = await unwrapWebhook(body, request.headers, WEBHOOK_SECRET);
-  database
-    .prepare('INSERT INTO events (id, body) VALUES (?, ?) ON CONFLICT DO NOTHING')
-    .run(event.id, body.toString());
+  const event = await unwrapWebhook(body, request.headers, secret);
+  database.prepare('INSERT OR IGNORE INTO events VALUES (?, ?, 0)').run(event.id, body.toString());
   return [200, {}];
 }
 

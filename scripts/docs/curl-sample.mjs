@@ -1,5 +1,8 @@
 import { exampleOf } from './open-api.mjs';
 
+/** What the recorded answers were asked for (test/docs/recorded-answers.test.ts). */
+const SHOWN = { country: 'FR', limit: 2 };
+
 /** A call that can be pasted, with `$KEY` for the API key. */
 export function curlSample(api, operation) {
   const parameters = api.parametersOf(operation);
@@ -7,9 +10,13 @@ export function curlSample(api, operation) {
     const parameter = parameters.find((candidate) => candidate.in === 'path' && candidate.name === name);
     return exampleOf(parameter ?? {}) ?? `{${name}}`;
   });
+  const query = parameters
+    .filter((parameter) => parameter.in === 'query' && parameter.name in SHOWN)
+    .map(({ name }) => `${name}=${SHOWN[name]}`);
+  const search = query.length === 0 ? '' : `?${query.join('&')}`;
   const body = api.bodyOf(operation)?.example;
   return [
-    `curl -s ${operation.method === 'get' ? '' : `-X ${operation.method.toUpperCase()} `}"$BASE_URL${path}"`,
+    `curl -s ${operation.method === 'get' ? '' : `-X ${operation.method.toUpperCase()} `}"$BASE_URL${path}${search}"`,
     '-H "Authorization: Bearer $KEY"',
     ...(operation.method === 'post' ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body)}'`]),

@@ -8,6 +8,7 @@ import { METHODS, type Port } from '../infra/http/openapi/document/operation.js'
 import { AdminModule } from './admin.app.js';
 import { ApiModule } from './api.app.js';
 import { PortalModule } from './portal.app.js';
+import { showRecordedAnswers } from './openapi-answers.js';
 import { eventSchemas, eventWebhooks } from './openapi-events.js';
 import type { ProcessResources } from './process-resources.js';
 
@@ -127,7 +128,9 @@ function describe(port: Port): Omit<OpenAPIObject, 'paths'> {
 function finish(document: OpenAPIObject, port: Port): OpenAPIObject {
   Object.assign(((document.components ??= {}).schemas ??= {}), eventSchemas());
   if (port === 'partner') document.webhooks = eventWebhooks(document);
-  return completeDocument(document, port);
+  const complete = completeDocument(document, port);
+  if (port === 'partner') showRecordedAnswers(complete);
+  return complete;
 }
 
 /**

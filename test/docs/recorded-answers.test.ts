@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EVENT_TYPES } from '../../src/events/index.js';
+import partner from '../../docs/openapi/partner.json' with { type: 'json' };
+import {
+  eventually,
+  type HttpClient,
+  type Json,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
+import { AnswerRecorder } from './answer-recorder.js';
+
+const FILE = '../../src/apps/recorded-answers.json';
+
+let service: TestService;
+let shop: TestPartner;
+let sandbox: HttpClient;
+let live: HttpClient;
+const recorder = new AnswerRecorder();
+
+beforeAll(async () => {
+  service = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '60', RATE_LIMIT_BURST: '120' } });
+  shop = await service.createPartner('Demo Travel');
+  sandbox = shop.sandbox;
+  live = service.partnerApi(await service.createKey(shop.id, 'live'));
+});
+afterAll(() => service.stop());
+
+async function record(operationId: string, path: string, api = sandbox): Promise<Json> {
+  const { status, body, text } = await api.get(path);
+  expect(status, text).toBe(200);
+  recorder.answer(operationId, body);
+  return body.data as Json;
+}
+
+async function recordPost(operationId: string, path: string, body?: unknown): Promise<Json> {
+  const answer = await sandbox.post(path, body);
+  expect([200, 202], answer.text).toContain(answer.status);
+  recorder.answer(operationId, answer.body);
+  return answer.body.data as Json;
+}
+
+/** The body that the document tells partners to try. */
+const bodyOf = (path: keyof typeof partner.paths): Json =>
+  (partner.paths[path] as Json)['post'].requestBody.content['application/json'].example as Json;
+
+let cursor = '';
+
+/** Reads the feed on to the next event of a type; each look waits for it, so that the tour stays within the rate limit. */
+const happened = (type: string): Promise<void> =>
+  eventually(type, async () => {
+    const { body } = await sandbox.get(`/v1/events?limit=1${cursor}`, { prefer: 'wait=5' });
+    const [event] = body.data as { id: string; type: string }[];
+    if (event === undefined) return false;
+    cursor = `&after=${event.id}`;
+    if (event.type === type) recorder.event(event);
+    return event.type === type;
+  });
+
+async function orderAndFail(): Promise<string> {
+  const accepted = await recordPost('placeOrder', '/v1/orders', bodyOf('/v1/orders'));
+  await happened('order.issued');
+  const order = await record('getOrder', `/v1/orders/${accepted['id']}`);
+  const failing = await sandbox.post('/v1/orders', {
+    package_id: 'pkg_test_out_of_stock',
+    reference: 'booking-4712',
+  });
+  await happened('order.failed');
+  await record('listOrders', '/v1/orders?limit=2');
+  return order['esims'][0].esim_id as string;
+}
+
+async function useEsim(id: string): Promise<void> {
+  await record('listEsims', '/v1/esims?limit=2');
+  await record('getEsim', `/v1/esims/${id}`);
+  await record('getQrCode', `/v1/esims/${id}/qr`);
+  await recordPost('activateEsim', `/v1/sandbox/esims/${id}/activate`);
+  await happened('esim.activated');
+  await recordPost(
+    'consumeData',
+    `/v1/sandbox/esims/${id}/consume`,
+    bodyOf('/v1/sandbox/esims/{id}/consume'),
+  );
+  await happened('esim.usage.threshold');
+  await record('getUsage', `/v1/esims/${id}/usage`);
+}
+
+async function topUp(id: string): Promise<void> {
+  await record('listTopupPackages', `/v1/esims/${id}/topup-packages?limit=2`);
+  const accepted = await recordPost('placeTopup', '/v1/topups', { ...bodyOf('/v1/topups'), esim_id: id });
+  await happened('order.topup.completed');
+  await record('getTopup', `/v1/topups/${accepted['id']}`);
+  const failing = { esim_id: id, package_id: 'pkg_test_topup_fail', reference: 'extension-4712' };
+  expect((await sandbox.post('/v1/topups', failing)).status).toBe(202);
+  await happened('order.topup.failed');
+  await record('listTopups', '/v1/topups?limit=2');
+}
+
+async function endOne(id: string): Promise<void> {
+  await recordPost('expireEsim', `/v1/sandbox/esims/${id}/expire`);
+  await happened('esim.expired');
+  const returned = await sandbox.post('/v1/orders', { ...bodyOf('/v1/orders'), reference: 'booking-4713' });
+  await happened('order.issued');
+  await recordPost('cancelOrder', `/v1/orders/${returned.body.data.id}/cancel`);
+}
+
+async function lookBack(): Promise<void> {
+  const events = await record('listEvents', '/v1/events?limit=2');
+  await record('getEvent', `/v1/events/${events[0].id}`);
+  const wallet = `/internal/v1/partners/${shop.id}/wallet`;
+  const paid = { amount: { amount: 10_000, currency: 'USD' }, reference: 'invoice-2026-11' };
+  expect((await service.admin.post(`${wallet}/deposits`, paid)).status).toBe(201);
+  await record('getBalance', '/v1/balance', live);
+  await record('listTransactions', '/v1/transactions?limit=2', live);
+  await sandbox.get('/v1/me');
+  await sandbox.get('/v1/orders/ord_01KAEXAMPLE000000000000000');
+  await eventually('the last call is listed', async () => {
+    const { data } = (
+      await service.admin.get(`/internal/v1/partners/${shop.id}/requests?mode=sandbox&limit=1`)
+    ).body;
+    return data[0]?.status === 404;
+  });
+  await record('listOwnRequests', '/v1/requests?limit=2');
+}
+
+describe('the answers that the API reference shows', () => {
+  it('are those of the running service', async () => {
+    await record('getMe', '/v1/me');
+    await record('listPackages', '/v1/catalog?country=FR&limit=2');
+    await record('getPackage', `/v1/catalog/${bodyOf('/v1/orders')['package_id']}`);
+    const esim = await orderAndFail();
+    await useEsim(esim);
+    await topUp(esim);
+    await endOne(esim);
+    await lookBack();
+    const { answers, events } = recorder;
+    await expect(`${JSON.stringify({ answers, events }, null, 2)}\n`).toMatchFileSnapshot(FILE);
+  });
+
+  it('are of every operation and every event', () => {
+    const operations = Object.values(partner.paths).flatMap((item) =>
+      Object.values(item as Record<string, { operationId: string }>).map(({ operationId }) => operationId),
+    );
+    expect(Object.keys(recorder.answers).toSorted()).toEqual(operations.toSorted());
+    expect(Object.keys(recorder.events).toSorted()).toEqual([...EVENT_TYPES].toSorted());
+  });
+});
