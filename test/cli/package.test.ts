@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { publint } from 'publint';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import { startTestService, type TestService } from '../harness/index.js';
@@ -38,6 +39,12 @@ function pack(workspace: string): Packed {
   const [packed] = JSON.parse(output.toString()) as [Packed];
   return packed;
 }
+
+it.each(['sdk', 'cli'])('has nothing in its archive that publint finds: %s', async (workspace) => {
+  const bytes = readFileSync(path.join(folder, pack(workspace).filename));
+  const { messages } = await publint({ pack: { tarball: new Uint8Array(bytes).buffer }, strict: true });
+  expect(messages).toEqual([]);
+});
 
 it('is installed in an empty folder with the package that it stands on, and runs there', async () => {
   const client = pack('sdk');

@@ -62,7 +62,7 @@ async function orderAndFail(): Promise<string> {
   const accepted = await recordPost('placeOrder', '/v1/orders', bodyOf('/v1/orders'));
   await happened('order.issued');
   const order = await record('getOrder', `/v1/orders/${accepted['id']}`);
-  const failing = await sandbox.post('/v1/orders', {
+  await sandbox.post('/v1/orders', {
     package_id: 'pkg_test_out_of_stock',
     reference: 'booking-4712',
   });
