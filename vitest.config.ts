@@ -12,6 +12,7 @@ process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_mo
  */
 const OWN_PROCESS = [
   'test/embedded/postgres/*.test.ts',
+  'test/esim-sync/dripping-callbacks.test.ts',
   'test/infra/{http-edge,logging}/*.test.ts',
   'test/orders/*.test.ts',
   'test/providers/provider-rate-limiter.test.ts',
@@ -42,6 +43,8 @@ export default defineConfig({
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
     hookTimeout: 120_000,
+    // PostgreSQL's stop at the end: past it vitest would leave the server and its folder behind.
+    teardownTimeout: 60_000,
     testTimeout: 90_000,
     retry: 0,
     // The cache ignores tsconfig changes and would keep a stale green.

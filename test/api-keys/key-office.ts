@@ -1,9 +1,12 @@
 import { expect } from 'vitest';
-import { type ApiAnswer, startTestService, type TestService } from '../harness/index.js';
+import { type ApiAnswer, eventually, startTestService, type TestService } from '../harness/index.js';
 
 export type ShownKey = Record<string, string> & { allowed_cidrs: string[] | null };
 
 export const keysOf = (partnerId: string): string => `/internal/v1/partners/${partnerId}/api-keys`;
+
+/** `expires_at` of a key that is used before, on however slow a machine. */
+export const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
 export function expectProblem(answer: ApiAnswer, status: number, code: string): void {
   expect([answer.status, answer.body.code]).toEqual([status, code]);
@@ -48,6 +51,15 @@ export class KeyOffice {
     const answer = await this.service.admin.get(`${keysOf(owner)}?limit=100`);
     expect(answer.status).toBe(200);
     return answer.body.data as Record<string, unknown>[];
+  }
+
+  /** Brings the end of a key that expires within the hour to now, and waits until it is refused. */
+  async letExpire(key: ShownKey): Promise<void> {
+    await this.service.database.pool.query(
+      `UPDATE api_keys SET expires_at = expires_at - interval '1 hour' WHERE id = $1`,
+      [key['id']],
+    );
+    await eventually('the key expires', async () => (await this.statusWith(key['key']!)) === 401);
   }
 
   async statusWith(key: string): Promise<number> {

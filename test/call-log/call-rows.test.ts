@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CallRowsRepository, toArrayLiteral } from '../../src/call-log/call-log.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
-import { createTestDatabase, type TestDatabase } from '../harness/index.js';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { finishedCall, unknownCall } from './finished-call.js';
 
 let database: TestDatabase;
@@ -108,6 +108,7 @@ describe('a row that PostgreSQL does not take', () => {
     const calls = Array.from({ length: 4 }, () => finishedCall());
     const poisoned = { ...finishedCall(), remoteAddress: undefined as unknown as string };
     for (const call of [...calls.slice(0, 2), poisoned, ...calls.slice(2)]) writer.add(call);
+    await eventually('the last is stored', async () => (await stored(calls.at(-1)!)).length === 1);
     await writer.close();
     for (const call of calls) expect(await stored(call)).toHaveLength(1);
   });
@@ -122,6 +123,7 @@ describe('a row that PostgreSQL does not take', () => {
     const calls = Array.from({ length: 9 }, () => finishedCall());
     const refused = finishedCall({ status: 99_999 });
     for (const call of [...calls.slice(0, 4), refused, ...calls.slice(4)]) writer.add(call);
+    await eventually('the last is stored', async () => (await stored(calls.at(-1)!)).length === 1);
     await writer.close();
     for (const call of calls) expect(await stored(call)).toHaveLength(1);
     expect(await stored(refused)).toHaveLength(0);

@@ -98,9 +98,9 @@ describe('a synchronisation that failed', () => {
     expect(await lastError('esim_access')).toBe('provider_unavailable');
     expect(await lastError('zendit')).toBeNull();
     bench.esimAccess.error = null;
-    await bench.letPass(55);
+    await bench.letPass(30);
     expect(await changed.runIfDue(), 'not at once').toBe(false);
-    await bench.letPass(10);
+    await bench.letPass(35);
     expect(await old.runIfDue(), 'not with the old settings').toBe(false);
     expect(await changed.runIfDue()).toBe(true);
     expect(await bench.history('pkg_a_A')).toEqual([

@@ -4,11 +4,11 @@ import partner from '../../docs/openapi/partner.json' with { type: 'json' };
 import {
   eventually,
   type HttpClient,
-  type Json,
   startTestService,
   type TestPartner,
   type TestService,
 } from '../harness/index.js';
+import type { Json } from '../harness/order-steps.js';
 import { AnswerRecorder } from './answer-recorder.js';
 
 const FILE = '../../src/apps/recorded-answers.json';
@@ -48,7 +48,7 @@ const bodyOf = (path: keyof typeof partner.paths): Json =>
 let cursor = '';
 
 /** Reads the feed on to the next event of a type; each look waits for it, so that the tour stays within the rate limit. */
-const happened = (type: string): Promise<void> =>
+const happened = (type: string): Promise<boolean> =>
   eventually(type, async () => {
     const { body } = await sandbox.get(`/v1/events?limit=1${cursor}`, { prefer: 'wait=5' });
     const [event] = body.data as { id: string; type: string }[];

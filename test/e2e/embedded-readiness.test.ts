@@ -6,7 +6,7 @@ import { EmbeddedPlace, paste, readBanner } from '../harness/embedded-start.js';
 import { eventually, HttpClient } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const OFF = { WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
 const token = randomBytes(24).toString('hex');

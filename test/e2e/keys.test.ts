@@ -74,7 +74,7 @@ describe('a key that ends', () => {
   });
 
   it('ends at its expiry, on every process', async () => {
-    const expiresAt = Date.now() + 1_500;
+    const expiresAt = Date.now() + 5_000;
     const key = await createKey({ expires_at: new Date(expiresAt).toISOString() });
     expect(await statuses(key)).toEqual(OK);
     await eventually('expired', async () => (await statuses(key)).every((status) => status === 401));
@@ -84,13 +84,13 @@ describe('a key that ends', () => {
   it('lives beside its successor for the grace of a rotation, and not longer', async () => {
     const old = await createKey();
     const rotatedAt = Date.now();
-    const successor = await rotate(old, 2);
+    const successor = await rotate(old, 5);
     expect(await statuses(old)).toEqual(OK);
     expect(await statuses(successor)).toEqual(OK);
     await eventually('the grace is over', async () =>
       (await statuses(old)).every((status) => status === 401),
     );
-    expect(Date.now() - rotatedAt).toBeGreaterThanOrEqual(1_950);
+    expect(Date.now() - rotatedAt).toBeGreaterThanOrEqual(4_950);
     expect(await statuses(successor)).toEqual(OK);
     await revoke(successor);
   });

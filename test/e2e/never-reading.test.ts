@@ -87,12 +87,20 @@ describe('callers that never read (D43)', () => {
     const service = await startService({ HTTP_WRITE_TIMEOUT_MS: '1000' });
     await manyNeverRead(service, true);
     expect((await service.partner.get('/v1/me')).status).toBe(200);
-    await eventually('all are cut', async () => (await cuts(service, 'write_timeout')) >= 2 * CALLERS);
+    await eventually(
+      'all are cut',
+      async () => (await cuts(service, 'write_timeout')) >= 2 * CALLERS,
+      60_000,
+    );
     expect((await service.partner.get('/v1/me')).status).toBe(200);
   });
 
   it('do not turn a stop into a failure, nor keep the workers from draining: SIGTERM ends with 0 in time', async () => {
-    const service = await startService({ HTTP_WRITE_TIMEOUT_MS: '600000', SHUTDOWN_TIMEOUT_MS: '6000' });
+    const service = await startService({
+      HTTP_WRITE_TIMEOUT_MS: '600000',
+      SHUTDOWN_TIMEOUT_MS: '20000',
+      LEASE_MS: '60000',
+    });
     const hanging = await startReceiver();
     hanging.answer = () => undefined;
     ended.push(() => hanging.close());

@@ -10,7 +10,7 @@ let partner: TestPartner;
 beforeAll(async () => {
   service = await startTestService({
     env: {
-      DATABASE_STATEMENT_TIMEOUT_MS: '700',
+      DATABASE_STATEMENT_TIMEOUT_MS: '2500',
       DATABASE_STATEMENT_TIMEOUT_ADMIN_MS: '31000',
       DATABASE_STATEMENT_TIMEOUT_WORKER_MS: '61000',
     },
@@ -50,5 +50,5 @@ it('each role has its own time-out, also where one process has all', async () =>
       return row!.statement_timeout;
     }),
   );
-  expect(timeouts).toEqual(['700ms', '31s', '61s']);
+  expect(timeouts).toEqual(['2500ms', '31s', '61s']);
 });

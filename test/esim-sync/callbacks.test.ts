@@ -155,12 +155,11 @@ describe('callbacks about orders and top-ups', () => {
 
   it('make an open top-up due now', async () => {
     const esim = await world.issueOne('zendit');
-    world.zendit.control({ finishAfterMs: 800, webhookUrl: world.callbackUrl('zendit') });
+    // Nothing but the callback below can bring it forward by an hour.
+    world.zendit.control({ finishAfterMs: 5_000 });
     const { id } = await placeTopup(world.partner, { esim_id: esim.id, package_id: ZENDIT_TOPUP });
     const reference = await putOff('topups', id as string, '1 hour');
-    expect(await dueInMs('topups', id as string)).toBeGreaterThan(3_000_000);
     await world.callBack('zendit', { transactionId: reference });
-    expect(await dueInMs('topups', id as string)).toBeLessThan(60_000);
     expect(await topupEnded(world.partner, id as string)).toMatchObject({ status: 'completed' });
   });
 
@@ -186,18 +185,18 @@ describe('callbacks about orders and top-ups', () => {
 
   /** An order that its provider is at, and that nobody would look at for a minute. */
   async function waitingOrder(more: ControlBody = {}): Promise<{ order: string; reference: string }> {
-    world.zendit.control({ finishAfterMs: 1_500, ...more });
+    world.zendit.control({ finishAfterMs: 5_000, ...more });
     const { id } = await placeOrder(world.partner, { package_id: await world.package('zendit') });
     const reference = await putOff('orders', id as string, '1 minute');
     return { order: id as string, reference };
   }
 
-  /** Waits until the provider is at it and no worker is; answers the reference. */
+  /** Waits until the provider has it and no worker is at it; answers the reference. */
   async function putOff(table: 'orders' | 'topups', id: string, by: string): Promise<string> {
     return eventually(`${id} is upstream`, async () => {
       const { rows } = await world.database.pool.query<{ provider_reference: string }>(
         `UPDATE ${table} SET next_attempt_at = now() + $2::interval, updated_at = now() - interval '1 minute'
-         WHERE id = $1 AND status = 'processing' AND lease_until IS NULL RETURNING provider_reference`,
+         WHERE id = $1 AND status = 'processing' AND lease_until IS NULL AND upstream_placed_at IS NOT NULL RETURNING provider_reference`,
         [id, by],
       );
       return rows[0]?.provider_reference;

@@ -135,6 +135,12 @@ export class LiveWorld {
       [ids],
     );
     await eventually('the eSIMs are polled', async () => {
+      // A look that was under way at that moment has put the next one off when it ended.
+      await pool.query(
+        `UPDATE esims SET next_poll_at = now() WHERE id = ANY($1) AND polled_at < $2
+           AND poll_lease_until IS NULL AND next_poll_at > now()`,
+        [ids, rows[0]!.now],
+      );
       const still = await pool.query(
         `SELECT 1 FROM esims WHERE id = ANY($1)
            AND (polled_at IS NULL OR polled_at < $2 OR poll_lease_until IS NOT NULL)`,

@@ -48,7 +48,7 @@ export class NodeChild {
   }
 
   /** Waits for the line `ready` on stdout. @throws Error with what it printed when it ends before. */
-  async ready(withinMs = 60_000): Promise<void> {
+  async ready(withinMs = 110_000): Promise<void> {
     await eventually(
       'ready on stdout',
       () => {

@@ -36,6 +36,9 @@ export class EmbeddedPlace {
         ADMIN_PORT: String(this.adminPort),
         PORTAL_PORT: String(this.portalPort),
         HOST: '127.0.0.1',
+        // The machine may be busy with other tests: neither a stop nor a wait for a connection is cut short.
+        SHUTDOWN_TIMEOUT_MS: '30000',
+        DATABASE_POOL_WAIT_MS: '20000',
         RATE_LIMIT_PER_MINUTE: '6000000',
         RATE_LIMIT_BURST: '1000000',
         ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',

@@ -3,12 +3,17 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /** Below the ports that systems give to outgoing connections: nobody gets one of these by chance. */
-const RANGE = { min: 20_000, max: 32_000 };
+const FIRST = 20_000;
+/** A part for each process of tests, one port after the other in it: nobody is given one twice. */
+const SLICE = 2_000;
+const SLICES = 6;
+const sliceBegin = FIRST + (Number(process.env['VITEST_POOL_ID'] ?? 0) % SLICES) * SLICE;
+let next = randomInt(SLICE);
 
 /** A port of 127.0.0.1 that nobody listens on, for a process that must keep its port over a restart. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(RANGE.min, RANGE.max);
+    const port = sliceBegin + (next++ % SLICE);
     if (await isFree(port)) return port;
   }
 }

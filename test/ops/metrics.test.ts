@@ -213,7 +213,13 @@ describe('the metrics of the roles', () => {
 it('ages of orders and top-ups are read by index, however many have ended and however many are under way', async () => {
   const database = await createTestDatabase();
   const dataSource = await openDataSource(
-    createDataSource({ url: database.url, poolMax: 8, entities: [], applicationName: 'test' }),
+    createDataSource({
+      url: database.url,
+      poolMax: 8,
+      poolWaitMs: 20_000,
+      entities: [],
+      applicationName: 'test',
+    }),
   );
   try {
     // Of 20,000, four wait for an answer, one of them since its lease lapsed; no worker is there to take them.

@@ -13,8 +13,6 @@ let buyer: LiveBuyer;
 
 beforeAll(async () => {
   shop = await LiveShop.open({ SHUTDOWN_TIMEOUT_MS: '20000' });
-  // The word must come late for the lease, and never for the call.
-  Object.assign(shop.liveProvider, { timeoutMs: 60_000 });
 });
 
 afterAll(() => shop.close());

@@ -29,7 +29,8 @@ it(`a paid order does not wait for ${SANDBOX_ORDERS} Sandbox orders of its own p
     expect(answers.map((answer) => answer.status)).toEqual(new Array(10).fill(202));
   }
   await eventually('the Sandbox orders fill their slots', async () => (await leased()) === PER_PARTNER);
-  const beside = await timeToIssue();
+  // A busy machine makes one of them late; who waits for the Sandbox orders waits each time.
+  const beside = Math.min(await timeToIssue(), await timeToIssue(), await timeToIssue());
   console.log(`issued after ${alone.toFixed(0)} ms alone, ${beside.toFixed(0)} ms beside the Sandbox orders`);
   const { rows } = await shop.database.pool.query(
     `SELECT 1 FROM orders WHERE mode = 'sandbox' AND status IN ('pending', 'processing') LIMIT 1`,

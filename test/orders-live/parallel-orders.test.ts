@@ -41,4 +41,4 @@ it('accepts exactly ten of forty orders at once on a balance for ten, and charge
   expect(await balance(buyer)).toMatchObject({ posted: 101 * PRICE - 1, held: 0 });
   expect((await statement(buyer)).filter(([type]) => type === 'charge')).toHaveLength(10);
   await expectBooksToAddUp(shop.database);
-}, 60_000);
+});

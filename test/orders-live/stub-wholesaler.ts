@@ -26,7 +26,7 @@ const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' }
 /** A provider inside the test that remembers what it was asked; only for the logic of orders and wallet. */
 export class StubProvider implements EsimProvider {
   readonly name = 'stub';
-  readonly timeoutMs = 2_000;
+  readonly timeoutMs = 60_000;
   readLagMs = 0;
   readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
   readonly placements: { reference: string; placement: Placement }[] = [];

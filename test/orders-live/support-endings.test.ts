@@ -111,7 +111,7 @@ describe('a processing order that support ends', () => {
   it('is given up only when the provider must show what the last placement did, and rests until then', async () => {
     const { id, reference } = await stuckOrder(2);
     shop.liveProvider.readLagMs = 60_000;
-    await desk.change(id, `next_attempt_at = now() + interval '5 seconds'`);
+    await desk.change(id, `next_attempt_at = now() + interval '1 minute'`);
     await desk.expectRefused(id, 'mark_failed', /try again in \d\d s/);
     shop.liveProvider.parts.set(reference, { profiles: mint(1) });
     await desk.expectRefused(id, 'mark_issued', /try again in \d\d s/);

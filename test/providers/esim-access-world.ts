@@ -25,7 +25,9 @@ export interface EsimAccessWorldOptions {
 }
 
 export async function openTestDataSource(url: string): Promise<DataSource> {
-  return openDataSource(createDataSource({ url, poolMax: 8, entities: [], applicationName: 'test' }));
+  return openDataSource(
+    createDataSource({ url, poolMax: 8, poolWaitMs: 20_000, entities: [], applicationName: 'test' }),
+  );
 }
 
 /** eSIM Access's simulator in this process, reached over HTTP, and an adapter for it. */

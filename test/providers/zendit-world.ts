@@ -63,7 +63,13 @@ export class ZenditBench {
   static async open(): Promise<ZenditBench> {
     const database = await createTestDatabase();
     const dataSource = await openDataSource(
-      createDataSource({ url: database.url, poolMax: 8, entities: [], applicationName: 'zendit-test' }),
+      createDataSource({
+        url: database.url,
+        poolMax: 8,
+        poolWaitMs: 20_000,
+        entities: [],
+        applicationName: 'zendit-test',
+      }),
     );
     return new ZenditBench(database, dataSource);
   }

@@ -17,8 +17,6 @@ let before: [number, number, number];
 
 beforeAll(async () => {
   shop = await ScriptedShop.open(3 * PRICE, { SHUTDOWN_TIMEOUT_MS: '20000' });
-  // The word must come late for the lease, and never for the call.
-  Object.assign(shop.upstream, { timeoutMs: 60_000 });
 });
 
 afterAll(() => shop.close());

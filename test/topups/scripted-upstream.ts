@@ -27,7 +27,7 @@ const OF_THE_TEST: RepeatPolicy = { repeat: 'same_request', source: 'the test' }
 /** A provider that answers top-ups as a test tells it, call by call, and keeps what it was asked. */
 export class ScriptedUpstream implements EsimProvider {
   readonly name = 'scripted';
-  readonly timeoutMs = 5_000;
+  readonly timeoutMs = 60_000;
   readLagMs = 800;
   readonly repeats = { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST };
   /** The answer to calls for what no script is about. */

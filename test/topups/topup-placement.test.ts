@@ -81,20 +81,28 @@ async function run(
 
 const DONE: ProviderTopupState = { state: 'completed', totalBytes: null, expiresAt: null };
 const done = (): Promise<ProviderTopupState> => Promise.resolve(DONE);
-const nothing = (): Promise<null> => Promise.resolve(null);
 const silence = (): Promise<never> => Promise.reject(new ProviderOutcomeUnknown());
 const busy = (): Promise<never> => Promise.reject(new ProviderUnavailable(10));
 const FAR_MS = 3_600_000;
+
+/** Denied until it is placed again: from then on it is being worked on. */
+const denialsOf = (topup: Given) => {
+  const working: ProviderTopupState = { state: 'in_progress', checkAfterMs: 50 };
+  return Array.from(
+    { length: 20 },
+    () => () => Promise.resolve(callsOf(topup).at(-1) === 'again' ? working : null),
+  );
+};
 
 const callsOf = ({ reference }: Given): string[] => upstream.callsFor(reference).map(({ call }) => call);
 
 describe('a placement without an answer', () => {
   it('is asked for, and placed again only when the provider still denies it after its read lag', async () => {
     const topup = await givenTopup(FAR_MS);
-    const denials = Array.from({ length: 20 }, () => nothing);
+    const denials = denialsOf(topup);
     upstream.script(topup.reference, [silence, ...denials]);
     await database.pool.query('UPDATE topups SET next_attempt_at = now() WHERE id = $1', [topup.id]);
-    await eventually('placed again', () => callsOf(topup).includes('again'), 20_000);
+    await eventually('placed again', () => callsOf(topup).includes('again'));
     const calls = upstream.callsFor(topup.reference);
     const [first, again] = ['first', 'again'].map((name) => calls.find(({ call }) => call === name)!);
     expect(again!.atMs - first!.atMs).toBeGreaterThanOrEqual(upstream.readLagMs);
@@ -117,10 +125,10 @@ describe('a placement without an answer', () => {
       throw new ProviderOutcomeUnknown();
     };
     try {
-      const denials = Array.from({ length: 20 }, () => nothing);
+      const denials = denialsOf(topup);
       upstream.script(topup.reference, [longSilence, ...denials]);
       await database.pool.query('UPDATE topups SET next_attempt_at = now() WHERE id = $1', [topup.id]);
-      await eventually('placed again', () => callsOf(topup).includes('again'), 20_000);
+      await eventually('placed again', () => callsOf(topup).includes('again'));
       const again = upstream.callsFor(topup.reference).find(({ call }) => call === 'again')!;
       expect(again.atMs - endedAtMs).toBeGreaterThanOrEqual(2_500);
     } finally {

@@ -19,7 +19,7 @@ export async function placeTopup(api: HttpClient, body: object): Promise<Json> {
 }
 
 /** The top-up once it has ended. */
-export async function topupEnded(api: HttpClient, id: string, withinMs = 15_000): Promise<Json> {
+export async function topupEnded(api: HttpClient, id: string, withinMs = 30_000): Promise<Json> {
   return eventually(
     `top-up ${id} ends`,
     async () => {

@@ -111,10 +111,12 @@ describe('top-ups that need review', () => {
 describe('reconcile', () => {
   it('requery has a worker ask at once', async () => {
     const topup = await stuck.topupThen(done);
+    const before = shop.upstream.callsFor(topup.reference).length;
     const answer = await stuck.reconcile(topup, 'requery');
     expect([answer.status, answer.body.data.id], answer.text).toEqual([200, topup.id]);
     expect(await topupEnded(shop.live, topup.id)).toMatchObject({ status: 'completed' });
-    expect(shop.upstream.callsFor(topup.reference).map(({ call }) => call)).toEqual(['first', 'find']);
+    const asked = shop.upstream.callsFor(topup.reference).slice(before);
+    expect(asked.map(({ call }) => call)).toEqual(['find']);
   });
 
   it.each(['mark_completed', 'mark_failed'])(

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { overTcp } from '../../harness/database.js';
+import { freePort } from '../../harness/free-port.js';
 import {
   Application,
   isLinux,
@@ -51,7 +52,8 @@ describe('embedded PostgreSQL: starting and stopping', { timeout: 60_000 }, () =
 
   it('keeps the data, the port and the password over a restart', async () => {
     const dataDir = await sharedCluster();
-    const first = await start(dataDir);
+    // A port that nobody is given while the server is down.
+    const first = await start(dataDir, { port: await freePort() });
     await first.stop();
 
     const second = await start(dataDir);

@@ -166,7 +166,11 @@ export class Application {
 
 async function killAll(pids: readonly (number | undefined)[]): Promise<void> {
   for (const pid of pids) {
-    if (pid !== undefined && runs(pid)) process.kill(pid, 'SIGKILL');
+    try {
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
   }
   await until(() => !pids.some((pid) => pid !== undefined && runs(pid)));
 }
