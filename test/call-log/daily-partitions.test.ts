@@ -26,6 +26,7 @@ beforeEach(async () => {
   dataSource = await createDataSource({
     url: database.url,
     poolMax: 10,
+    poolWaitMs: 20_000,
     entities: [],
     applicationName: 'test',
   }).initialize();

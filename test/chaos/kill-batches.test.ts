@@ -74,7 +74,7 @@ async function installPauses(): Promise<void> {
     CREATE TABLE pause_at (point text PRIMARY KEY);
     CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      IF random() < 0.1 THEN
+      IF random() < 0.25 THEN
         WHILE EXISTS (SELECT 1 FROM pause_at WHERE point = TG_ARGV[0]) LOOP PERFORM pg_sleep(0.005); END LOOP;
       END IF;
       RETURN NEW;

@@ -13,6 +13,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
+import { freePort } from '../harness/free-port.js';
 import { type Fate, startCallHolder } from './call-holder.js';
 import { CliUser, jsonLines } from './cli-process.js';
 
@@ -26,7 +27,8 @@ let user: CliUser;
 let running: NodeChild[] = [];
 
 beforeAll(async () => {
-  service = await startTestService();
+  // A port that nobody else is given while the service is down.
+  service = await startTestService({ env: { PORT: String(await freePort()) } });
 });
 afterAll(() => service.stop());
 

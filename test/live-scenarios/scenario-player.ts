@@ -21,7 +21,11 @@ export class ScenarioPlayer {
   private readonly done: Record<string, number> = {};
   private references = 0;
 
-  constructor(private readonly service: LiveService) {}
+  constructor(
+    private readonly service: LiveService,
+    /** How long an order is waited for, in milliseconds. */
+    private readonly awaitMs = AWAIT_MS,
+  ) {}
 
   get partnerIds(): readonly string[] {
     return this.buyers.map(({ id }) => id);
@@ -125,7 +129,7 @@ export class ScenarioPlayer {
 
   private async awaitEnd(order: PlacedOrder | null): Promise<void> {
     if (!order) return;
-    const deadline = performance.now() + AWAIT_MS;
+    const deadline = performance.now() + this.awaitMs;
     while (performance.now() < deadline) {
       const { data } = (await order.buyer.api.get(`/v1/orders/${order.id}`)).body;
       if (!OPEN.includes(data.status as string)) return;

@@ -11,7 +11,7 @@ if (missing !== null) console.warn(`the portal is not tried in a browser: ${miss
 export const BROWSER_TEST_MS = 300_000;
 
 /** How long what is on its way may take on a busy machine. */
-const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = 60_000;
 
 export function launchChromium(): Promise<Browser> {
   // Chromium refuses a sandbox to root, which the gate runs as.

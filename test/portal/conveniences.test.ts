@@ -67,7 +67,9 @@ describe.skipIf(missing !== null)('whoever uses the portal', { timeout: BROWSER_
   beforeAll(async () => {
     const port = await freePort();
     apiUrl = `http://127.0.0.1:${port}`;
-    service = await startTestService({ env: { PORT: String(port), API_URL: apiUrl } });
+    service = await startTestService({
+      env: { PORT: String(port), API_URL: apiUrl, WEBHOOK_RETRY_DELAYS_MS: '3600000' },
+    });
     partner = await service.createPartner('Convenient Travel');
     liveKey = await service.createKey(partner.id, 'live');
     receiver = await startReceiver();

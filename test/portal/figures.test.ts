@@ -19,7 +19,12 @@ let endpoint: string;
 
 beforeAll(async () => {
   service = await startTestService({
-    env: { WEBHOOK_RETRY_DELAYS_MS: '50,50', WEBHOOK_BLOCK_MS: '100', WEBHOOK_BLOCKS_BEFORE_DISABLE: '1' },
+    env: {
+      WEBHOOK_RETRY_DELAYS_MS: '50,50',
+      WEBHOOK_BLOCK_MS: '100',
+      WEBHOOK_BLOCKS_BEFORE_DISABLE: '1',
+      LEASE_MS: '30000',
+    },
   });
   receiver = await startReceiver();
   partner = await service.createPartner();

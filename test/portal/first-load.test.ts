@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestService, type TestService } from '../harness/index.js';
 import { mintCode } from '../harness/portal.js';
-import { BROWSER_TEST_MS, launchChromium, missing } from './browser.js';
+import { BROWSER_TEST_MS, launchChromium, missing, PATIENCE_MS } from './browser.js';
 
 const BUDGET_BYTES = 180_000;
 
@@ -23,6 +23,7 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
   it('is at most 180 kB compressed, without the chunks of other screens', async () => {
     const partner = await service.createPartner();
     const page = await browser.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     const loaded = new Map<string, Promise<Buffer>>();
     page.on('response', (response) => {
       const { pathname } = new URL(response.url());
@@ -45,6 +46,7 @@ describe.skipIf(missing !== null)('the first load of the portal', { timeout: BRO
   it('says without JavaScript that it needs it', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(service.process.portal!.url);
     expect(await page.locator('body').innerText()).toContain('needs JavaScript');
     await context.close();

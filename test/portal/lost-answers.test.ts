@@ -3,7 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { mintCode } from '../harness/portal.js';
 import { registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
-import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+import {
+  BROWSER_TEST_MS,
+  launchChromium,
+  missing,
+  PATIENCE_MS,
+  openPortalPage,
+  type PortalPage,
+} from './browser.js';
 
 /** A busy machine takes its time. */
 const PATIENCE = { timeout: 60_000 };
@@ -155,6 +162,7 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
     ])('a %i is no used link: the code is kept and works at the next try', async (status, code) => {
       const stranger = await service.createPartner();
       page = await browser.newPage();
+      page.setDefaultTimeout(PATIENCE_MS);
       let refusals = 0;
       await page.route('**/portal/v1/session', (route) =>
         (refusals += 1) === 1 ? route.fulfill(refuse(status, code)) : route.continue(),
@@ -182,9 +190,11 @@ describe.skipIf(missing !== null)('an answer that is lost', { timeout: BROWSER_T
       const stranger = await service.createPartner();
       const link = `${service.process.portal!.url}/#code=${await mintCode(service.admin, stranger.id)}`;
       const opened = await browser.newPage();
+      opened.setDefaultTimeout(PATIENCE_MS);
       await opened.goto(link);
       await opened.getByRole('button', { name: 'Sign out' }).waitFor();
       const again = await browser.newPage();
+      again.setDefaultTimeout(PATIENCE_MS);
       await again.goto(link);
       await again.getByRole('heading', { name: 'This link was used already' }).waitFor();
       expect(await again.getByRole('button', { name: 'Try again' }).count()).toBe(0);

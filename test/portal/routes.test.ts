@@ -81,6 +81,9 @@ async function oneOfEach(partner: TestPartner): Promise<Readonly<Record<string, 
     esim_id: esim,
     package_id: 'pkg_test_topup_fail',
   });
+  await eventually('the failed top-up is told', () =>
+    receiver.received.some(({ body }) => body.includes(topup.body.data.id as string)),
+  );
   return {
     'api-keys': key,
     'webhook-endpoints': endpoint,

@@ -152,8 +152,12 @@ describe.skipIf(missing !== null)('by keyboard alone, by role and name', { timeo
 
   it('Ctrl+K leads to a screen by its name', async () => {
     const { page } = portal;
-    await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').getByRole('combobox').waitFor();
+    // The page may not listen yet.
+    await eventually('the palette', async () => {
+      await page.keyboard.press('Control+k');
+      return (await page.getByRole('dialog').count()) > 0;
+    });
+    await page.getByRole('dialog').getByRole('combobox').and(page.locator(':focus')).waitFor();
     await page.keyboard.type('balan');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Balance' }).waitFor();

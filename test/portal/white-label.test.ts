@@ -64,7 +64,7 @@ describe.skipIf(missing !== null)('a portal under another name', { timeout: BROW
       expect(await page.title()).toBe('API Keys · Travel Desk');
       const logo = page.locator('.brand img');
       expect(await logo.getAttribute('src')).toBe(LOGO);
-      expect(await page.evaluate(`document.querySelector('.brand img').naturalWidth`)).toBe(28);
+      await page.waitForFunction(`document.querySelector('.brand img').naturalWidth === 28`);
       expect(await styleOf(page.getByRole('button', { name: 'New key' }), 'backgroundColor')).toBe(fill);
 
       await open('/developers/webhooks/whe_of_nobody');

@@ -213,13 +213,13 @@ describe('orders at eSIM Access', () => {
   });
 
   it('count as unknown when the answer comes after the deadline, and are bought once', async () => {
-    const slow = await makeEsimAccessWorld(dataSource, { timeoutMs: 400 });
+    const slow = await makeEsimAccessWorld(dataSource, { timeoutMs: 3_000 });
     try {
-      slow.simulator.control({ faults: { slow: 1, slowMs: 900 } });
+      slow.simulator.control({ faults: { slow: 1, slowMs: 5_000 } });
       const order = newOrder(slow);
       await expect(place(slow.provider, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
       expect((await recoverOrder(slow.provider, order)).state).toBe('provisioned');
-      await eventually('the slow order arrived, too', () => slow.simulator.state().calls['esim/order'] === 2);
+      await eventually('the slow order arrived, too', () => slow.simulator.state().calls['esim/order']! >= 2);
       expect(await slow.sim.purchasesOf(order.reference)).toBe(1);
     } finally {
       await slow.close();

@@ -71,7 +71,7 @@ describe('the simulator answers a top-up of eSIM Access', () => {
   });
 
   it('and shows its entry, volume and days later (lateEntry)', async () => {
-    set({ lateEntry: 400 });
+    set({ lateEntry: 3_000 });
     expect((await topUp()).obj).toMatchObject({ totalVolume: 2 * GB });
     const { packageList, ...before } = await lookOnWire(simulator, esim['esimTranNo']);
     expect(packageList).toHaveLength(1);

@@ -8,7 +8,7 @@ import {
   SIMULATOR_CREDENTIALS,
   startEsimAccessSimulator,
 } from '../../simulators/esim-access/simulator.js';
-import { newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
+import { UNPACED, newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
 
 export interface EsimAccessWorld extends ProviderWorld {
   readonly provider: EsimAccessProvider;
@@ -46,7 +46,8 @@ export async function makeEsimAccessWorld(
       ...(options.secretKey === undefined ? {} : { secretKey: options.secretKey }),
       ...{ baseUrl: simulator.url, timeoutMs: options.timeoutMs ?? 20_000, readLagMs: 0 },
     };
-    const pace = new ProviderRateLimiter(dataSource.manager, requestsPerSecond ?? 5_000);
+    const pace =
+      requestsPerSecond === null ? UNPACED : new ProviderRateLimiter(dataSource.manager, requestsPerSecond);
     const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });
     opened.push(provider);
     return provider;

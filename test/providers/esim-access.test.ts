@@ -7,12 +7,11 @@ import type { DataSource } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { signEsimAccessRequest } from '../../src/providers/esim-access/esim-access-api.js';
-import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { describeConformance } from './conformance.js';
 import { type EsimAccessWorld, makeEsimAccessWorld, openTestDataSource } from './esim-access-world.js';
-import { find, newOrder, newPlacementGuard, place, provision } from './provider-world.js';
+import { UNPACED, find, newOrder, newPlacementGuard, place, provision } from './provider-world.js';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -98,7 +97,7 @@ async function startProgram(
     readLagMs: 0,
   };
   const logger = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const pace = new ProviderRateLimiter(dataSource.manager, 5_000);
+  const pace = UNPACED;
   const provider = new EsimAccessProvider(settings, { pace, guard: newPlacementGuard(dataSource), logger });
   return {
     provider,

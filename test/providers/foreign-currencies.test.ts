@@ -4,9 +4,8 @@ import type { DataSource } from 'typeorm';
 import { defaultCatalogue, packageOnWire } from '../../simulators/esim-access/catalogue.js';
 import { SIMULATOR_CREDENTIALS } from '../../simulators/esim-access/simulator.js';
 import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
-import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import { toLivePackage } from '../../src/catalog-sync/live-packages.js';
-import { newPlacementGuard } from './provider-world.js';
+import { UNPACED, newPlacementGuard } from './provider-world.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 import { type AnsweringServer, startAnsweringServer } from './answering-server.js';
 import { openTestDataSource } from './esim-access-world.js';
@@ -41,9 +40,8 @@ describe('eSIM Access', () => {
       json: { success: true, errorCode: '0', errorMsg: null, obj: { packageList } },
     }));
     const settings = { ...SIMULATOR_CREDENTIALS, baseUrl: server.url, timeoutMs: 5_000, readLagMs: 0 };
-    const pace = new ProviderRateLimiter(dataSource.manager, 5_000);
     provider = new EsimAccessProvider(settings, {
-      pace,
+      pace: UNPACED,
       guard: newPlacementGuard(dataSource),
       logger: pino({ level: 'silent' }),
     });

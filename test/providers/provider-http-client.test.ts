@@ -12,13 +12,13 @@ import {
   ProviderHealthRepository,
   ProviderHttpClient,
   ProviderMetrics,
-  ProviderRateLimiter,
 } from '../../src/providers/http/index.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
 import { TestAuthority } from '../webhooks/sending/certificates.js';
 import { openTestDataSource } from './esim-access-world.js';
 import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions } from './tls-providers.js';
+import { UNPACED } from './provider-world.js';
 
 describe('the client of a provider', () => {
   let database: TestDatabase;
@@ -58,11 +58,12 @@ describe('the client of a provider', () => {
       maxAnswerBytes?: number;
       metrics?: ProviderMetrics;
       provider?: string;
+      timeoutMs?: number;
     } = {},
   ) {
     const client = new ProviderHttpClient({
       ...{ provider: 'w', baseUrl, timeoutMs: 1_000, logger },
-      pace: new ProviderRateLimiter(dataSource.manager, 5_000),
+      pace: UNPACED,
       breaker: new CircuitBreaker(),
       health: new ProviderHealthRepository(dataSource.manager, logger),
       ...options,
@@ -134,7 +135,9 @@ describe('the client of a provider', () => {
   it('calls it unavailable when nothing can have arrived', async () => {
     const closed = `http://127.0.0.1:${await freePort()}`;
     await expect(newClient(closed).get()).rejects.toBeInstanceOf(ProviderUnavailable);
-    await expect(newClient('http://no-such-host.invalid').get()).rejects.toBeInstanceOf(ProviderUnavailable);
+    await expect(
+      newClient('http://no-such-host.invalid', { timeoutMs: 20_000 }).get(),
+    ).rejects.toBeInstanceOf(ProviderUnavailable);
   });
 
   describe('behind TLS', () => {

@@ -14,6 +14,7 @@ import {
   type ProviderCost,
   type LiveProvider,
 } from '../../src/providers/index.js';
+import type { ProviderRateLimiter } from '../../src/providers/http/provider-rate-limiter.js';
 import { eventually } from '../harness/index.js';
 
 /** The faults and the books of a provider's simulator, whichever it is. Every count is about the next calls only. */
@@ -45,6 +46,11 @@ export interface ProviderWorld {
   readonly topupPackage: { readonly upstreamPackageId: string; readonly unitCost: ProviderCost };
   close(): Promise<void>;
 }
+
+/** Nothing waits for a slot, and none is missed on a busy machine: for tests that are not about the pace. */
+export const UNPACED = {
+  inSlot: <T>(_call: unknown, send: (closesAt: number) => Promise<T>) => send(Infinity),
+} as unknown as ProviderRateLimiter;
 
 /** As a worker has it: somebody is told of repetitions. */
 export function newPlacementGuard(dataSource: DataSource): PlacementGuard {

@@ -104,7 +104,7 @@ describe('a purchase whose process freezes before it leaves', () => {
   }
 
   it('leaves when there is time', async () => {
-    await expect(buy()).resolves.toEqual({ status: 200, json: {} });
+    await expect(buy(undefined, undefined, 10_000)).resolves.toEqual({ status: 200, json: {} });
     expect(taken).toEqual(['POST /buy']);
   });
 

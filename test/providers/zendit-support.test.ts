@@ -10,8 +10,8 @@ import { ZenditBench } from './zendit-world.js';
 const UNKNOWN: WireAnswer = { status: 404, json: { errorCode: 'NOT_FOUND', message: 'not found' } };
 /** A 200 without a word in it. */
 const SILENCE: WireAnswer = { status: 200, json: undefined };
-/** As in production, one call may take as long as all of them. */
-const DEADLINE_MS = 1_500;
+/** Where an answer never comes. As in production, one call may take as long as all of them. */
+const SILENCE_MS = 3_000;
 
 let bench: ZenditBench;
 let server: AnsweringServer;
@@ -25,10 +25,15 @@ afterEach(async () => {
 });
 afterAll(() => bench.close());
 
+const deadlineFor = (answer: WireAnswer | null): number => (answer === null ? SILENCE_MS : 20_000);
+
 /** A Zendit where nothing was refunded; `answer` is asked about the purchase or the plans of a path. */
-async function zendit(answer: (path: string) => WireAnswer | null): Promise<ZenditProvider> {
+async function zendit(
+  answer: (path: string) => WireAnswer | null,
+  deadlineMs: number,
+): Promise<ZenditProvider> {
   server = await startAnsweringServer((_method, path) => (path.endsWith('/refund') ? UNKNOWN : answer(path)));
-  const limits = { timeoutMs: DEADLINE_MS, deadlineMs: DEADLINE_MS };
+  const limits = { timeoutMs: deadlineMs, deadlineMs };
   return bench.provider({ baseUrl: `${server.url}/v1`, apiKey: SIMULATOR_API_KEY, ...limits });
 }
 
@@ -51,7 +56,7 @@ describe('an order that support looks at, of whose purchases one is not as the c
     zendit((path) => {
       const transactionId = path.split('/').at(-1)!;
       return transactionId === odd ? answer : purchase(transactionId);
-    });
+    }, deadlineFor(answer));
 
   it.each([
     ['has a status that nobody knows: it counts as running', purchase(odd, 'REVERSED'), [1, 0]],
@@ -94,7 +99,7 @@ describe('an order that support looks at, of whose purchases one is not as the c
     ['gets a word', SILENCE],
     ['gets an answer within the deadline', null],
   ])('has no answer only when none %s', async (_what, answer) => {
-    const silent = await zendit(() => answer);
+    const silent = await zendit(() => answer, deadlineFor(answer));
     await expect(findParts(silent, order)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 });
@@ -114,7 +119,7 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
       const transactionId = path.split('/').at(-1)!;
       if (path.includes('/purchases/')) return { status: 200, json: { transactionId, status: 'DONE' } };
       return path.includes(unread) ? answer : USED;
-    });
+    }, deadlineFor(answer));
 
   it('still shows which one is in use when the plan of that one has a status that nobody knows', async () => {
     const answer = { status: 200, json: { list: [{ status: 'SUSPENDED' }] } };
@@ -132,7 +137,7 @@ describe('a cancellation that support looks at, of whose eSIMs one cannot be rea
   });
 
   it('has no answer only when none can be read', async () => {
-    const silent = await zendit(() => SILENCE);
+    const silent = await zendit(() => SILENCE, deadlineFor(SILENCE));
     await expect(findCancelStatuses(silent, request)).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });
 });

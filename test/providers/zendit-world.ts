@@ -9,7 +9,7 @@ import { createDataSource, openDataSource } from '../../src/infra/database/index
 import { CircuitBreaker, ProviderHttpClient, ProviderRateLimiter } from '../../src/providers/http/index.js';
 import { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
-import { newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
+import { UNPACED, newPlacementGuard, type ProviderSim, type ProviderWorld } from './provider-world.js';
 
 export const BASE = { upstreamPackageId: 'ESIM-FR-7D-1GB', unitCost: { micros: 1_200_000, currency: 'USD' } };
 export const TOPUP = {
@@ -19,7 +19,6 @@ export const TOPUP = {
 };
 
 /** Nothing waits for its slot, unless a test is about that. */
-const UNPACED = 10_000;
 const TIMEOUT_MS = 5_000;
 
 export interface LogLine {
@@ -77,7 +76,10 @@ export class ZenditBench {
   provider(settings: ProviderSettings): ZenditProvider {
     const { baseUrl, apiKey, timeoutMs = TIMEOUT_MS } = settings;
     const { logger } = this.log;
-    const pace = new ProviderRateLimiter(this.dataSource.manager, settings.requestsPerSecond ?? UNPACED);
+    const pace =
+      settings.requestsPerSecond === undefined
+        ? UNPACED
+        : new ProviderRateLimiter(this.dataSource.manager, settings.requestsPerSecond);
     const breaker = new CircuitBreaker();
     const client = new ProviderHttpClient({ provider: 'zendit', baseUrl, timeoutMs, pace, breaker, logger });
     this.clients.push(client);

@@ -85,7 +85,13 @@ beforeAll(async () => {
   database = await createTestDatabase();
   await insertOrders(database, ORDERS);
   await database.pool.query('ANALYZE');
-  const settings = { url: database.url, poolMax: 5, applicationName: 'test', entities: [] };
+  const settings = {
+    url: database.url,
+    poolMax: 5,
+    poolWaitMs: 20_000,
+    applicationName: 'test',
+    entities: [],
+  };
   source = createDataSource(settings);
   const nothing = (): void => undefined;
   const logger = {

@@ -6,7 +6,7 @@ import { insertOrders, ONE_WRONG_OF } from './many-orders.js';
 
 const ORDERS = 200;
 const PAGE_SIZE = 20;
-const LEASE_MS = 2_000;
+const LEASE_MS = 4_000;
 /** Into the sixth page: five are kept by then. */
 const INTERRUPTED_AT = 5 * PAGE_SIZE + 10;
 const PART = 'provider:zendit:order';

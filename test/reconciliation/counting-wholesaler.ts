@@ -21,7 +21,12 @@ export class CountingWholesaler {
   static async open(): Promise<CountingWholesaler> {
     const door = createServer();
     const wholesaler = new CountingWholesaler(await startZenditSimulator(), door);
-    door.on('request', (request, response) => void wholesaler.pass(request, response));
+    door.on(
+      'request',
+      (request, response) =>
+        // The simulator may be closed under a call of a worker that was killed.
+        void wholesaler.pass(request, response).catch(() => response.destroy()),
+    );
     door.listen(0, '127.0.0.1');
     await once(door, 'listening');
     return wholesaler;

@@ -29,7 +29,13 @@ let runs: ReconciliationRunsRepository;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const settings = { url: database.url, poolMax: 2, applicationName: 'test', entities: [] };
+  const settings = {
+    url: database.url,
+    poolMax: 2,
+    poolWaitMs: 20_000,
+    applicationName: 'test',
+    entities: [],
+  };
   source = await openDataSource(createDataSource(settings));
   transactions = new Transactions(source);
   runs = new ReconciliationRunsRepository(source.manager);

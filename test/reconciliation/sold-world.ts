@@ -13,6 +13,7 @@ import {
   type TestDatabase,
   type TestService,
 } from '../harness/index.js';
+import { topupsKnown } from '../harness/known-topups.js';
 import { type Json, placeOrder } from '../harness/order-steps.js';
 
 type Provider = 'esim_access' | 'zendit';
@@ -83,6 +84,7 @@ export class SoldWorld {
     this.esimAccess.control({ faults: { stock: null } });
     const zendit = await this.order('zendit', 1);
     const zenditCanceled = await this.canceled('zendit', 1);
+    await topupsKnown(this.database);
     const topup = await this.topup(issued);
     this.zendit.control({ outcomes: ['OUT_OF_STOCK'] });
     const failedTopup = await this.topup(zendit);

@@ -36,7 +36,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-function clientOf(onSend?: (request: Request) => Promise<void>): EsimClient {
+function clientOf(onSend?: (request: Request) => Promise<void>, maxTries = 1): EsimClient {
   const watching = async (...call: Parameters<typeof fetch>): Promise<Response> => {
     await onSend?.(new Request(...call));
     return fetch(...call);
@@ -44,7 +44,7 @@ function clientOf(onSend?: (request: Request) => Promise<void>): EsimClient {
   return new EsimClient({
     apiKey: partner.sandboxKey,
     baseUrl: service.process.api!.url,
-    maxTries: 1,
+    maxTries,
     fetch: watching,
   });
 }
@@ -162,7 +162,7 @@ describe.each(['file', 'sql'])('a purchase that is refused, its intents in %s', 
     const watching = clientOf((request) => {
       if (request.method === 'POST') keys.add(request.headers.get('idempotency-key'));
       return Promise.resolve();
-    });
+    }, 10);
     const placed = await Promise.all(
       Array.from({ length: 8 }, () => new Purchases(watching, openStore(kind)).placeOrder(id('many'), ORDER)),
     );

@@ -84,7 +84,7 @@ describe('a blocked endpoint with a backlog (D31, A11)', () => {
     expect(receiver.received).toHaveLength(sent);
     // Sessions that went idle report their last work up to ten seconds late; churn would be hundreds.
     expect(blocked.deliveryWrites).toBeLessThan(20);
-    expect(blocked.jobWrites).toBeLessThanOrEqual(quiet.jobWrites + 4);
+    expect(blocked.jobWrites).toBeLessThan(20);
     const sweeps = (2 * WINDOW_MS) / SWEEP_MS;
     // The sweep passes from endpoint to endpoint through the index, twice when there is a backlog.
     expect(blocked.looks).toBeLessThanOrEqual(quiet.looks + sweeps);

@@ -83,25 +83,32 @@ describe('blocking', () => {
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     let slowOne: unknown;
+    let succeed = (): void => undefined;
     receiver.answer = (_nth, { headers }, response) => {
       const id = headers['x-service-delivery'];
       slowOne ??= id;
       if (id !== slowOne) response.writeHead(500).end();
-      else
-        void eventually(
-          'the block',
-          async () => (await endpointState(service, endpoint)).status === 'blocked',
-        ).then(() => response.writeHead(200).end());
+      else succeed = () => void response.writeHead(200).end();
     };
-    const before = await eventually('blocked', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.status === 'blocked' ? state : null;
+    // The row keeps the end of a block that is over: it may be, before a busy machine comes to look.
+    const row = async () => {
+      const { rows } = await service.database.pool.query<{ blocks: number; until: Date | null }>(
+        'SELECT consecutive_blocks AS blocks, blocked_until AS until FROM webhook_endpoints WHERE id = $1',
+        [endpoint.id],
+      );
+      return rows[0]!;
+    };
+    const before = await eventually('a block', async () => {
+      const found = await row();
+      return found.blocks === 1 ? found : null;
     });
+    succeed();
     const after = await eventually('reset', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.consecutive_blocks === 0 ? state : null;
+      const found = await row();
+      return found.blocks === 0 ? found : null;
     });
-    expect(after).toMatchObject({ status: 'blocked', blocked_until: before.blocked_until });
+    expect(before.until).not.toBeNull();
+    expect(after.until).toEqual(before.until);
     expect((await listDeliveries(service, endpoint)).map(({ status }) => status).sort()).toEqual([
       'delivered',
       'failed',

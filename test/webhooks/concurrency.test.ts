@@ -21,6 +21,8 @@ const ENV = {
   WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP),
   WEBHOOK_RETRY_DELAYS_MS: '1',
   SWEEP_INTERVAL_MS: String(SWEEP_MS),
+  // A stalled worker's lease would be taken by the other, which would send once more.
+  LEASE_MS: '60000',
 };
 
 let office: TestService;
@@ -99,9 +101,9 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     expect(await countOf('pending')).toBe(CAP * 21);
     await expectNoMore();
     holding.answerAll(200, 5);
-    await eventually('all delivered', async () => (await countOf('delivered')) === CAP * 21, 30_000);
+    await eventually('all delivered', async () => (await countOf('delivered')) === CAP * 21);
     expect(holding.most).toBe(CAP);
-  }, 60_000);
+  }, 180_000);
 
   it('has no more when what hangs is given up: its attempts are still under way (D32)', async () => {
     await startTwoWorkers();
@@ -112,9 +114,9 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     await record(CAP * 3);
     await expectNoMore();
     holding.answerAll(200, 5);
-    await eventually('the later ones', async () => (await countOf('delivered')) >= CAP * 3, 30_000);
+    await eventually('the later ones', async () => (await countOf('delivered')) >= CAP * 3);
     expect(holding.most).toBe(CAP);
-  }, 60_000);
+  }, 180_000);
 });
 
 describe('a healthy endpoint beside one that hangs', () => {
@@ -134,8 +136,8 @@ describe('a healthy endpoint beside one that hangs', () => {
     );
     expect(holding.open).toHaveLength(CAP);
     // A group that waited for the other would wait for the 60 s timeout; the bound is for a busy machine.
-    expect(p95(during)).toBeLessThan(p95(before) * 3 + 500);
-  }, 60_000);
+    expect(p95(during)).toBeLessThan(p95(before) * 3 + 5_000);
+  }, 180_000);
 });
 
 /** Milliseconds from before the recording of an event to its arrival, one event after the other. */

@@ -84,8 +84,9 @@ describe('in development', () => {
       const endpoint = await registerEndpoint(development, someone.id, { url: first.url });
       await recordEvent(development, { partnerId: someone.id });
       await eventually('the first attempt', () => first.received.length === 1);
-      await development.admin.call('PATCH', endpoint.path, { body: { url: second.url } });
+      // Before the new address: whatever arrives there is signed with both.
       const rotated = await development.admin.post(`${endpoint.path}/rotate-secret`, { grace_seconds: 60 });
+      await development.admin.call('PATCH', endpoint.path, { body: { url: second.url } });
       await eventually('the second attempt', () => second.received.length === 1);
       expect(second.received[0]!.headers['x-service-delivery']).toBe(
         first.received[0]!.headers['x-service-delivery'],

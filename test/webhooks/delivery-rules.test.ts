@@ -48,6 +48,7 @@ beforeAll(async () => {
   dataSource = await createDataSource({
     url: database.url,
     poolMax: 4,
+    poolWaitMs: 20_000,
     entities: [],
     applicationName: 'test',
   }).initialize();

@@ -27,6 +27,11 @@ beforeAll(async () => {
   receiver = await startReceiver();
   const partner = await admin.admin.post('/internal/v1/partners', { name: 'Late' });
   partnerId = partner.body.data.id as string;
+  // Later it would drop the days that a test makes.
+  await eventually('the worker has maintained the days', async () => {
+    const runs = await worker.process.resources.metrics.getSingleMetricAsString('sweep_runs_total');
+    return /sweep="database.partitions",outcome="ok"[^}]*\} [1-9]/.test(runs);
+  });
 });
 afterAll(async () => {
   await worker.stop();

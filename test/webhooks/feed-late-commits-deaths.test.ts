@@ -96,7 +96,7 @@ describe('a worker that dies between giving positions and their commit', () => {
       await worker.restart();
     }
     await expectWholeFeed(poller, { database: office.database, partnerId, api: partnerApi, receiver });
-  }, 90_000);
+  }, 180_000);
 });
 
 describe('a reader that gives positions at the same time as a worker', () => {
@@ -111,10 +111,15 @@ describe('a reader that gives positions at the same time as a worker', () => {
         other = new Poller(partnerApi).catchUp();
         await isCaught('api');
       });
-      await eventually('the positions of the worker', async () => {
-        await poller.catchUp();
-        return poller.seen.length > 0;
+      // A reader that came sooner would give positions, too, and wait at the gate of its process.
+      await eventually('the worker has committed', async () => {
+        const { rows } = await office.database.pool.query(
+          'SELECT 1 FROM events WHERE partner_id = $1 AND position IS NOT NULL',
+          [partnerId],
+        );
+        return rows.length === 2;
       });
+      await poller.catchUp();
       expect(poller.seen).toHaveLength(2);
     });
     await other;

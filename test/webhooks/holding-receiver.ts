@@ -42,12 +42,18 @@ export class HoldingReceiver {
     waiting.forEach((response) => this.answerLater(response));
   }
 
+  /** From now on requests wait again; what is being answered is. */
+  holdAll(): void {
+    this.answering = null;
+  }
+
   private answerLater(response: ServerResponse): void {
+    const { status, afterMs } = this.answering!;
     setTimeout(() => {
       // No longer open before the answer leaves: the sender cannot know it earlier.
       this.remove(response);
-      response.writeHead(this.answering!.status).end();
-    }, this.answering!.afterMs);
+      response.writeHead(status).end();
+    }, afterMs);
   }
 
   private remove(response: ServerResponse): void {

@@ -10,7 +10,7 @@ import {
 import { connections, drip, flood, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
-const TIMEOUT_MS = 500;
+const TIMEOUT_MS = 1_500;
 const OK = 'HTTP/1.1 200 OK\r\n';
 
 async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> {
@@ -217,9 +217,9 @@ describe('a receiver that sends without end costs little', () => {
     const line = 'HTTP/1.1 100 Continue\r\n\r\n';
     let written = { bytes: 0 };
     const url = await raw((socket) => (written = flood(socket, line.repeat(1_000))));
-    const result = await send(senderWith({ timeoutMs: 20_000 }), url);
+    const result = await send(senderWith({ timeoutMs: 80_000 }), url);
     expect(result).toMatchObject({ outcome: 'failed', error: 'protocol: INFORMATIONAL_FLOOD' });
-    expect(result.latencyMs).toBeLessThan(10_000);
+    expect(result.latencyMs).toBeLessThan(40_000);
     expect(written.bytes / line.length).toBeGreaterThan(MAX_INFORMATIONAL_ANSWERS);
   });
 });

@@ -6,7 +6,14 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
-import { deliveryThat, listDeliveries, recordEvent, recordEvents, registerEndpoint } from './support.js';
+import {
+  deliveryThat,
+  endpointState,
+  listDeliveries,
+  recordEvent,
+  recordEvents,
+  registerEndpoint,
+} from './support.js';
 
 const services: TestService[] = [];
 const receivers: TestReceiver[] = [];
@@ -32,7 +39,12 @@ const times = (count: number, partnerId: string) => Array.from({ length: count }
 describe('an endpoint that hangs', () => {
   it('does not delay another one, even at the same origin', async () => {
     // So many slots that the part of one partner lets five of its endpoints be full (D42).
-    const env = { WEBHOOK_TIMEOUT_MS: '25000', SHUTDOWN_TIMEOUT_MS: '200', WEBHOOK_CONCURRENCY: '8192' };
+    const env = {
+      WEBHOOK_TIMEOUT_MS: '25000',
+      SHUTDOWN_TIMEOUT_MS: '200',
+      WEBHOOK_CONCURRENCY: '8192',
+      LEASE_MS: '60000',
+    };
     const service = await start(env);
     const [slow, quick] = [await service.createPartner(), await service.createPartner()];
     const shared = await receiver();
@@ -51,7 +63,7 @@ describe('an endpoint that hangs', () => {
     const startedAt = performance.now();
     await recordEvents(service, times(100, quick.id));
     await eventually('the quick ones', () => shared.received.length === before + 100);
-    expect(performance.now() - startedAt).toBeLessThan(8_000);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 });
 
@@ -168,6 +180,10 @@ describe('every event', () => {
       await registerEndpoint(service, partner.id, { url: target.url }),
     ];
     for (let i = 0; i < 20; i++) await recordEvents(service, times(5, partner.id));
+    await eventually(
+      'disabled',
+      async () => (await endpointState(service, endpoints[1]!)).status === 'disabled',
+    );
     await deliveryThat(service, endpoints[1]!, 'is held', (d) => d.status === 'held');
     await service.admin.call('DELETE', endpoints[2]!.path);
     for (const endpoint of endpoints) expect(await listDeliveries(service, endpoint)).toHaveLength(100);
@@ -175,9 +191,13 @@ describe('every event', () => {
       const lists = await Promise.all(endpoints.map((e) => listDeliveries(service, e, `&status=${status}`)));
       return lists.flat().length;
     };
-    await eventually('an equation that holds', async () => {
-      const sums = await Promise.all(['delivered', 'failed', 'pending', 'held', 'discarded'].map(counts));
-      return sums.reduce((a, b) => a + b, 0) === 300 && sums[2] === 0;
-    });
+    await eventually(
+      'an equation that holds',
+      async () => {
+        const sums = await Promise.all(['delivered', 'failed', 'pending', 'held', 'discarded'].map(counts));
+        return sums.reduce((a, b) => a + b, 0) === 300 && sums[2] === 0;
+      },
+      60_000,
+    );
   });
 });

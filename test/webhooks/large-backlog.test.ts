@@ -78,11 +78,17 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     expect(await numberOf(RESENT)).toBeLessThanOrEqual(AT_ONCE);
     // What is resent is held again, and nobody sends it while this is looked at.
     await office.admin.post(`${endpoint.path}/disable`);
+    // Each step takes its time: not all of them are done before anybody looks.
+    await office.database.pool.query(`
+      CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';
+      CREATE TRIGGER take_time AFTER UPDATE OF resent ON webhook_backlog_requests
+        FOR EACH STATEMENT EXECUTE FUNCTION take_time()`);
     await startWorker();
     await eventually('some are resent', async () => (await numberOf(RESENT)) > AT_ONCE);
     await worker!.kill();
     const before = await numberOf(RESENT);
     expect(before).toBeLessThan(DELIVERIES);
+    await office.database.pool.query('DROP FUNCTION take_time() CASCADE');
     await startWorker();
     await eventually('all are resent', async () => (await numberOf(RESENT)) === DELIVERIES);
     const settled = `SELECT count(*)::int AS n FROM webhook_backlog_requests WHERE endpoint_id = $1`;

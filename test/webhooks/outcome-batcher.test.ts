@@ -1,8 +1,10 @@
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { OutcomeBatcher } from '../../src/webhooks/worker/outcome-batcher.js';
 
+/** For so long the batcher gathers what ends after a write. */
+const GATHER_MS = 15;
 const logger = pino({ level: 'silent' });
 
 function attempt(endpointId: string, deliveryId: string): FinishedAttempt {
@@ -44,16 +46,22 @@ describe('OutcomeBatcher', () => {
   });
 
   it('writes an attempt that ends alone without waiting for others, and those of the next milliseconds together', async () => {
-    const { batcher, calls } = batcherOn(() => undefined);
-    const first = batcher.add(attempt('whe_a', 'dlv_1'));
-    // No timer: nothing is waited for.
-    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    expect(calls).toEqual([['dlv_1']]);
-    const second = batcher.add(attempt('whe_a', 'dlv_2'));
-    await new Promise((resolve) => setImmediate(resolve));
-    const third = batcher.add(attempt('whe_a', 'dlv_3'));
-    await Promise.all([first, second, third]);
-    expect(calls).toEqual([['dlv_1'], ['dlv_2', 'dlv_3']]);
+    vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+    try {
+      const { batcher, calls } = batcherOn(() => undefined);
+      const first = batcher.add(attempt('whe_a', 'dlv_1'));
+      // No timer: nothing is waited for.
+      await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+      expect(calls).toEqual([['dlv_1']]);
+      const second = batcher.add(attempt('whe_a', 'dlv_2'));
+      await new Promise((resolve) => setImmediate(resolve));
+      const third = batcher.add(attempt('whe_a', 'dlv_3'));
+      vi.advanceTimersByTime(GATHER_MS);
+      await Promise.all([first, second, third]);
+      expect(calls).toEqual([['dlv_1'], ['dlv_2', 'dlv_3']]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('writes at once what one endpoint may have in flight, so that its slots are free for others', async () => {

@@ -209,6 +209,9 @@ describe('alerts and metrics', () => {
     await recordEvents(service, [{ partnerId: partner.id, type: 'esim.expired' }]);
     await replay({ since: SINCE });
     await service.admin.post(`${endpoint.path}/test`, {});
+    await eventually('all is sent', async () =>
+      (await listDeliveries(service, endpoint, '&status=pending')).length === 0 ? true : null,
+    );
     await eventually('the metrics say so', async () => {
       const delivered = await metric('webhook_deliveries', 'kind="event",status="delivered"');
       const held = await metric('webhook_deliveries', 'kind="event",status="held"');

@@ -26,7 +26,7 @@ let secrets: Record<string, string>;
 let traffic: Traffic;
 
 beforeAll(async () => {
-  service = await startTestService({ env: { WEBHOOK_RETRY_DELAYS_MS: '1500,1500,1500,1500,1500' } });
+  service = await startTestService({ env: { WEBHOOK_RETRY_DELAYS_MS: '5000,5000,5000,5000,5000' } });
 });
 beforeEach(async () => {
   partner = await service.createPartner();
@@ -103,9 +103,10 @@ function signersBetween(from: number, to: number): string[] {
 describe('a rotation under traffic', () => {
   it('signs with new and old, new first, until the grace ends, and then with the new one alone', async () => {
     await eventually('traffic', () => receiver.received.length >= 20);
-    const { askedAt, answeredAt, graceEndsAt } = await rotate('s1', 2);
+    const { askedAt, answeredAt, graceEndsAt } = await rotate('s1', 6);
     const ends = graceEndsAt!;
-    expect(Math.abs(ends - askedAt - 2_000)).toBeLessThan(1_000);
+    expect(ends).toBeGreaterThanOrEqual(askedAt + 5_999);
+    expect(ends).toBeLessThanOrEqual(answeredAt + 6_001);
     await seenAfter(ends + ON_ITS_WAY_MS);
     await traffic.stop();
 
@@ -164,7 +165,7 @@ describe('a rotation under traffic', () => {
     expect(new Set(receiver.received.flatMap((webhook) => signersOf(webhook, secrets))).size).toBe(
       EMERGENCIES + 1,
     );
-  }, 60_000);
+  }, 180_000);
 
   it('signs the next attempt of a delivery that failed before it, under the same id', async () => {
     await traffic.stop();

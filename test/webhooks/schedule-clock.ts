@@ -41,10 +41,11 @@ export class EndpointClock {
     }
   }
 
-  /** Moves to `ms` milliseconds before `time`, an RFC 3339 text or milliseconds; never back. */
-  async advanceTo(time: string | number | null, ms = 0): Promise<void> {
+  /** Moves to `ms` milliseconds before `time`, an RFC 3339 text or milliseconds; never back. Answers by how much. */
+  async advanceTo(time: string | number | null, ms = 0): Promise<number> {
     const remaining = (typeof time === 'number' ? time : Date.parse(String(time))) - Date.now() - ms;
     if (remaining > 0) await this.advance(remaining);
+    return Math.max(remaining, 0);
   }
 
   private async timesOf(table: string): Promise<string[]> {

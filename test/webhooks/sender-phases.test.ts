@@ -74,11 +74,11 @@ describe('the phases of an attempt', () => {
     const url = await http((_request, response) => void response.end());
     const literal = (await send(senderWith(), url)).phases!;
     expect(literal).toMatchObject({ dnsMs: null, tlsMs: null });
-    expectBetween(literal.connectMs, 0, 100);
+    expectBetween(literal.connectMs, 0, 1_000);
     const known: ResolveAddresses = () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
     const named = await send(senderWith({ resolve: known }), url.replace('127.0.0.1', 'partner.test'));
-    expectBetween(named.phases!.dnsMs, 0, 100);
-    expectBetween(named.phases!.connectMs, 0, 100);
+    expectBetween(named.phases!.dnsMs, 0, 1_000);
+    expectBetween(named.phases!.connectMs, 0, 1_000);
   });
 
   it('say how far a failed attempt came, and how long its last phase took', async () => {
@@ -88,7 +88,7 @@ describe('the phases of an attempt', () => {
     const hanging = senderWith({ timeoutMs: 200, resolve: () => new Promise(() => undefined) });
     const inName = await send(hanging, 'http://partner.test/');
     expect(inName).toMatchObject({ error: 'timeout', phases: { ...NOTHING, dnsMs: expect.any(Number) } });
-    expectBetween(inName.phases!.dnsMs, 190, 600);
+    expectBetween(inName.phases!.dnsMs, 190, 2_000);
 
     const failing: ResolveAddresses = () =>
       Promise.reject(Object.assign(new Error('x'), { code: 'ESERVFAIL' }));
@@ -105,18 +105,18 @@ describe('the phases of an attempt', () => {
 
     const port = await connections((socket) => void socket.resume());
     const inTls = await send(
-      senderWith({ timeoutMs: 200, resolve: slowNames(50) }),
+      senderWith({ timeoutMs: 2_000, resolve: slowNames(50) }),
       `https://partner.test:${port}/`,
     );
     expect(inTls).toMatchObject({ error: 'timeout', phases: { ...connected, firstByteMs: null } });
-    expectBetween(inTls.phases!.tlsMs, 1, 400);
+    expectBetween(inTls.phases!.tlsMs, 1, 4_000);
 
     const half = await send(
-      senderWith({ timeoutMs: 200 }),
+      senderWith({ timeoutMs: 2_000 }),
       await raw((socket) => void socket.write('HTTP/1.1 2')),
     );
     expect(half).toMatchObject({ error: 'timeout', phases: { firstByteMs: expect.any(Number) } });
-    expectBetween(half.phases!.firstByteMs, 0, 200);
+    expectBetween(half.phases!.firstByteMs, 0, 2_000);
     for (const { latencyMs, phases } of [inName, noName, noConnection, inTls, half]) {
       expect(phases!.totalMs).toBeCloseTo(latencyMs, 6);
     }

@@ -236,7 +236,7 @@ describe('an interruption', () => {
       drip(socket, 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'c'),
     );
     const late = new AbortController();
-    setTimeout(() => late.abort(new JobInterrupted()), 100);
+    setTimeout(() => late.abort(new JobInterrupted()), 800);
     expect(await send(senderWith(), dripping, late)).toMatchObject({ outcome: 'delivered', statusCode: 200 });
   });
 

@@ -74,10 +74,15 @@ describe('an endpoint with the scheme "standard" (D49)', () => {
 
   it('gets the same id and a fresh timestamp at each try, and both signatures during a rotation', async () => {
     await register(BOTH);
-    receiver.answer = (nth, _webhook, response) => void response.writeHead(nth === 0 ? 500 : 200).end();
+    let fail = (): void => undefined;
+    receiver.answer = (nth, _webhook, response) => {
+      if (nth === 0) fail = () => void response.writeHead(500).end();
+      else response.writeHead(200).end();
+    };
     await recordEvent(service, { partnerId: partner.id });
     await arrived(1);
     const rotated = await service.admin.post(`${endpoint.path}/rotate-secret`, {});
+    fail();
     const { secret } = rotated.body.data as { secret: string };
     const [first, second] = await arrived(2);
     expect(second!.headers['webhook-id']).toBe(first!.headers['webhook-id']);

@@ -53,7 +53,7 @@ export async function deliveryThat(
   endpoint: RegisteredEndpoint,
   what: string,
   test: (delivery: WebhookDeliveryWithAttemptsResponse) => boolean,
-  withinMs = 15_000,
+  withinMs = 30_000,
 ): Promise<WebhookDeliveryWithAttemptsResponse> {
   return eventually(
     `a delivery that ${what}`,
@@ -103,7 +103,7 @@ export async function recordEvent(service: TestService, fields: EventFields): Pr
 
 /** Settings that make the document's schedule fast: six attempts within about a second. */
 export const FAST = {
-  WEBHOOK_TIMEOUT_MS: '2000',
+  WEBHOOK_TIMEOUT_MS: '20000',
   WEBHOOK_RETRY_DELAYS_MS: '60,60,60,60,60',
   WEBHOOK_BLOCK_MS: '700',
   SWEEP_INTERVAL_MS: '250',

@@ -90,10 +90,19 @@ describe('enable', () => {
   it('releases what was held, oldest first, with its remaining attempts', async () => {
     // One delivery has failed twice at least before the switch; its next attempt must have the next number.
     let fails = true;
-    receiver.answer = (_nth, _webhook, response) => void response.writeHead(fails ? 500 : 200).end();
+    let isDisabled = false;
+    const held: (() => void)[] = [];
+    receiver.answer = (nth, _webhook, response) => {
+      const answer = (): void => void response.writeHead(fails ? 500 : 200).end();
+      // Nothing goes on between what is seen here and the switch.
+      if (nth < 2 || isDisabled) answer();
+      else held.push(answer);
+    };
     await recordEvent(service, { partnerId: partner.id });
     await eventually('two attempts', () => receiver.received.length >= 2);
     await post('disable');
+    isDisabled = true;
+    for (const answer of held) answer();
     const before = await eventually('what was under way is recorded', async () => {
       const { id } = (await listDeliveries(service, endpoint))[0]!;
       const { attempt_count } = await getDelivery(service, id);
@@ -168,10 +177,17 @@ describe('enable', () => {
     expect((await post('enable', { held: 'discard' })).body.data).toEqual(before);
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
     await recordEvent(service, { partnerId: partner.id });
-    const blocked = await eventually('blocked', async () => {
-      const state = await endpointState(service, endpoint);
-      return state.status === 'blocked' ? state : null;
-    });
+    await eventually(
+      'a block',
+      async () => (await endpointState(service, endpoint)).consecutive_blocks === 1,
+    );
+    // It lasts for as long as this test looks, however slow the machine is.
+    await service.database.pool.query(
+      `UPDATE webhook_endpoints SET blocked_until = now() + interval '1 minute' WHERE id = $1`,
+      [endpoint.id],
+    );
+    const blocked = await endpointState(service, endpoint);
+    expect(blocked.status).toBe('blocked');
     expect((await post('enable')).body.data).toEqual(blocked);
   });
 

@@ -79,9 +79,9 @@ describe('a receiver that cannot prove who it is gets nothing', () => {
 
   it('silence in the handshake, until the deadline', async () => {
     const port = await connections((socket: Socket) => void socket.resume());
-    const result = await send(senderWith({ timeoutMs: 300 }), `https://localhost:${port}/`);
+    const result = await send(senderWith({ timeoutMs: 2_000 }), `https://localhost:${port}/`);
     expect(result).toMatchObject({ error: 'timeout', phases: { firstByteMs: null } });
-    expect(result.phases!.tlsMs).toBeGreaterThan(200);
+    expect(result.phases!.tlsMs).toBeGreaterThan(500);
   });
 });
 

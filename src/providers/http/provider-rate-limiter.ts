@@ -140,7 +140,8 @@ export class ProviderRateLimiter {
 async function waitUnlessAborted(waitMs: number, signal: AbortSignal): Promise<void> {
   if (waitMs <= 0) return;
   try {
-    await delay(waitMs, undefined, { signal });
+    // A timer may be early by its fraction, and by the millisecond that it began in.
+    await delay(Math.ceil(waitMs) + 1, undefined, { signal });
   } catch (error) {
     throw new ProviderUnavailable(waitMs, error);
   }

@@ -43,7 +43,7 @@ let columns: readonly TableColumn[];
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const settings = { url: database.url, poolMax: 2, applicationName: 'test' };
+  const settings = { url: database.url, poolMax: 2, poolWaitMs: 20_000, applicationName: 'test' };
   source = await openDataSource(createDataSource({ ...settings, entities: [...ENTITIES] }));
   const { rows } = await database.pool.query<TableColumn>(
     `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable

@@ -26,7 +26,13 @@ let cases: readonly ListCase[];
 beforeAll(async () => {
   database = await createTestDatabase();
   await fillListedTables(database.pool);
-  const settings = { url: database.url, poolMax: 2, entities: ENTITIES, applicationName: 'test' };
+  const settings = {
+    url: database.url,
+    poolMax: 2,
+    poolWaitMs: 20_000,
+    entities: ENTITIES,
+    applicationName: 'test',
+  };
   dataSource = await openDataSource(createDataSource(settings));
   const secretKeys = [{ id: 'test', key: Buffer.alloc(32, 7) }];
   cases = listCases(dataSource, new CursorCodec({ secretKeys }));

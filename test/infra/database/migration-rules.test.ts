@@ -91,9 +91,8 @@ describe('migrations beside a service that is running', () => {
     const source = await openForMigrations(database.url);
     const reader = await database.pool.connect();
     await reader.query('BEGIN; SELECT 1 FROM orders');
-    const startedAt = performance.now();
     await expect(source.query('ALTER TABLE orders ADD COLUMN a text')).rejects.toThrow('lock timeout');
-    expect(performance.now() - startedAt).toBeLessThan(4_000);
+    expect(await source.query('SHOW lock_timeout')).toEqual([{ lock_timeout: '1s' }]);
     await reader.query('COMMIT');
     reader.release();
     await source.destroy();

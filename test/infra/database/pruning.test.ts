@@ -30,6 +30,7 @@ beforeAll(async () => {
   dataSource = await createDataSource({
     url: database.url,
     poolMax: 3,
+    poolWaitMs: 20_000,
     entities: [EventEntity, ...WEBHOOK_ENTITIES],
     applicationName: 'test',
   }).initialize();

@@ -25,6 +25,7 @@ beforeAll(async () => {
   dataSource = await createDataSource({
     url: database.url,
     poolMax: 1,
+    poolWaitMs: 20_000,
     entities: [],
     applicationName: 'test',
   }).initialize();

@@ -178,7 +178,7 @@ describe('the size of a body', () => {
     const client = new RawClient(edge.port).write(chunkedHead);
     const piece = chunk('x'.repeat(65_000));
     const timer = setInterval(() => client.isClosed || client.write(piece), 1);
-    await client.closed(4000);
+    await client.closed();
     clearInterval(timer);
     expect((await client.answer()).status).toBe(413);
     expect(edge.records).toHaveLength(1);

@@ -36,7 +36,7 @@ describe('closing', () => {
     await sleep(20);
     const began = performance.now();
     await edge.close();
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(8_000);
     await idle.closed();
     agent.destroy();
   });
@@ -97,14 +97,14 @@ describe('closing', () => {
   });
 
   it('is not held open by a body that never ends', async () => {
-    await start({ requestTimeoutMs: 600 });
+    await start({ requestTimeoutMs: 2_000 });
     const slow = new RawClient(edge.port).write(post('{"a":1}').subarray(0, -3));
     const head = new RawClient(edge.port).write('GET /v1/things HT');
     await until(() => edge.seen.length === 1);
     await sleep(20);
     const began = performance.now();
     await edge.close();
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(8_000);
     await slow.closed();
     await head.closed();
     expect(edge.records).toHaveLength(1);

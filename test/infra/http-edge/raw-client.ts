@@ -40,7 +40,7 @@ export class RawClient {
   }
 
   /** Waits for `count` whole answers; fails when the server hangs up before. */
-  async answers(count: number, timeoutMs = 5000): Promise<Answer[]> {
+  async answers(count: number, timeoutMs = 30_000): Promise<Answer[]> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const answers = parseAnswers(this.received, this.headOnly);
@@ -57,7 +57,7 @@ export class RawClient {
     return first!;
   }
 
-  async closed(timeoutMs = 5000): Promise<void> {
+  async closed(timeoutMs = 30_000): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (!this.hungUp) {
       if (Date.now() > deadline) throw new Error('the server keeps the connection open');
@@ -141,7 +141,7 @@ export function post(body: string | Buffer, parts: RequestParts = {}): Buffer {
 }
 
 /** Waits until `condition` holds. */
-export async function until(condition: () => boolean, timeoutMs = 5000): Promise<void> {
+export async function until(condition: () => boolean, timeoutMs = 30_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition never held');

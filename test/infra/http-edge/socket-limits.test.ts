@@ -65,8 +65,8 @@ describe('a caller that never reads (D43)', () => {
   });
 
   it('is told from one that reads slowly: that one gets all of a large answer', async () => {
-    // The kernel takes large pieces at a time: what is read at 4 MB/s goes on every 400 ms.
-    const writeTimeoutMs = 2_000;
+    // The kernel takes large pieces at a time: what is read at 2.5 MB/s goes on every 640 ms.
+    const writeTimeoutMs = 5_000;
     const edge = await startEdge({ writeTimeoutMs });
     behaviour.thing = () => ({ large: LARGE });
     const socket = await deaf(edge.port, request({ headers: { connection: 'close' } }));
@@ -75,7 +75,7 @@ describe('a caller that never reads (D43)', () => {
     socket.on('data', (chunk: Buffer) => {
       received += chunk.length;
       socket.pause();
-      setTimeout(() => socket.resume(), chunk.length / 4_000).unref();
+      setTimeout(() => socket.resume(), chunk.length / 2_500).unref();
     });
     socket.resume();
     await once(socket, 'close');
@@ -103,7 +103,7 @@ describe('a caller that never reads (D43)', () => {
     behaviour.thing = plain;
     const began = performance.now();
     await edge.close();
-    expect(performance.now() - began).toBeLessThan(3_000);
+    expect(performance.now() - began).toBeLessThan(8_000);
     await until(() => edge.records.filter(({ status }) => status === 499).length >= 5 * 8);
   });
 

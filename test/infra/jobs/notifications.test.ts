@@ -77,7 +77,7 @@ describe('notifications of workers in other processes', () => {
   it('are divided into texts that NOTIFY takes', async () => {
     const groups = Array.from({ length: 1_000 }, (_, nth) => `ptn_${String(nth).padStart(26, '0')}:sandbox`);
     for (const group of groups) signals.tell(QUEUE, group);
-    await signals.settle();
+    await eventually('all have left', () => server.groups.length === groups.length);
     expect(server.groups).toEqual(groups);
     expect(Math.max(...server.said.map((text) => Buffer.byteLength(text)))).toBeLessThan(8_000);
   });
@@ -87,7 +87,7 @@ describe('notifications of workers in other processes', () => {
     const error = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
     server.refuse = (text) => (text.includes('\\u0000') ? error : null);
     for (const group of ['a', 'b\0', 'c', 'd']) signals.tell(QUEUE, group);
-    await signals.settle();
+    await eventually('the others have left', () => server.groups.length === 3);
     expect(server.groups.toSorted()).toEqual(['a', 'c', 'd']);
   });
 

@@ -73,7 +73,11 @@ describe('a reader of stdout that takes nothing (D43)', () => {
   it('does not hold up a stop: SIGTERM ends with 0', async () => {
     const database = await createTestDatabase();
     const port = await freePort();
-    const env = testEnvironment(database.url, { PORT: String(port), LOG_LEVEL: 'info' });
+    const env = testEnvironment(database.url, {
+      PORT: String(port),
+      LOG_LEVEL: 'info',
+      SHUTDOWN_TIMEOUT_MS: '30000',
+    });
     const { child: api, said } = launch(['dist/roles/main.api.js'], env);
     const client = new HttpClient(`http://127.0.0.1:${port}`, null);
     await eventually('the API listens', () =>

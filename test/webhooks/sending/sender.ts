@@ -1,19 +1,13 @@
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { TargetPolicy } from '../../../src/webhooks/target-policy.js';
 import { type ResolveAddresses, systemResolver } from '../../../src/webhooks/worker/vetted-lookup.js';
 import type { AttemptResult } from '../../../src/webhooks/worker/attempt-result.js';
 import { WebhookSender } from '../../../src/webhooks/worker/webhook-sender.js';
 
-const closers: (() => unknown)[] = [];
-
 /** Runs `close` after the test, the latest first. */
 export function afterThisTest(close: () => unknown): void {
-  closers.push(close);
+  onTestFinished(async () => void (await close()));
 }
-
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 export interface SenderSettings {
   timeoutMs?: number;
