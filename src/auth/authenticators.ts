@@ -82,7 +82,11 @@ export class AdminAuthenticator implements Authenticator {
 }
 
 function adminRefusal(name: string | null, actor: string | string[] | undefined): AppError | null {
-  if (name === null) return new AppError('unauthorized', { headers: { 'www-authenticate': 'Bearer' } });
+  if (name === null)
+    return new AppError('unauthorized', {
+      detail: 'Send one header "Authorization: Bearer <token>", with a token of ADMIN_TOKENS.',
+      headers: { 'www-authenticate': 'Bearer' },
+    });
   if (actor === undefined || (typeof actor === 'string' && ACTOR_FORM.test(actor))) return null;
   return new AppError('bad_request', { detail: 'X-Actor must be 1 to 128 printable ASCII characters.' });
 }

@@ -14,6 +14,14 @@ import { type PackageSource, type SellablePackage, SellablePackages } from './se
 /** A package that may be sold now. */
 export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
+/** The same for one that is sold in the other mode, or to nobody (D14). */
+const NO_PACKAGE = 'There is no package with this id for this key: GET /v1/catalog lists them.';
+/** What is bought elsewhere, by what it is. */
+const WRONG_KIND: Readonly<Record<PackageKind, string>> = {
+  base: 'It is no top-up: POST /v1/orders sells it.',
+  topup: 'It is a top-up, which is bought for an eSIM: POST /v1/topups.',
+};
+
 const PACKAGE_ID = /^pkg_[A-Za-z0-9_-]{1,60}$/;
 
 /** Reads single packages, for showing and for selling. */
@@ -30,7 +38,7 @@ export class CatalogService {
   async getPackage(scope: TenantScope, id: string): Promise<{ item: PackageEntity; version: string }> {
     const catalog = await this.catalogs.get(scope);
     const item = PACKAGE_ID.test(id) ? catalog.packages.find((candidate) => candidate.id === id) : undefined;
-    if (!item) throw new NotFound();
+    if (!item) throw new NotFound(NO_PACKAGE);
     return { item: catalog.atItsPrice(item), version: catalog.version };
   }
 
@@ -53,12 +61,12 @@ export class CatalogService {
   ): Promise<SoldPackage> {
     const { mode, id, baseId, provider } = wanted;
     const item = PACKAGE_ID.test(id) ? await this.catalog.findPackage(mode, id, tx.manager) : null;
-    if (!item) throw new NotFound();
+    if (!item) throw new NotFound(NO_PACKAGE);
     const base = await this.catalog.findPackage(mode, baseId, tx.manager);
     const known = mode === 'live' ? await this.topupFits.find(baseId, tx.manager) : null;
     if (!base || !isFitting(base, item, known)) throw new AppError('topup_not_supported');
     const found = await this.sellable.find(tx, wanted, id);
-    if (!found) throw new NotFound();
+    if (!found) throw new NotFound(NO_PACKAGE);
     // Without a source nobody sells it now: it is unavailable, whoever provided it.
     if (found.source && found.source.provider !== provider) throw new AppError('topup_not_supported');
     return assertSold(found, { kind: 'topup', maxPrice: wanted.maxPrice });
@@ -101,9 +109,10 @@ export function assertSold(
   item: SellablePackage | null,
   wanted: { readonly kind: PackageKind; readonly maxPrice: Money | null },
 ): SoldPackage {
-  if (!item) throw new NotFound();
+  if (!item) throw new NotFound(NO_PACKAGE);
   const { available, kind, price, source } = item;
-  if (!available || kind !== wanted.kind) throw new AppError('package_unavailable');
+  if (kind !== wanted.kind) throw new AppError('package_unavailable', { detail: WRONG_KIND[kind] });
+  if (!available) throw new AppError('package_unavailable');
   const { maxPrice } = wanted;
   if (maxPrice && (maxPrice.currency !== price.currency || price.amount > maxPrice.amount)) {
     throw new AppError('price_changed');

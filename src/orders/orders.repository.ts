@@ -145,7 +145,10 @@ export class OrdersRepository {
       const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
       return { ...UNTOUCHED, ...order, ...times };
     } catch (error) {
-      if (violatedUniqueConstraint(error) === 'orders_reference') throw new AppError('reference_taken');
+      if (violatedUniqueConstraint(error) === 'orders_reference')
+        throw new AppError('reference_taken', {
+          detail: 'GET /v1/orders?reference= shows the order that has it.',
+        });
       throw error;
     }
   }

@@ -43,7 +43,7 @@ export class PlaceTopup {
    */
   async execute(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
     const esim = await this.esims.find(scope, command.esimId, tx.manager);
-    if (!esim) throw new NotFound();
+    if (!esim) throw new NotFound('There is no eSIM with this id for this key: GET /v1/esims lists them.');
     await this.assertTakesTopups(tx, esim);
     // Locked until the end: what is being taken back is not topped up, and what is topped up not taken back.
     if (await this.topups.lockCancellation(tx, esim.orderId)) throw new AppError('esim_not_ready');

@@ -120,7 +120,10 @@ export class TopupsRepository {
       const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
       return { ...UNTOUCHED, ...topup, ...times };
     } catch (error) {
-      if (violatedUniqueConstraint(error) === 'topups_reference') throw new AppError('reference_taken');
+      if (violatedUniqueConstraint(error) === 'topups_reference')
+        throw new AppError('reference_taken', {
+          detail: 'GET /v1/topups?reference= shows the top-up that has it.',
+        });
       throw error;
     }
   }

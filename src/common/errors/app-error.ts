@@ -26,10 +26,10 @@ export class AppError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
-    super(`${code}: ${options.detail ?? ERROR_CATALOGUE[code].title}`, { cause: options.cause });
+    super(`${code}: ${options.detail ?? ERROR_CATALOGUE[code].advice}`, { cause: options.cause });
     this.name = 'AppError';
     this.code = code;
-    this.detail = options.detail ?? ERROR_CATALOGUE[code].title;
+    this.detail = options.detail ?? ERROR_CATALOGUE[code].advice;
     this.errors = options.errors;
     this.headers = options.headers ?? {};
   }
@@ -41,8 +41,9 @@ export class AppError extends Error {
 
 /** The one 404 for what does not exist, is another partner's, or is of the other mode (D14). */
 export class NotFound extends AppError {
-  constructor() {
-    super('not_found');
+  /** `detail` says which of several things was looked for, and never whether somebody else has it. */
+  constructor(detail?: string) {
+    super('not_found', detail === undefined ? {} : { detail });
   }
 }
 
@@ -50,10 +51,15 @@ export class NotFound extends AppError {
 export class ValidationFailed extends AppError {
   constructor(errors: readonly FieldError[]) {
     super('validation_failed', {
-      detail: errors.length === 1 ? 'One field is invalid.' : `${errors.length} fields are invalid.`,
+      detail: describe(errors),
       errors,
     });
   }
+}
+
+function describe(errors: readonly FieldError[]): string {
+  const fields = new Set(errors.map(({ pointer }) => pointer)).size;
+  return fields === 1 ? 'One field is invalid: see errors.' : `${fields} fields are invalid: see errors.`;
 }
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';

@@ -54,8 +54,9 @@ export class StrictValidationPipe extends ValidationPipe {
       refuseInheritedNames(value);
       return (await super.transform(value, metadata)) as unknown;
     } catch (error) {
-      if (metadata.type === 'query' && error instanceof ValidationFailed) throw withQueryPointers(error);
-      throw error;
+      if (!(error instanceof ValidationFailed)) throw error;
+      const told = withMissingFields(error, value);
+      throw metadata.type === 'query' ? withQueryPointers(told) : told;
     }
   }
 }
@@ -84,18 +85,39 @@ function isPlainObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A field that is not there breaks every rule of its own: it is told once, as what it is. */
+function withMissingFields(error: ValidationFailed, value: unknown): ValidationFailed {
+  return new ValidationFailed(
+    (error.errors ?? []).map((field) =>
+      field.code !== 'unknown_field' && field.pointer !== '' && isMissing(value, field.pointer)
+        ? { pointer: field.pointer, code: 'required', message: 'is required' }
+        : field,
+    ),
+  );
+}
+
+function isMissing(body: unknown, pointer: string): boolean {
+  let at = body;
+  for (const name of pointer.slice(1).split('/')) {
+    if (typeof at !== 'object' || at === null) return false;
+    at = (at as Readonly<Record<string, unknown>>)[name.replaceAll('~1', '/').replaceAll('~0', '~')];
+    if (at === undefined) return true;
+  }
+  return false;
+}
+
 function withQueryPointers(error: ValidationFailed): ValidationFailed {
   return new ValidationFailed(
     (error.errors ?? []).map((field) => ({ ...field, pointer: field.pointer.replace(/^\//, '?') })),
   );
 }
 
+/** One for each field: the first rule that it breaks says enough. */
 function toFieldErrors(errors: readonly ValidationError[], parent: string): FieldError[] {
   return errors.flatMap((error) => {
     const pointer = `${parent}/${escapePointer(error.property)}`;
-    const own = Object.keys(error.constraints ?? {}).map((constraint) =>
-      toFieldError(pointer, constraint, error),
-    );
+    const [broken] = Object.keys(error.constraints ?? {});
+    const own = broken === undefined ? [] : [toFieldError(pointer, broken, error)];
     return [...own, ...toFieldErrors(error.children ?? [], pointer)];
   });
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { AppError } from '../../../common/errors/index.js';
+import { AppError, NotFound } from '../../../common/errors/index.js';
 import { MAX_BODY_BYTES, MAX_URL_LENGTH } from './contract.js';
 
 const IDEMPOTENCY_KEY = /^[A-Za-z0-9_-]{8,128}$/;
@@ -87,7 +87,7 @@ function checkIdempotencyKey(key: string | string[] | undefined, required: boole
 function checkRoute(request: FastifyRequest): AppError | null {
   if (!request.is404) return null;
   const allowed = allowedMethods(request);
-  if (allowed.length === 0) return new AppError('not_found');
+  if (allowed.length === 0) return new NotFound('There is nothing at this path: is its version, /v1, right?');
   return new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
 }
 
