@@ -2,7 +2,8 @@ import { Pool, type PoolConfig } from 'pg';
 import { preparing, surviveLostConnections } from './database.module.js';
 
 const MAX = 4;
-const QUERY_TIMEOUT_MS = 4_000;
+/** Where callers are to wait longer for a connection, a statement may take as long, too. */
+const SHORTEST_TIMEOUT_MS = 4_000;
 
 export interface EdgePoolSettings {
   readonly url: string;
@@ -16,14 +17,15 @@ export interface EdgePoolSettings {
 
 /** The small pool for the two statements that every call runs. */
 export function openEdgePool({ url, isPooled, prepared, waitMs, applicationName }: EdgePoolSettings): Pool {
+  const timeoutMs = Math.max(SHORTEST_TIMEOUT_MS, waitMs);
   const config: PoolConfig = {
     connectionString: url,
     max: MAX,
     keepAlive: true,
     connectionTimeoutMillis: waitMs,
     // One statement is under way at a time: one that hangs must not hold every caller of the port.
-    query_timeout: QUERY_TIMEOUT_MS,
-    ...(isPooled ? {} : { statement_timeout: QUERY_TIMEOUT_MS }),
+    query_timeout: timeoutMs,
+    ...(isPooled ? {} : { statement_timeout: timeoutMs }),
     ...preparing(prepared),
     application_name: applicationName,
   };
