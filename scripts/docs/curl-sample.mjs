@@ -3,7 +3,7 @@ import { exampleOf } from './open-api.mjs';
 /** What the recorded answers were asked for (test/docs/recorded-answers.test.ts). */
 const SHOWN = { country: 'FR', limit: 2 };
 
-/** A call that can be pasted, with `$KEY` for the API key. */
+/** A call that can be pasted, with the variables of the quick start, which the SDK and the command line read too. */
 export function curlSample(api, operation) {
   const parameters = api.parametersOf(operation);
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => {
@@ -16,8 +16,8 @@ export function curlSample(api, operation) {
   const search = query.length === 0 ? '' : `?${query.join('&')}`;
   const body = api.bodyOf(operation)?.example;
   return [
-    `curl -s ${operation.method === 'get' ? '' : `-X ${operation.method.toUpperCase()} `}"$BASE_URL${path}${search}"`,
-    '-H "Authorization: Bearer $KEY"',
+    `curl -s ${operation.method === 'get' ? '' : `-X ${operation.method.toUpperCase()} `}"$ESIM_BASE_URL${path}${search}"`,
+    '-H "Authorization: Bearer $ESIM_API_KEY"',
     ...(operation.method === 'post' ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body)}'`]),
   ].join(' \\\n  ');

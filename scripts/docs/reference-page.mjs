@@ -26,7 +26,7 @@ export function renderReference(api) {
 <main id="content">
 <h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1>
 ${markdown(description)}
-<p>Each answer shown is one that the running service gave to the call above it; only ids, times and cursors are made up.</p>
+<p>Each answer shown is one that the running service gave to the call above it; only ids, times, cursors and install data are made up.</p>
 <p>More: ${page('docs/guides/quick-start.md', 'quick start')}, ${page('docs/webhooks.md', 'webhooks')},
 ${page('docs/errors.md', 'errors')}, ${page('docs/openapi/partner.json', 'OpenAPI document')},
 ${page('docs/postman.json', 'Postman collection')}.</p>

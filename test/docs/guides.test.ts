@@ -1,26 +1,13 @@
-import {
-  chmodSync,
-  copyFileSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_CATALOGUE, ERROR_CODES } from '../../src/common/errors/index.js';
-import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
-import { freePort } from '../harness/free-port.js';
-import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
-import { runProgram as runDocumented } from './program.js';
-import { CliUser, PROGRAM, runProgram } from '../cli/cli-process.js';
+import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { complaintsAbout } from './compile.js';
 import { Page } from './page.js';
+import { runProgram } from './program.js';
 
 const GUIDES = readdirSync('docs/guides').filter((name) => name.endsWith('.md'));
 const quickStart = new Page('docs/guides/quick-start.md');
@@ -34,97 +21,6 @@ beforeAll(async () => {
   partner = await service.createPartner();
 });
 afterAll(() => service.stop());
-
-describe('the quick start, followed from an empty folder', () => {
-  let folder: string;
-  let user: CliUser;
-  const started: NodeChild[] = [];
-  let port: number;
-
-  beforeAll(async () => {
-    folder = mkdtempSync(path.join(tmpdir(), 'esim-quick-start-'));
-    user = new CliUser();
-    port = await freePort();
-    // What `npm install --global` puts on the PATH.
-    writeFileSync(path.join(folder, 'esim'), `#!/bin/sh\nexec '${process.execPath}' '${PROGRAM}' "$@"\n`);
-    chmodSync(path.join(folder, 'esim'), 0o755);
-  });
-  afterAll(async () => {
-    await Promise.all(started.map((child) => child.kill()));
-    user.remove();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  /** Pastes a block of the page into a shell. */
-  async function paste(heading: string): Promise<string> {
-    const { stdout, stderr, code } = await runProgram(
-      'bash',
-      ['-ec', quickStart.code(heading, 'bash').replaceAll(/^export (BASE_URL|KEY)=.*$/gm, '')],
-      {
-        env: environment(),
-        cwd: folder,
-      },
-    );
-    expect(code, stderr).toBe(0);
-    return stdout;
-  }
-
-  function environment(): Record<string, string> {
-    return {
-      ...user.env,
-      PATH: `${folder}:${path.dirname(process.execPath)}:${process.env['PATH']}`,
-      BASE_URL: service.process.api?.url ?? '',
-      KEY: partner.sandboxKey,
-    };
-  }
-
-  it('says who the key is, shows packages, and orders one, once', async () => {
-    expect(JSON.parse(await paste('## 1. Ask who you are'))).toMatchObject({ data: { mode: 'sandbox' } });
-    const { data } = JSON.parse(await paste('## 2. Choose a package')) as { data: { coverage: string[] }[] };
-    expect(data).toHaveLength(3);
-    const orders = [JSON.parse(await paste('## 3. Order')), JSON.parse(await paste('## 3. Order'))] as {
-      data: { id: string; status: string };
-    }[];
-    expect(orders[0]).toMatchObject({ data: { status: 'pending', reference: 'booking-4711' } });
-    expect(orders[1]).toEqual(orders[0]);
-    await eventually('the order is issued', async () => {
-      const answer = JSON.parse(await paste('## 4. Read the eSIM')) as {
-        data: { id: string; status: string }[];
-      };
-      expect(answer.data.map(({ id }) => id)).toEqual([orders[0]!.data.id]);
-      return answer.data[0]!.status === 'issued';
-    });
-  });
-
-  it('ends with a verified webhook at a server of its own', async () => {
-    const heading = '## 5. Be told instead of asking';
-    copyFileSync(
-      path.join(PROJECT_ROOT, 'docs/guides/verifiers/verify-webhook-signature.ts'),
-      path.join(folder, 'verify-webhook-signature.ts'),
-    );
-    const program = path.join(folder, 'server.ts');
-    writeFileSync(program, quickStart.code(heading, 'typescript').replaceAll('4000', String(port)));
-    // Every line of the page but two: the package is not published, and the server runs until it is stopped.
-    const [install, login, secret, run] = quickStart.code(heading, 'bash').trim().split('\n');
-    expect([install, run]).toEqual(['npm install --global @partner-esim/cli', 'node server.ts']);
-    const prepared = await runProgram('bash', ['-ec', `${login}\n${secret}\nprintf '%s' "$WEBHOOK_SECRET"`], {
-      env: environment(),
-      cwd: folder,
-    });
-    expect(prepared).toMatchObject({ code: 0, stderr: '' });
-    const WEBHOOK_SECRET = /whsec_\w+/.exec(prepared.stdout)![0];
-    const server = NodeChild.launch({ args: ['--no-warnings', program], env: { WEBHOOK_SECRET } });
-    started.push(server);
-    await eventually('the server waits', () => server.stdout.includes('waiting'));
-    const listener = user.launch(['listen', '--forward-to', `http://localhost:${port}/webhooks`]);
-    started.push(listener);
-    await eventually('listen is ready', () => listener.stdout.includes('ready'));
-    expect(await user.run(['trigger', 'order.issued'])).toMatchObject({ code: 0 });
-    await eventually('the server verified it', () => server.stdout.includes('verified order.issued {'));
-    const unsigned = await fetch(`http://localhost:${port}/webhooks`, { method: 'POST', body: '{}' });
-    expect(unsigned.status).toBe(401);
-  });
-});
 
 describe('the retries of the guide to idempotency', () => {
   const source = idempotency.code('## In code', 'typescript');
@@ -170,8 +66,8 @@ describe('the retries of the guide to idempotency', () => {
       idempotencyKey: 'guide-intent-1',
       body: { package_id: 'pkg_fr_1gb_7d', reference: 'guide-1' },
     };
-    const baseUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/v1`;
-    const order = await runDocumented(
+    const baseUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const order = await runProgram(
       {
         files: { 'place-order.mts': source, 'main.mjs': MAIN },
         command: [process.execPath, '--no-warnings', 'main.mjs'],
@@ -218,5 +114,31 @@ describe('what the guides say', () => {
       expect(ERROR_CODES).toContain(code);
       expect(ERROR_CATALOGUE[code as keyof typeof ERROR_CATALOGUE].status).toBe(Number(status));
     }
+  });
+});
+
+describe('what a partner pastes', () => {
+  const pages = [
+    ...GUIDES.map((name) => `docs/guides/${name}`),
+    'docs/webhooks.md',
+    'docs/reference/index.html',
+  ];
+
+  it.each(pages)('takes the variables that the SDK and the command line read: %s', (page) => {
+    const text = readFileSync(page, 'utf8');
+    // The one place for what `npm start` prints.
+    const pasted = text.replace('export ESIM_API_KEY=$KEY ', '');
+    expect(pasted.match(/\$\{?(KEY|API_KEY|BASE_URL|HEADER)\b|(?<!ESIM_)WEBHOOK_SECRET/g) ?? []).toEqual([]);
+  });
+
+  it.each(pages)('has the version in the path, not in the base URL: %s', (page) => {
+    const text = readFileSync(page, 'utf8');
+    const paths = [...text.matchAll(/(?:\$ESIM_BASE_URL|\{base_?url\})\/(\w+)/gi)].map(([, path]) => path);
+    expect(paths.filter((path) => path !== 'v1')).toEqual([]);
+  });
+
+  it('calls the service', () => {
+    const texts = pages.map((page) => readFileSync(page, 'utf8')).join('\n');
+    expect(texts.match(/\$ESIM_BASE_URL\/v1\/|\{base_?url\}\/v1\//gi)?.length).toBeGreaterThan(30);
   });
 });

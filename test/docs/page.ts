@@ -18,9 +18,15 @@ export class Page {
 
   /** The first block of code in `language` below a heading. @throws Error without one */
   code(heading: string, language: string): string {
-    const block = new RegExp(`^\`\`\`${language}\n([^]*?\n)\`\`\`$`, 'm').exec(this.section(heading));
-    if (block?.[1] === undefined) throw new Error(`no ${language} below "${heading}"`);
-    return block[1];
+    const [block] = this.codes(heading, language);
+    if (block === undefined) throw new Error(`no ${language} below "${heading}"`);
+    return block;
+  }
+
+  /** Every block of code in `language` below a heading, in the page's order. */
+  codes(heading: string, language: string): string[] {
+    const blocks = new RegExp(`^\`\`\`${language}\n([^]*?\n)\`\`\`$`, 'gm');
+    return [...this.section(heading).matchAll(blocks)].map(([, block = '']) => block);
   }
 
   /** The cells of the first table below a heading, without its head. */

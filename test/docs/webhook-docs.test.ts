@@ -133,7 +133,7 @@ describe('the loop that reads the feed', () => {
         files: { 'catch-up.mts': page.code(CATCH_UP_HEADING, 'typescript'), 'main.mjs': MAIN },
         command: [process.execPath, '--no-warnings', 'main.mjs'],
       } as const;
-      const input = { baseUrl: `${service.process.api?.url}/v1`, key: partner.sandboxKey, known };
+      const input = { baseUrl: service.process.api?.url, key: partner.sandboxKey, known };
       const seen = await runProgram(program, input, PROGRAM_MS);
       expect(seen).toEqual({
         missed: [EVENTS - known.length, 0],

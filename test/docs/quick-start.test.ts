@@ -1,0 +1,289 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Finished, runProgram } from '../cli/cli-process.js';
+import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
+import { freePort } from '../harness/free-port.js';
+import {
+  ADMIN_TOKEN,
+  eventually,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
+import { newSigningSecret } from '../../src/webhooks/signature.js';
+import { signWebhook } from '../../src/webhooks/index.js';
+import { Page } from './page.js';
+
+const quickStart = new Page('docs/guides/quick-start.md');
+const webhookGuide = new Page('docs/guides/webhooks.md');
+const webhooks = new Page('docs/webhooks.md');
+const ASK = '## 1. Ask who you are';
+const CHOOSE = '## 2. Choose a package';
+const ORDER = '## 3. Order';
+const READ = '## 4. Read the eSIM';
+const RECEIVE = '## 5. Be told instead of asking';
+const TOP_UP = '## 6. Top up';
+/** Starts of Node.js one after another, on a machine that is busy with other tests. */
+const TEST_MS = 240_000;
+
+let service: TestService;
+let partner: TestPartner;
+let folder: string;
+let port: number;
+/** Terminals that stay open. */
+const started: NodeChild[] = [];
+
+beforeAll(async () => {
+  service = await startTestService();
+  partner = await service.createPartner();
+  folder = mkdtempSync(path.join(tmpdir(), 'esim-quick-start-'));
+  port = await freePort();
+  mkdirSync(path.join(folder, 'home'));
+  copyFileSync(
+    path.join(PROJECT_ROOT, 'docs/guides/verifiers/verify-webhook-signature.ts'),
+    path.join(folder, 'verify-webhook-signature.ts'),
+  );
+  writeFileSync(path.join(folder, 'server.ts'), here(quickStart.code(RECEIVE, 'typescript')));
+  await install();
+}, TEST_MS);
+afterAll(async () => {
+  await Promise.all(started.map((child) => child.kill()));
+  rmSync(folder, { recursive: true, force: true });
+  await service.stop();
+});
+
+/** The page's text with this test's places in it. */
+function here(text: string): string {
+  return text
+    .replaceAll('http://localhost:3000', service.process.api?.url ?? '')
+    .replaceAll('http://localhost:3001', service.process.admin?.url ?? '')
+    .replaceAll('4000', String(port))
+    .replaceAll('/tmp/packs', path.join(folder, 'packs'));
+}
+
+/** What a new terminal has, and npm: apart from this machine's packages, and without a network. */
+function terminal(): Record<string, string> {
+  return {
+    HOME: path.join(folder, 'home'),
+    PATH: [path.join(folder, 'prefix/bin'), path.dirname(process.execPath), process.env['PATH']].join(':'),
+    npm_config_prefix: path.join(folder, 'prefix'),
+    npm_config_offline: 'true',
+    // The tests' set-up has compiled both: to compile here would change the programs under other tests.
+    npm_config_ignore_scripts: 'true',
+  };
+}
+
+/** What the first terminal of the page has exported. */
+function exported(): Record<string, string> {
+  return { ...terminal(), ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' };
+}
+
+/** Pastes a block of a page into a shell. */
+async function paste(block: string, env = exported(), cwd = folder): Promise<string> {
+  const { stdout, stderr, code } = await runProgram('bash', ['-ec', here(block)], { env, cwd });
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+/** Packs in the repository, and installs what it packed, with the lines of the page. */
+async function install(): Promise<void> {
+  const block = quickStart.code(RECEIVE, 'bash');
+  expect(block).toContain('npm install --global');
+  await paste(block, terminal(), PROJECT_ROOT);
+}
+
+/** The installed program, in a process that goes on until it is stopped. */
+function launchEsim(line: string): NodeChild {
+  const [program, ...args] = here(line).trim().split(' ');
+  expect(program).toBe('esim');
+  const main = realpathSync(path.join(folder, 'prefix/bin/esim'));
+  expect(main.startsWith(folder)).toBe(true);
+  const child = NodeChild.launch({ args: [main, ...args], env: terminal() });
+  started.push(child);
+  return child;
+}
+
+function launchServer(env: Readonly<Record<string, string>>): NodeChild {
+  const server = NodeChild.launch({ args: ['--no-warnings', path.join(folder, 'server.ts')], env });
+  started.push(server);
+  return server;
+}
+
+async function startServer(secret: string): Promise<NodeChild> {
+  const server = launchServer({ ESIM_WEBHOOK_SECRET: secret });
+  await eventually('the server waits', () => server.stdout.includes('waiting'));
+  return server;
+}
+
+/** The header and the body of what `curl -i` prints. */
+function parted(printed: string): { head: string; body: { data: Record<string, unknown> } } {
+  const [head = '', body = ''] = printed.split('\r\n\r\n');
+  return { head, body: JSON.parse(body) as { data: Record<string, unknown> } };
+}
+
+describe('the quick start, followed from an empty folder', () => {
+  let esimId: string;
+
+  it('says who the key is, with the names that the page exports', async () => {
+    const env = { ...terminal(), KEY: partner.sandboxKey };
+    expect(JSON.parse(await paste(quickStart.code(ASK, 'bash'), env))).toMatchObject({
+      data: { mode: 'sandbox', partner_id: partner.id },
+    });
+  });
+
+  it('finds the package that it orders, and prints what the page shows', async () => {
+    const shown = quickStart.code(CHOOSE, 'text');
+    expect(await paste(quickStart.code(CHOOSE, 'bash'))).toBe(shown);
+    expect(quickStart.code(ORDER, 'bash')).toContain(/"id":("\w+")/.exec(shown)![1]);
+  });
+
+  it('orders it, once, and says of the second call that it is a replay', async () => {
+    const first = parted(await paste(quickStart.code(ORDER, 'bash')));
+    const second = parted(await paste(quickStart.code(ORDER, 'bash')));
+    expect(first.head).toMatch(/^HTTP\/1.1 202 /);
+    expect(first.head).not.toMatch(/idempotent-replayed/i);
+    expect(second.head).toMatch(/^idempotent-replayed: true$/im);
+    expect(first.body).toMatchObject({ data: { status: 'pending', reference: 'booking-4711' } });
+    expect(second.body).toEqual(first.body);
+  });
+
+  it('reads the order, its eSIM, and both pictures of it', async () => {
+    const [orders = '', esim = '', picture = ''] = quickStart.codes(READ, 'bash');
+    await eventually('the order is issued', async () => {
+      const { data } = JSON.parse(await paste(orders)) as {
+        data: { status: string; esims: { esim_id: string }[] }[];
+      };
+      expect(data).toHaveLength(1);
+      esimId = data[0]!.esims[0]?.esim_id ?? '';
+      return data[0]!.status === 'issued';
+    });
+    expect(JSON.parse(await paste(esim.replace('esim_…', esimId)))).toMatchObject({
+      data: { activation_code: expect.stringMatching(/^LPA:1\$/), install: { ios_url: expect.any(String) } },
+    });
+    expect(JSON.parse(await paste(picture, withEsim()))).toMatchObject({
+      data: { svg: expect.stringMatching(/^<svg /), png_base64: expect.stringMatching(/^iVBORw0KGgo/) },
+    });
+  });
+
+  it('tops the eSIM up with one of the packages that it is shown, and waits for the event', async () => {
+    const [packages = '', buy = '', wait = ''] = quickStart.codes(TOP_UP, 'bash');
+    const packageId = /"package_id":"(\w+)"/.exec(buy)![1];
+    expect(await paste(packages, withEsim())).toContain(`"id":"${packageId}"`);
+    const { head, body } = parted(await paste(buy, withEsim()));
+    expect(head).toMatch(/^HTTP\/1.1 202 /);
+    expect(JSON.parse(await paste(wait, withEsim()))).toMatchObject({
+      data: [{ type: 'order.topup.completed', data: { topup_id: body.data['id'], esim_id: esimId } }],
+    });
+  });
+
+  function withEsim(): Record<string, string> {
+    return { ...exported(), ESIM_ID: esimId };
+  }
+});
+
+describe('the server of the quick start', () => {
+  const [, login = '', listen = '', trigger = '', doctor = ''] = quickStart.codes(RECEIVE, 'bash');
+
+  it('does not start without a secret, and says which variable is missing', async () => {
+    const server = launchServer({});
+    expect(await server.exited()).toBe(1);
+    expect(server.stderr).toBe('ESIM_WEBHOOK_SECRET is not set\n');
+  });
+
+  it(
+    'gets a verified event from the installed command line, and says what it refuses',
+    async () => {
+      const lines = login.trim().split('\n');
+      expect(lines.pop()).toBe('node server.ts');
+      const printed = await paste(`${lines.join('\n')}\nprintf '%s' "$ESIM_WEBHOOK_SECRET"`);
+      const server = await startServer(/whsec_\w+/.exec(printed)![0]);
+      const listener = launchEsim(listen);
+      await eventually('listen is ready', () => listener.stdout.includes('ready'));
+      await paste(trigger, terminal());
+      await eventually('the server verified it', () => server.stdout.includes('verified order.issued {'));
+      const answer = await runProgram('bash', ['-ec', here(doctor)], { env: terminal(), cwd: folder });
+      expect(answer, answer.stdout).toMatchObject({ code: 0, stdout: expect.not.stringContaining('BAD') });
+      const unsigned = await fetch(`http://localhost:${port}/webhooks`, { method: 'POST', body: '{}' });
+      expect(unsigned.status).toBe(401);
+      await eventually('it says so', () => server.stdout.includes('refused: signature\n'));
+      await Promise.all([server.kill(), listener.kill()]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'gets a verified webhook without the command line, registered by the call of the page',
+    async () => {
+      mkdirSync(path.join(folder, '.data'));
+      writeFileSync(path.join(folder, '.data/secrets.env'), `ADMIN_TOKENS=portal:${ADMIN_TOKEN}\n`);
+      const block = webhooks.code('### On your own machine', 'bash').replace('ptn_…', partner.id);
+      const { data } = JSON.parse(await paste(block, terminal())) as { data: { secret: string } };
+      const server = await startServer(data.secret);
+      const order = { package_id: 'pkg_fr_1gb_7d', reference: 'booking-4712' };
+      expect((await partner.sandbox.post('/v1/orders', order)).status).toBe(202);
+      await eventually('the webhook is verified', () =>
+        /verified order\.issued .*"booking-4712"/.test(server.stdout),
+      );
+      await server.kill();
+    },
+    TEST_MS,
+  );
+});
+
+describe('the packages that are not on npm yet', () => {
+  it('include the SDK alone, in a project of its own', async () => {
+    const [line = ''] = /npm install \/tmp\/packs\/[^`]+/.exec(quickStart.section(RECEIVE)) ?? [];
+    const project = path.join(folder, 'shop');
+    mkdirSync(project);
+    writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }');
+    await paste(line, terminal(), project);
+    expect(existsSync(path.join(project, 'node_modules/@partner-esim/cli'))).toBe(false);
+    const program = `import { EsimClient } from '@partner-esim/sdk';
+      const esim = new EsimClient({ apiKey: process.env.ESIM_API_KEY, baseUrl: process.env.ESIM_BASE_URL });
+      console.log((await esim.me()).partner_id);`;
+    writeFileSync(path.join(project, 'me.js'), program);
+    expect(await paste('node me.js', exported(), project)).toBe(`${partner.id}\n`);
+  });
+});
+
+describe('a signature that does not fit', () => {
+  const HEADING = '## When the signature does not fit';
+  const body = '{"id":"evt_1","data":{}}';
+
+  /** What `esim verify` finds in what a handler with the lines of the guide has saved. */
+  async function verdictOn(rawBody: string): Promise<Finished> {
+    const timestampSeconds = Math.floor(Date.now() / 1_000);
+    const secret = newSigningSecret();
+    const header = signWebhook({ timestampSeconds, body, secrets: [secret] });
+    const handler = webhookGuide.code(HEADING, 'typescript').replace(
+      /^import .*$/m,
+      (line) =>
+        `${line}\nconst request = ${JSON.stringify({ headers: { 'x-service-signature': header } })};
+         const rawBody = Buffer.from(${JSON.stringify(rawBody)});`,
+    );
+    writeFileSync(path.join(folder, 'handler.ts'), handler);
+    await paste('node --no-warnings handler.ts', terminal());
+    return runProgram('bash', ['-ec', webhookGuide.code(HEADING, 'bash')], {
+      env: { ...terminal(), ESIM_WEBHOOK_SECRET: secret },
+      cwd: folder,
+    });
+  }
+
+  it('is explained from what the lines of the guide save', async () => {
+    expect(await verdictOn(body)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid /) });
+    expect(await verdictOn(JSON.stringify(JSON.parse(body), null, 2))).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^body_was_parsed /),
+    });
+  });
+});
