@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ERROR_CODES } from '../../src/common/errors/index.js';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
@@ -134,6 +135,22 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
       expect(portal.complaints).toEqual([]);
     },
   );
+
+  it('offer every error code that a program can get, and find its calls', async () => {
+    await partner.sandbox.get('/v1/orders/ord_none');
+    await portal.open('/developers/requests');
+    const field = page.getByLabel('Error code');
+    const offered = await field
+      .locator('option')
+      .evaluateAll((options) => options.map((option) => (option as { value?: string }).value));
+    const ofPortals = ['step_up_required', 'session_changed'];
+    expect(offered.toSorted()).toEqual(
+      ['', ...ERROR_CODES.filter((code) => !ofPortals.includes(code))].toSorted(),
+    );
+    await field.selectOption('not_found');
+    await page.getByRole('table', { name: 'Requests' }).getByText('not_found', { exact: true }).waitFor();
+    expect(new URL(page.url()).searchParams.get('error_code')).toBe('not_found');
+  });
 
   it('by held do not keep what the switch has given up', async () => {
     await portal.open(`/developers/webhooks/${endpoint.id}?status=held`);

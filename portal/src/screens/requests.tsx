@@ -11,6 +11,43 @@ import { Time } from '../components/time.tsx';
 import { useMode } from '../layout/use-mode.ts';
 import { requestsRoute } from '../router.tsx';
 
+/** Those that a call of a program can get, as they are in the log; by how often one looks for them. */
+const ERROR_CODES = [
+  'validation_failed',
+  'not_found',
+  'unauthorized',
+  'rate_limited',
+  'insufficient_balance',
+  'package_unavailable',
+  'price_changed',
+  'reference_taken',
+  'topup_not_supported',
+  'esim_not_ready',
+  'esim_expired',
+  'order_not_cancelable',
+  'idempotency_key_required',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
+  'invalid_json',
+  'invalid_cursor',
+  'bad_request',
+  'sandbox_only',
+  'partner_suspended',
+  'ip_not_allowed',
+  'forbidden',
+  'method_not_allowed',
+  'conflict',
+  'limit_reached',
+  'request_timeout',
+  'payload_too_large',
+  'uri_too_long',
+  'unsupported_media_type',
+  'expectation_failed',
+  'headers_too_large',
+  'internal_error',
+  'service_unavailable',
+] as const satisfies readonly NonNullable<Call['error_code']>[];
+
 export function Requests() {
   const mode = useMode();
   const { mode: _mode, ...filters } = requestsRoute.useSearch();
@@ -23,11 +60,13 @@ export function Requests() {
       </p>
       <LookUp />
       <UrlFilters
-        choices={[{ name: 'method', label: 'Method', options: ['GET', 'POST'] }]}
+        choices={[
+          { name: 'method', label: 'Method', options: ['GET', 'POST'] },
+          { name: 'error_code', label: 'Error code', options: ERROR_CODES },
+        ]}
         texts={[
           { name: 'status', label: 'Status', placeholder: '402', pattern: /^[1-5]\d\d$/ },
-          { name: 'error_code', label: 'Error code', placeholder: 'insufficient_balance' },
-          { name: 'key_id', label: 'Key id', placeholder: 'key_…' },
+          { name: 'key_id', label: 'Key id', placeholder: 'key_…', pattern: /^key_[0-9A-Z]{26}$/ },
         ]}
       />
       <List<Call>
