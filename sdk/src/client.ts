@@ -1,7 +1,8 @@
 import { Events } from './events.js';
 import type { MeResponse } from './generated/types.gen.js';
 import { Orders } from './orders.js';
-import { Catalog, Esims, get, Requests, Sandbox, Topups, Wallet } from './resources.js';
+import { Catalog, Esims, get, Requests, Sandbox, Wallet } from './resources.js';
+import { Topups } from './topups.js';
 import { type CallOptions, Transport, type TransportOptions } from './transport.js';
 
 export type EsimClientOptions = TransportOptions;
@@ -35,7 +36,7 @@ export class EsimClient {
     this.requests = new Requests(transport);
     this.orders = new Orders(transport, this.events);
     this.esims = new Esims(transport);
-    this.topups = new Topups(transport);
+    this.topups = new Topups(transport, this.events);
     this.wallet = new Wallet(transport);
     this.sandbox = new Sandbox(transport);
   }

@@ -55,14 +55,15 @@ export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
     refusal: Refusal,
     readonly call: CallFacts,
   ) {
-    super(
-      `${call.method} ${call.path}: ${refusal.status} ${refusal.code}: ${refusal.detail} (${refusal.requestId})`,
-    );
-    this.code = refusal.code as Code;
-    this.status = refusal.status;
-    this.detail = refusal.detail;
-    this.errors = refusal.errors;
-    this.requestId = refusal.requestId;
+    const { status, code, detail, errors, requestId } = refusal;
+    // The detail only counts the fields that are wrong.
+    const said = [detail, ...errors.map((each) => `${each.pointer}: ${each.message}`)].join(' ');
+    super(`${status} ${code}: ${said} (${call.method} ${call.path}, request ${requestId})`);
+    this.code = code as Code;
+    this.status = status;
+    this.detail = detail;
+    this.errors = errors;
+    this.requestId = requestId;
     this.retryable = refusal.retryable;
   }
 }

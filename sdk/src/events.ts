@@ -53,7 +53,11 @@ const PAUSE_AFTER_TROUBLE_MS = 5_000;
 
 /** The events of this key's mode, oldest first, in an order that never changes. */
 export class Events {
-  constructor(private readonly transport: Transport) {}
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
 
   /**
    * One page. `after` takes a cursor, or the id of an event as long as that is kept (90 days, Sandbox 30). A cursor never
@@ -61,7 +65,7 @@ export class Events {
    */
   async list(filters: EventFilters = {}, options: ListEventsOptions = {}): Promise<EventPage> {
     const { waitSeconds, limit = PAGE, ...rest } = options;
-    const { body, headers } = await this.transport.send({
+    const { body, headers } = await this.#transport.send({
       ...rest,
       method: 'GET',
       path: '/events',
@@ -77,30 +81,27 @@ export class Events {
   }
 
   get(id: string, options?: CallOptions): Promise<EsimEvent> {
-    return get(this.transport, `/events/${part(id)}`, options);
+    return get(this.#transport, `/events/${part(id)}`, options);
   }
 
   /**
    * Every event after `after`, then those that come, without an end: long reads, some two calls a minute while nothing
    * happens. With a `cursorStore` it goes on where it was ended: a cursor is stored when all events of its page have been
    * taken, so the last ones may come again, with ids that you know. The id of an event is no place to go on from: it is
-   * refused when the event is no longer kept. A service that is away is waited for.
-   * @throws EsimApiError that trying again does not mend; the reason of `signal`
+   * refused when the event is no longer kept. A service that is away is waited for. Ends quietly when `signal` aborts,
+   * whatever its reason: that is the caller's own way to end it.
+   * @throws EsimApiError that trying again does not mend; what `cursorStore` throws
    */
-  async *stream({
-    waitSeconds = WAIT_SECONDS,
-    cursorStore,
-    signal,
-    ...filters
-  }: StreamOptions = {}): AsyncGenerator<EsimEvent, never, undefined> {
-    const options = { waitSeconds, ...(signal ? { signal } : {}) };
-    let after = filters.after ?? (await cursorStore?.load());
-    for (;;) {
-      const page = await this.listUntilAnswered({ ...filters, ...(after ? { after } : {}) }, options);
-      yield* page.data;
-      if (page.nextCursor !== after) await cursorStore?.save(page.nextCursor);
-      after = page.nextCursor;
-      if (page.data.length === 0 && !page.waited) await pause(PAUSE_MS, signal);
+  async *stream(options: StreamOptions = {}): AsyncGenerator<EsimEvent, void, undefined> {
+    const { signal } = options;
+    try {
+      for await (const event of this.#endless(options)) {
+        // Its page came before the signal did.
+        if (signal?.aborted) return;
+        yield event;
+      }
+    } catch (error) {
+      if (!signal?.aborted || error !== signal.reason) throw error;
     }
   }
 
@@ -121,6 +122,24 @@ export class Events {
       cursor = page.nextCursor;
       await cursorStore.save(cursor);
       if (!page.hasMore) return { read, missed };
+    }
+  }
+
+  /** @throws the reason of `signal` */
+  async *#endless({
+    waitSeconds = WAIT_SECONDS,
+    cursorStore,
+    signal,
+    ...filters
+  }: StreamOptions): AsyncGenerator<EsimEvent, never, undefined> {
+    const options = { waitSeconds, ...(signal ? { signal } : {}) };
+    let after = filters.after ?? (await cursorStore?.load());
+    for (;;) {
+      const page = await this.listUntilAnswered({ ...filters, ...(after ? { after } : {}) }, options);
+      yield* page.data;
+      if (page.nextCursor !== after) await cursorStore?.save(page.nextCursor);
+      after = page.nextCursor;
+      if (page.data.length === 0 && !page.waited) await pause(PAUSE_MS, signal);
     }
   }
 

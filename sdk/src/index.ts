@@ -11,7 +11,6 @@ export type {
   StreamOptions,
 } from './events.js';
 export type { List, Page } from './list.js';
-export type { WaitOptions } from './orders.js';
 export {
   endsPurchase,
   type Intent,
@@ -25,6 +24,7 @@ export {
 export { SQL_STORE_TABLES, SqlCursorStore, SqlIntentStore, type SqlQuery } from './sql-stores.js';
 export type { AnswerFacts, CallOptions, WriteOptions } from './transport.js';
 export type * from './types.js';
+export type { WaitOptions } from './wait.js';
 export {
   unwrapWebhook,
   type UnwrapOptions,

@@ -66,6 +66,8 @@ const MAX_TRIES = 5;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8_000;
 
+const HEADER_VALUE = /^[\x21-\x7e]+$/;
+
 /** A try that may be made again, and when at the earliest. */
 class Failed {
   constructor(
@@ -79,21 +81,27 @@ class Failed {
  * the service came, and when its problem body says `retryable`; never otherwise.
  */
 export class Transport {
-  private readonly base: string;
-  private readonly fetch: typeof fetch;
+  // Private for the runtime, too: whoever logs a client or a resource of it does not log the key.
+  readonly #options: TransportOptions;
+  readonly #base: string;
+  readonly #fetch: typeof fetch;
 
-  constructor(private readonly options: TransportOptions) {
+  constructor(options: TransportOptions) {
     if (!options.apiKey) throw new TypeError('apiKey is missing');
+    // Else it is the runtime's error that quotes the header with the key, at every call.
+    if (!HEADER_VALUE.test(options.apiKey.trim()))
+      throw new TypeError('apiKey has a character that no key has');
+    this.#options = options;
     const url = new URL(options.baseUrl);
-    this.base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
+    this.#base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
     // Called on its own: some runtimes refuse a `fetch` that is called as a method of something else.
     const given = options.fetch ?? globalThis.fetch;
-    this.fetch = (input, init) => given(input, init);
+    this.#fetch = (input, init) => given(input, init);
   }
 
   /** @throws EsimApiError, EsimConnectionError, and the reason of `signal` when it aborts */
   async send(call: Call): Promise<Answer> {
-    const { deadlineMs = DEADLINE_MS, maxTries = MAX_TRIES } = this.options;
+    const { deadlineMs = DEADLINE_MS, maxTries = MAX_TRIES } = this.#options;
     const endsAt = performance.now() + (call.deadlineMs ?? deadlineMs) + waitMsOf(call);
     const idempotencyKey = call.method === 'POST' ? (call.idempotencyKey ?? crypto.randomUUID()) : null;
     const path = `/v1${call.path}`;
@@ -101,7 +109,7 @@ export class Transport {
     let mayHaveArrived = false;
     for (let tries = 1; ; tries++) {
       const facts: CallFacts = { method: call.method, path, idempotencyKey, tries, mayHaveArrived };
-      this.options.onTry?.(facts);
+      this.#options.onTry?.(facts);
       const outcome = await this.tryOnce(call, facts, endsAt);
       if (!(outcome instanceof Failed)) return outcome;
       ({ mayHaveArrived } = outcome.error.call);
@@ -112,7 +120,7 @@ export class Transport {
   }
 
   private async tryOnce(call: Call, facts: CallFacts, endsAt: number): Promise<Answer | Failed> {
-    const { timeoutMs = TIMEOUT_MS } = this.options;
+    const { timeoutMs = TIMEOUT_MS } = this.#options;
     // Whole milliseconds: Node refuses others.
     const forMs = Math.max(1, Math.ceil(Math.min(timeoutMs + waitMsOf(call), endsAt - performance.now())));
     const timeout = AbortSignal.timeout(forMs);
@@ -120,8 +128,8 @@ export class Transport {
     let response: Response;
     let text: string;
     try {
-      response = await this.fetch(
-        this.base + call.path + queryOf(call.query),
+      response = await this.#fetch(
+        this.#base + call.path + queryOf(call.query),
         this.requestOf(call, facts, signal),
       );
       // Within the time-out, too: half a body is no answer.
@@ -132,13 +140,13 @@ export class Transport {
       const left = timeout.aborted || !neverLeft(cause);
       return new Failed(new EsimConnectionError(why, arrived(facts, left), { cause }), 0);
     }
-    this.options.onAnswer?.(answerFacts(facts, response));
+    this.#options.onAnswer?.(answerFacts(facts, response));
     return toOutcome(response, text, facts);
   }
 
   private requestOf(call: Call, { idempotencyKey }: CallFacts, signal: AbortSignal): RequestInit {
     const headers: Record<string, string> = {
-      authorization: `Bearer ${this.options.apiKey}`,
+      authorization: `Bearer ${this.#options.apiKey}`,
       accept: 'application/json',
     };
     if (idempotencyKey !== null) headers['idempotency-key'] = idempotencyKey;

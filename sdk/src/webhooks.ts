@@ -52,7 +52,7 @@ const encoder = new TextEncoder();
 /**
  * Believes a webhook, by the document's `X-Service-Signature` or, without one, by the headers of Standard Webhooks, and
  * answers its event. During a rotation pass both secrets. Signatures are compared in constant time, by WebCrypto.
- * @throws WebhookVerificationError with the reason
+ * @throws WebhookVerificationError with the reason; TypeError for a secret that is empty, which is no fault of the sender
  */
 export async function unwrapWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -60,14 +60,21 @@ export async function unwrapWebhook(
   secret: string | readonly string[],
   { toleranceSeconds = TOLERANCE_SECONDS, nowSeconds = Math.floor(Date.now() / 1_000) }: UnwrapOptions = {},
 ): Promise<EsimEvent> {
+  const secrets = secretsOf(secret);
   const body = bytesOf(rawBody);
   const signed = readHeaders(headers);
-  const secrets = [secret].flat().filter((each) => each !== '');
   if (!(await someMatches(signed, body, secrets))) throw new WebhookVerificationError('no_match');
   const ageSeconds = nowSeconds - Number(signed.timestamp);
   if (!(ageSeconds <= toleranceSeconds)) throw new WebhookVerificationError('timestamp_too_old');
   if (!(-ageSeconds <= toleranceSeconds)) throw new WebhookVerificationError('timestamp_in_future');
   return parseEvent(body);
+}
+
+/** An environment variable that nobody set is no wrong signature: it would be looked for in the wrong place. */
+function secretsOf(secret: string | readonly string[]): readonly string[] {
+  const secrets = [secret].flat();
+  if (secrets.length > 0 && secrets.every(Boolean)) return secrets;
+  throw new TypeError('the signing secret is empty: is WEBHOOK_SECRET set?');
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {

@@ -72,21 +72,54 @@ describe('events.reconcile', () => {
 });
 
 describe('events.stream', () => {
-  it('has every event once, in feed order, as it comes, and ends with its signal', async () => {
+  it('has every event once, in feed order, as it comes, and ends quietly with its signal', async () => {
     await recordEvents(service, [{ partnerId: partner.id, iccid: '8910000000000000000' }]);
     const stop = new AbortController();
     const seen: string[] = [];
-    const streaming = (async () => {
-      for await (const { data } of esim.events.stream({ signal: stop.signal })) {
-        seen.push((data as { iccid: string }).iccid);
-        if (seen.length === 4) stop.abort(new Error('enough'));
-        else
-          await recordEvents(service, [{ partnerId: partner.id, iccid: `891000000000000000${seen.length}` }]);
-      }
-    })();
-    await expect(streaming).rejects.toThrow('enough');
+    for await (const { data } of esim.events.stream({ signal: stop.signal })) {
+      seen.push((data as { iccid: string }).iccid);
+      if (seen.length === 4) stop.abort(new Error('enough'));
+      else
+        await recordEvents(service, [{ partnerId: partner.id, iccid: `891000000000000000${seen.length}` }]);
+    }
     expect(seen).toEqual([0, 1, 2, 3].map((n) => `891000000000000000${n}`));
   }, 60_000);
+
+  it('ends quietly while it waits for events, and gives none of a page behind the signal', async () => {
+    for await (const _event of esim.events.stream({ signal: AbortSignal.timeout(1_000) }))
+      expect.unreachable('nothing happened');
+    for await (const _event of esim.events.stream({ signal: AbortSignal.abort() }))
+      expect.unreachable('the signal came first');
+    await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
+    const stop = new AbortController();
+    const saved: string[] = [];
+    const save = (cursor: string): Promise<void> => Promise.resolve(void saved.push(cursor));
+    const cursorStore = { load: () => Promise.resolve(null), save };
+    let seen = 0;
+    for await (const _event of esim.events.stream({ signal: stop.signal, cursorStore })) {
+      seen++;
+      stop.abort();
+    }
+    // The page was not taken to the end: it comes again.
+    expect({ seen, saved }).toEqual({ seen: 1, saved: [] });
+  }, 60_000);
+
+  it('throws what is not its signal, also when that has aborted', async () => {
+    const stop = new AbortController();
+    const save = (): Promise<void> => {
+      stop.abort();
+      return Promise.reject(new Error('the disk is full'));
+    };
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    const stream = esim.events.stream({
+      signal: stop.signal,
+      cursorStore: { load: () => Promise.resolve(null), save },
+    });
+    expect(await stream.next()).toMatchObject({ done: false });
+    await expect(stream.next()).rejects.toThrow('the disk is full');
+    const refused = esim.events.stream({ after: 'nowhere', signal: new AbortController().signal }).next();
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_cursor' });
+  });
 
   it('begins behind the event that the caller has', async () => {
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
@@ -133,31 +166,5 @@ describe('a reader of the feed that was away', () => {
     }
     // What the guide warns of: the second event, which was never taken, is missed without a word.
     expect((await esim.events.list({ after: stored! })).data.map(iccidOf)).toEqual(['8910000000000000003']);
-  }, 60_000);
-});
-
-describe('orders', () => {
-  it('are placed, waited for by events, listed page by page, and canceled', async () => {
-    const calls: string[] = [];
-    const watching = new EsimClient({
-      apiKey: partner.sandboxKey,
-      baseUrl: `${service.process.api!.url}/v1/`,
-      onAnswer: ({ path: called }) => calls.push(called),
-    });
-    expect(watching.mode).toBe('sandbox');
-    const placed = await watching.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-1' });
-    calls.length = 0;
-    const issued = await watching.orders.waitFor(placed.id);
-    expect(issued).toMatchObject({ status: 'issued', version: 3 });
-    // Not a poll a second: a read, a wait, a read; one more where the wait began too early.
-    expect(calls.length).toBeLessThanOrEqual(5);
-    await watching.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-2' });
-    const references: (string | null)[] = [];
-    for await (const order of watching.orders.iterate({ limit: 1 })) references.push(order.reference);
-    expect(references).toEqual(['sdk-2', 'sdk-1']);
-    const page = await watching.orders.list({ limit: 1 });
-    expect(page).toMatchObject({ hasMore: true, data: [{ reference: 'sdk-2' }] });
-    await watching.orders.cancel(placed.id);
-    expect((await watching.orders.waitFor(placed.id)).status).toBe('canceled');
   }, 60_000);
 });

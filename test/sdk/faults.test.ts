@@ -191,3 +191,27 @@ describe('a client behind a network that breaks', () => {
     await proxy.close();
   });
 });
+
+describe('the message of a refusal', () => {
+  const messageOf = async (call: Promise<unknown>): Promise<string> =>
+    call.then(
+      () => expect.unreachable('it was refused'),
+      (error: unknown) => (error as Error).message,
+    );
+
+  it('says the status, the code, the words of the service, the call and what support asks for', async () => {
+    const esim = clientOf(service.process.api!.url);
+    expect(await messageOf(esim.orders.place({ package_id: 'pkg_nobody' }))).toMatch(
+      /^404 not_found: [A-Z].+\. \(POST \/v1\/orders, request req_\w+\)$/,
+    );
+  });
+
+  it('names each field that is wrong, and why', async () => {
+    const esim = clientOf(service.process.api!.url);
+    const order = { package_id: 'pkg_fr_1gb_7d', quantity: 0, reference: '' };
+    const message = await messageOf(esim.orders.place(order));
+    expect(message).toMatch(/^400 validation_failed: 2 fields are invalid\. /);
+    expect(message).toMatch(/\/quantity: \S/);
+    expect(message).toMatch(/\/reference: \S/);
+  });
+});

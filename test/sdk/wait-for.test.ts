@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EsimClient } from '../../sdk/src/index.js';
+import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+
+let service: TestService;
+let partner: TestPartner;
+let esim: EsimClient;
+let calls: string[];
+beforeAll(async () => {
+  service = await startTestService();
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+  calls = [];
+  esim = new EsimClient({
+    apiKey: partner.sandboxKey,
+    baseUrl: `${service.process.api!.url}/v1/`,
+    onAnswer: ({ path }) => calls.push(path),
+  });
+});
+afterAll(() => service.stop());
+
+async function issuedEsim(): Promise<string> {
+  const placed = await esim.orders.place({ package_id: 'pkg_fr_1gb_7d' });
+  return (await esim.orders.waitFor(placed.id)).esims[0]!.esim_id;
+}
+
+describe('orders', () => {
+  it('are placed, waited for by events, listed page by page, and canceled', async () => {
+    expect(esim.mode).toBe('sandbox');
+    const placed = await esim.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-1' });
+    calls.length = 0;
+    const issued = await esim.orders.waitFor(placed.id);
+    expect(issued).toMatchObject({ status: 'issued', version: 3 });
+    // Not a poll a second: a read, a wait, a read; one more where the wait began too early.
+    expect(calls.length).toBeLessThanOrEqual(5);
+    await esim.orders.place({ package_id: 'pkg_fr_1gb_7d', reference: 'sdk-2' });
+    const references: (string | null)[] = [];
+    for await (const order of esim.orders.iterate({ limit: 1 })) references.push(order.reference);
+    expect(references).toEqual(['sdk-2', 'sdk-1']);
+    const page = await esim.orders.list({ limit: 1 });
+    expect(page).toMatchObject({ hasMore: true, data: [{ reference: 'sdk-2' }] });
+    await esim.orders.cancel(placed.id);
+    expect((await esim.orders.waitFor(placed.id)).status).toBe('canceled');
+  }, 60_000);
+
+  it('are answered as they are when the time is over, and with its reason when the signal aborts', async () => {
+    const { id } = await esim.orders.place({ package_id: 'pkg_test_slow' });
+    const late = await esim.orders.waitFor(id, { timeoutMs: 1_500 });
+    expect(['pending', 'processing']).toContain(late.status);
+    const stopped = esim.orders.waitFor(id, { signal: AbortSignal.timeout(500) });
+    await expect(stopped).rejects.toMatchObject({ name: 'TimeoutError' });
+  }, 60_000);
+});
+
+describe('top-ups', () => {
+  it('are placed and waited for by events, until they are completed or have failed', async () => {
+    const esim_id = await issuedEsim();
+    const [fitting] = (await esim.esims.topupPackages(esim_id)).data;
+    const placed = await esim.topups.place({ esim_id, package_id: fitting!.id });
+    calls.length = 0;
+    expect(await esim.topups.waitFor(placed.id)).toMatchObject({ id: placed.id, status: 'completed' });
+    // Not a poll a second: a read, a wait, a read; one more where the wait began too early.
+    expect(calls.length).toBeLessThanOrEqual(5);
+    const failing = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });
+    const failed = await esim.topups.waitFor(failing.id);
+    expect(failed).toMatchObject({ status: 'failed', failure: { code: expect.any(String) } });
+  }, 60_000);
+
+  it('are answered as they are when the time is over, and with its reason when the signal aborts', async () => {
+    const esim_id = await issuedEsim();
+    const { id } = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });
+    calls.length = 0;
+    expect(await esim.topups.waitFor(id, { timeoutMs: 0 })).toMatchObject({ id });
+    expect(calls).toEqual([`/v1/topups/${id}`]);
+    const gone = new Error('the traveller went away');
+    const stopped = esim.topups.waitFor(id, { signal: AbortSignal.abort(gone) });
+    await expect(stopped).rejects.toBe(gone);
+  }, 60_000);
+});
