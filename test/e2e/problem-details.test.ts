@@ -16,7 +16,7 @@ const ORDER = { package_id: 'pkg_fr_1gb_7d' };
 describe('a refusal says what to do', () => {
   it('about a field that is missing, once, and counts fields and not rules', async () => {
     const { body } = await api.post('/v1/orders', { packageId: 'pkg_fr_1gb_7d', quantity: 50 });
-    expect(said({ body } as ApiAnswer)).toEqual(['validation_failed', '3 fields are invalid: see errors.']);
+    expect(said({ body } as ApiAnswer)).toEqual(['validation_failed', '3 fields are invalid.']);
     const errors = body.errors as { pointer: string; code: string; message: string }[];
     expect(errors.map(({ pointer }) => pointer).toSorted()).toEqual([
       '/packageId',

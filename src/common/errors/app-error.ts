@@ -59,7 +59,7 @@ export class ValidationFailed extends AppError {
 
 function describe(errors: readonly FieldError[]): string {
   const fields = new Set(errors.map(({ pointer }) => pointer)).size;
-  return fields === 1 ? 'One field is invalid: see errors.' : `${fields} fields are invalid: see errors.`;
+  return fields === 1 ? 'One field is invalid.' : `${fields} fields are invalid.`;
 }
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
