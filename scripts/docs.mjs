@@ -1,10 +1,13 @@
 // Writes what docs/ has that follows from something else: the reference page, the Postman collection, the table of
-// errors, the verifiers as files, and what the bench measured of an order's life as a picture and a table. `npm run docs` writes them; `-- --check` compares, and names what is old.
+// errors, the verifiers as files, and what the bench measured of an order's life and of
+// an idle listen as a picture and tables. `npm run docs` writes them; `-- --check` compares, and names what is old.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { renderErrorsPage } from './docs/errors-page.mjs';
 import { renderLatencyChart } from './docs/latency-chart.mjs';
-import { withLifeTable } from './docs/life-table.mjs';
+import { lifeTable } from './docs/life-table.mjs';
+import { listenTable } from './docs/listen-table.mjs';
+import { withMeasured } from './docs/measured-block.mjs';
 import { OpenApi } from './docs/open-api.mjs';
 import { renderPostmanCollection } from './docs/postman.mjs';
 import { renderReference } from './docs/reference-page.mjs';
@@ -20,7 +23,11 @@ const outputs = {
   'reference/index.html': renderReference(api),
   'postman.json': renderPostmanCollection(api),
   'images/latency-against-load.svg': renderLatencyChart(life),
-  'performance.md': withLifeTable(read('performance.md'), life),
+  'performance.md': withMeasured(
+    withMeasured(read('performance.md'), 'life', lifeTable(life)),
+    'listen',
+    listenTable(JSON.parse(read('measured/listen.json'))),
+  ),
   ...verifierFiles(read('webhooks.md')),
 };
 

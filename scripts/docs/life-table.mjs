@@ -1,18 +1,8 @@
 import { readLife } from './latency-chart.mjs';
+import { aligned } from './measured-block.mjs';
 
-const MARKS = ['<!-- from docs/measured/life.json -->', '<!-- end -->'];
-
-/**
- * The page with its table of the life of an order written anew.
- * @throws Error when the page has lost its marks
- */
-export function withLifeTable(page, result) {
-  const [from, to] = MARKS.map((mark) => page.indexOf(mark));
-  if (from < 0 || to < from) throw new Error(`docs/performance.md has not the marks ${MARKS.join(' and ')}`);
-  return page.slice(0, from + MARKS[0].length) + `\n\n${table(result)}\n\n` + page.slice(to);
-}
-
-function table(result) {
+/** The table of the life of an order. */
+export function lifeTable(result) {
   const { layouts } = readLife(result);
   const cell = ({ rowOf }, figure, digits) => {
     const row = rowOf(figure);
@@ -36,15 +26,4 @@ function table(result) {
       ),
     ),
   ]);
-}
-
-/** As the formatter would: columns padded. */
-function aligned(lines) {
-  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => line[column].length)));
-  const render = (line) => `| ${line.map((text, column) => text.padEnd(widths[column])).join(' | ')} |`;
-  return [
-    render(lines[0]),
-    `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`,
-    ...lines.slice(1).map(render),
-  ].join('\n');
 }
