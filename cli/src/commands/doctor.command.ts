@@ -43,6 +43,7 @@ export const doctor: Command = {
     ];
     let healthy = true;
     for (const check of checks) {
+      context.signal.throwIfAborted();
       const finding = typeof check === 'function' ? await check() : check;
       healthy &&= finding.ok;
       const { output } = context;

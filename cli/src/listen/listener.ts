@@ -38,6 +38,8 @@ export class Listener {
         if (this.options.types?.has(event.type) ?? true) await this.forward(event);
         position = { page: position.page, event: event.id };
         this.options.cursor.write(position);
+        // The rest of the page is left for the next start.
+        if (this.options.signal.aborted) return;
       }
       if (position.page !== page.next) {
         position = { page: page.next, event: null };
