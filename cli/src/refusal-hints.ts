@@ -10,7 +10,7 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
     unauthorized: KEY_CURE,
     not_found: ({ call }) => (call.method === 'POST' ? MISSING[call.path] : undefined),
     reference_taken: ({ call }) =>
-      call.path === '/topups'
+      call.path === '/v1/topups'
         ? 'GET /v1/topups?reference=… shows the top-up that has it.'
         : '`esim orders list --reference <text>` shows the order that has it.',
     insufficient_balance:
@@ -26,8 +26,8 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
 
 /** What was not found, by the path of the purchase. */
 const MISSING: Readonly<Record<string, string>> = {
-  '/orders': '`esim catalog` lists packages.',
-  '/topups': '`esim esims list` lists eSIMs, `esim topups packages <esim>` what fits one.',
+  '/v1/orders': '`esim catalog` lists packages.',
+  '/v1/topups': '`esim esims list` lists eSIMs, `esim topups packages <esim>` what fits one.',
 };
 
 /** One line that says what to do next, or nothing where there is nothing to say. */
