@@ -1,5 +1,6 @@
 import { CliError, EXIT, type ExitCode, UnfinishedPurchase } from './exit-codes.js';
 import { type ApiError, ConnectionError, isApiError } from './partner-api.js';
+import { hintFor } from './refusal-hints.js';
 import type { Output } from './terminal/output.js';
 
 /** What a program gets beside the message. */
@@ -26,7 +27,9 @@ function reasonOf(error: unknown): [exitCode: ExitCode, message: string, hint?: 
 
 function refused(error: ApiError, output: Output, facts: Facts): ExitCode {
   const fields = error.errors.map(({ pointer, message }) => `  ${pointer} ${message}`);
-  const hint = [...fields, error.requestId && `  request ${error.requestId}`].filter(Boolean).join('\n');
+  const hint = [...fields, hintFor(error), error.requestId && `  request ${error.requestId}`]
+    .filter(Boolean)
+    .join('\n');
   const { code, status, requestId } = error;
   return said(output, exitCodeOf(error), {
     message: `${code}: ${error.detail}`,

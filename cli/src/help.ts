@@ -18,8 +18,8 @@ export interface Printed {
 
 /** What `esim help` prints. */
 export function overview(commands: readonly Command[]): Printed {
-  const text = `${INTRODUCTION}\n\nCommands:\n${columns(commands.map(({ name, summary }) => [name, summary]))}
-  help           show help, of a command too
+  const rows = commands.map(({ name, summary }): [string, string] => [name, summary]);
+  const text = `${INTRODUCTION}\n\nCommands:\n${columns([...rows, ['help', 'show help, of a command too']])}
 
 Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\n${OUTRO}\n`;
   return {

@@ -4,6 +4,7 @@ import {
   type EventPage,
   EsimClient,
   type Esim,
+  type EsimWithInstall,
   type LoggedCall,
   type NewOrder,
   type NewTopup,
@@ -17,8 +18,10 @@ import {
 
 export type {
   EsimEvent as ServiceEvent,
+  EsimWithInstall,
   LoggedCall,
   NewOrder,
+  NewTopup,
   Order,
   Package,
   Page,
@@ -93,7 +96,19 @@ export class PartnerApi {
     return this.client.orders.place(order, { ...this.call, idempotencyKey });
   }
 
-  /** Without what it is installed with: whoever has the activation code can take the eSIM, so nothing here shows it. */
+  async esims(filters: Typed): Promise<Page<Esim>> {
+    return this.client.esims.list(filters, this.call);
+  }
+
+  /**
+   * With what it is installed with: only for a person who asked for it, and for nothing that keeps what it reads, such as
+   * a log or an assistant.
+   */
+  esimWithInstall(id: string): Promise<EsimWithInstall> {
+    return this.client.esims.get(id, this.call);
+  }
+
+  /** Without what it is installed with: whoever has the activation code can take the eSIM. */
   async esim(id: string): Promise<Esim> {
     const { smdp_address, matching_id, activation_code, confirmation_code, install, ...esim } =
       await this.client.esims.get(id, this.call);
@@ -107,6 +122,13 @@ export class PartnerApi {
 
   async topupPackages(esimId: string): Promise<Page<Package>> {
     return this.client.esims.topupPackages(esimId, this.call);
+  }
+
+  /** Of all pages. */
+  async allTopupPackages(esimId: string): Promise<readonly Package[]> {
+    const found: Package[] = [];
+    for await (const each of this.client.esims.topupPackages(esimId, this.call)) found.push(each);
+    return found;
   }
 
   placeTopup(topup: NewTopup, idempotencyKey: string = randomUUID()): Promise<Topup> {

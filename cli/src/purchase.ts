@@ -1,46 +1,87 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from './context.js';
 import { UnfinishedPurchase } from './exit-codes.js';
-import { ConnectionError, isApiError, type NewOrder, type Order, type PartnerApi } from './partner-api.js';
+import {
+  ConnectionError,
+  isApiError,
+  type NewOrder,
+  type NewTopup,
+  type Order,
+  type PartnerApi,
+  type Topup,
+} from './partner-api.js';
 import { waitUntilEnded } from './wait-until-ended.js';
 
-/** An order that is placed once, and can be found again whatever ends the program: Ctrl-C, an outage, a kill. */
-export class Purchase {
+interface Placed {
+  readonly id: string;
+  readonly status: string;
+}
+
+/** What can be bought: how it is placed and found again, and what it is called. */
+interface Kind<New, Bought extends Placed> {
+  readonly noun: string;
+  /** Its id in the facts of an error. */
+  readonly idFact: string;
+  /** The command that shows it. */
+  readonly shownBy: string;
+  readonly place: (api: PartnerApi, wanted: New, idempotencyKey: string) => Promise<Bought>;
+  readonly read: (api: PartnerApi, id: string) => Promise<Bought>;
+}
+
+export const ORDER: Kind<NewOrder, Order> = {
+  noun: 'order',
+  idFact: 'order_id',
+  shownBy: 'esim orders get',
+  place: (api, order, key) => api.placeOrder(order, key),
+  read: (api, id) => api.order(id),
+};
+
+export const TOPUP: Kind<NewTopup, Topup> = {
+  noun: 'top-up',
+  idFact: 'topup_id',
+  shownBy: 'esim topups get',
+  place: (api, topup, key) => api.placeTopup(topup, key),
+  read: (api, id) => api.topup(id),
+};
+
+/** An order or top-up that is placed once, and can be found again whatever ends the program: Ctrl-C, an outage, a kill. */
+export class Purchase<New, Bought extends Placed> {
   constructor(
     private readonly context: Context,
     private readonly api: PartnerApi,
+    private readonly kind: Kind<New, Bought>,
     /** Of an earlier try; else one is made. */
     private readonly idempotencyKey: string = randomUUID(),
   ) {}
 
   /** @throws UnfinishedPurchase unless the service has certainly refused, or heard nothing */
-  async place(order: NewOrder): Promise<Order> {
-    const { idempotencyKey } = this;
+  async place(wanted: New): Promise<Bought> {
+    const { idempotencyKey, kind } = this;
     // Before the call leaves: a kill, and a terminal that closes, leave no time for words.
     this.context.output.keep(`idempotency key ${idempotencyKey}`);
     try {
-      return await this.api.placeOrder(order, idempotencyKey);
+      return await kind.place(this.api, wanted, idempotencyKey);
     } catch (error) {
       if (isCertainlyNotPlaced(error)) throw error;
       throw new UnfinishedPurchase(
         error,
-        `the order may have been placed; try again with --idempotency-key ${idempotencyKey}`,
+        `the ${kind.noun} may have been placed; try again with --idempotency-key ${idempotencyKey}`,
         { idempotency_key: idempotencyKey },
       );
     }
   }
 
-  /** Waits until `placed` has ended. @throws UnfinishedPurchase with the order when that is not seen */
-  async end({ id, status }: Order, withinSeconds: number): Promise<Order> {
-    const { context, idempotencyKey } = this;
+  /** Waits until `placed` has ended. @throws UnfinishedPurchase with its id when that is not seen */
+  async end({ id, status }: Placed, withinSeconds: number): Promise<Bought> {
+    const { context, idempotencyKey, kind } = this;
     context.output.keep(`${id} is ${status}`);
     try {
-      return await waitUntilEnded(() => this.api.order(id), { ...context, withinSeconds });
+      return await waitUntilEnded(() => kind.read(this.api, id), { ...context, withinSeconds });
     } catch (error) {
       throw new UnfinishedPurchase(
         error,
-        `the order is placed and goes on: esim orders get ${id}${context.live ? ' --live' : ''}`,
-        { order_id: id, idempotency_key: idempotencyKey },
+        `the ${kind.noun} is placed and goes on: ${kind.shownBy} ${id}${context.live ? ' --live' : ''}`,
+        { [kind.idFact]: id, idempotency_key: idempotencyKey },
       );
     }
   }

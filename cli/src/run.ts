@@ -3,13 +3,17 @@ import { type Command, Options, parseOptionsOf } from './command.js';
 import { COMMANDS } from './commands/index.js';
 import { Context } from './context.js';
 import type { Environment } from './credentials/paths.js';
-import { EXIT, type ExitCode, usageError } from './exit-codes.js';
+import { EXIT, type ExitCode, UnfinishedPurchase, usageError } from './exit-codes.js';
 import { explain } from './explain.js';
 import { exitCodes, helpOf, helpOfGroup, overview, type Printed } from './help.js';
 import { Output, type Streams } from './terminal/output.js';
+import { whenReaderIsGone } from './terminal/reader-gone.js';
 import { VERSION } from './version.js';
 
-/** Runs one command line. Never throws: what went wrong is printed, and is the exit code. */
+/**
+ * Runs one command line. Never throws: what went wrong is printed, and is the exit code. A reader of stdout that is gone
+ * ends the command as Ctrl-C does, and quietly: it has got what it wanted.
+ */
 export async function run(
   args: readonly string[],
   { environment, ...streams }: Streams & { readonly environment: Environment },
@@ -17,12 +21,19 @@ export async function run(
   const output = new Output(streams, args.includes('--json'));
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort();
+  let readerIsGone = false;
+  whenReaderIsGone(streams, () => {
+    readerIsGone = true;
+    interrupt();
+  });
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
     // It may stand before the command, too: what it changes is `output`.
     const rest = args.filter((word) => word !== '--json');
     return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
+    // What may have been bought is said on stderr even then.
+    if (readerIsGone && !(error instanceof UnfinishedPurchase)) return EXIT.ok;
     return explain(error, output);
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

@@ -2,6 +2,10 @@ import { readFileSync } from 'node:fs';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
+  engines: { readonly node: string };
 };
 
 export const VERSION = manifest.version;
+
+/** What this package needs: `>=22.12`. */
+export const ENGINES = manifest.engines;

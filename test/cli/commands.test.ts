@@ -11,25 +11,6 @@ import {
 } from '../harness/index.js';
 import { CliUser, jsonLines, PROGRAM, runProgram } from './cli-process.js';
 
-const COMMANDS = [
-  'login',
-  'logout',
-  'listen',
-  'trigger',
-  'catalog',
-  'orders place',
-  'orders list',
-  'orders get',
-  'events list',
-  'events resend',
-  'requests tail',
-  'verify',
-  'doctor',
-  'open',
-  'mcp',
-  'completion',
-];
-
 let service: TestService;
 let partner: TestPartner;
 let liveKey: string;
@@ -44,57 +25,6 @@ beforeAll(async () => {
 afterAll(async () => {
   user.remove();
   await service.stop();
-});
-
-describe('help', () => {
-  it.each(COMMANDS)('of esim %s has usage and examples, and needs neither key nor service', async (name) => {
-    const words = name.split(' ');
-    const nobody = new CliUser();
-    const asked = await nobody.run(['help', ...words]);
-    expect(asked).toMatchObject({ code: 0, stderr: '' });
-    expect(asked.stdout).toContain(`Usage: esim ${name}`);
-    expect(asked.stdout).toMatch(/Examples:\n {2}# .+\n {2}\S/);
-    expect((await nobody.run([...words, '--help'])).stdout).toBe(asked.stdout);
-    nobody.remove();
-  });
-
-  it('lists every command, and says what is not there', async () => {
-    const { code, stdout } = await user.run(['help']);
-    expect(code).toBe(0);
-    for (const name of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${name} {2}`, 'm'));
-    expect(stdout).toContain('no call for sending a delivery again');
-    expect((await user.run(['help', 'exit-codes'])).stdout.match(/^ {2}\d /gm)).toHaveLength(7);
-  });
-});
-
-describe('--json', () => {
-  it('makes one JSON value of the version, of help and of a completion script, wherever it stands', async () => {
-    const nobody = new CliUser();
-    const json = async (...args: string[]): Promise<Record<string, unknown>> => {
-      const finished = await nobody.run(args);
-      expect(finished).toMatchObject({ code: 0, stderr: '' });
-      return JSON.parse(finished.stdout) as Record<string, unknown>;
-    };
-    expect(await json('--version', '--json')).toEqual({ version: '0.1.0' });
-    const all = await json('help', '--json');
-    expect((all['commands'] as { name: string }[]).map(({ name }) => name)).toEqual(COMMANDS);
-    expect(await json('--json', '--help')).toEqual(all);
-    expect(await json('help', 'orders', 'get', '--json')).toMatchObject({
-      name: 'orders get',
-      arguments: '<order>',
-      options: [],
-      examples: [{ command: expect.stringContaining('esim orders get'), says: expect.any(String) }],
-    });
-    expect(await json('orders', 'get', '--help', '--json')).toMatchObject({ name: 'orders get' });
-    expect((await json('help', 'orders', '--json'))['commands']).toHaveLength(3);
-    const { exit_codes: codes } = await json('help', 'exit-codes', '--json');
-    expect(codes).toContainEqual({ code: 2, meaning: expect.any(String) });
-    expect(await json('completion', 'bash', '--json')).toEqual({
-      shell: 'bash',
-      script: (await nobody.run(['completion', 'bash'])).stdout,
-    });
-    nobody.remove();
-  });
 });
 
 describe('exit codes', () => {
@@ -143,6 +73,7 @@ describe('exit codes', () => {
 describe('a Live key', () => {
   it.each([
     ['orders place', ['orders', 'place', '--package', 'pkg_fr_1gb_7d']],
+    ['topups place', ['topups', 'place', '-e', 'esim_1', '-p', 'pkg_fr_topup_1gb_7d']],
     ['trigger', ['trigger', 'order.issued']],
     ['mcp --allow-writes', ['mcp', '--allow-writes']],
   ])('writes nothing with %s unless --live is given', async (_name, args) => {
@@ -150,7 +81,8 @@ describe('a Live key', () => {
     expect(finished.code).toBe(6);
     expect(finished.stderr).toContain('Live');
     const { rows } = await service.database.pool.query(
-      `SELECT count(*)::int AS calls FROM orders WHERE mode = 'live'`,
+      `SELECT count(*)::int AS calls FROM (SELECT mode FROM orders UNION ALL SELECT mode FROM topups) AS bought
+       WHERE mode = 'live'`,
     );
     expect(rows).toEqual([{ calls: 0 }]);
   });
@@ -188,6 +120,19 @@ describe('esim login', () => {
   });
 });
 
+describe('esim catalog', () => {
+  it('begins with the country itself, when it is asked for by its type', async () => {
+    const args = ['catalog', '--country', 'FR', '--type', 'country', '--json'];
+    const types = jsonLines((await user.run(args)).stdout).map(({ type }) => type);
+    expect(new Set(types)).toEqual(new Set(['country']));
+    expect((await user.run(['help', 'catalog'])).stdout).toContain(
+      'esim catalog --country FR --type country',
+    );
+    const wrong = await user.run(['catalog', '--type', 'planet']);
+    expect(wrong).toMatchObject({ code: 4, stderr: expect.stringContaining('validation_failed') });
+  });
+});
+
 describe('esim orders', () => {
   it('places an order, waits, and shows it', async () => {
     const placed = await user.run([
@@ -208,6 +153,25 @@ describe('esim orders', () => {
     const listed = await user.run(['orders', 'list', '--reference', 'cli-1']);
     expect(listed.stdout).toContain(order!['id']);
     expect((await user.run(['orders', 'get', order!['id'] as string])).stdout).toContain('issued');
+  });
+
+  it('says how an issued eSIM is installed, and shows it to who asks', async () => {
+    const placed = await user.run(['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--wait']);
+    const [, esimId = ''] = /install: esim esims get (esim_\w+)$/m.exec(placed.stdout) ?? [];
+    expect(placed.stdout + placed.stderr).not.toMatch(/LPA:|carddata/);
+    const { data: esim } = (await partner.sandbox.get(`/v1/esims/${esimId}`)).body;
+    const shown = await user.run(['esims', 'get', esimId]);
+    expect(shown).toMatchObject({ code: 0, stderr: '' });
+    const { id, status, iccid, smdp_address, activation_code, install } = esim;
+    const facts = [id, status, iccid, smdp_address, activation_code, install.ios_url, install.android_url];
+    for (const fact of facts) expect(shown.stdout).toContain(fact);
+    expect(jsonLines((await user.run(['esims', 'get', esimId, '--json'])).stdout)).toEqual([esim]);
+    const listed = await user.run(['esims', 'list', '--order', esim.order_id]);
+    expect(listed.stdout).toMatch(new RegExp(`^${esimId}  issued  iccid ${iccid}`));
+    expect(listed.stdout).not.toMatch(/LPA:|carddata/);
+    const [inList] = jsonLines((await user.run(['esims', 'list', '--iccid', iccid, '--json'])).stdout);
+    expect(inList).toMatchObject({ id: esimId, iccid });
+    expect(inList).not.toHaveProperty('activation_code');
   });
 
   it('buys nothing twice with the same idempotency key', async () => {
@@ -290,20 +254,5 @@ describe('esim open', () => {
     const env = { ESIM_PORTAL_URL: 'https://portal.example.com' };
     const { stdout } = await user.run(['open', 'webhooks', '--print'], { env });
     expect(stdout).toBe('https://portal.example.com/developers/webhooks\n');
-  });
-});
-
-describe('esim completion', () => {
-  it('completes commands, their verbs and their options in bash', async () => {
-    const { stdout: script } = await user.run(['completion', 'bash']);
-    const complete = async (...words: string[]): Promise<string[]> => {
-      const typed = words.map((word) => `'${word}'`).join(' ');
-      const program = `${script}\nCOMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _esim; echo "\${COMPREPLY[@]}"`;
-      return (await runProgram('bash', ['-c', program])).stdout.trim().split(' ');
-    };
-    expect(await complete('esim', 'li')).toEqual(['listen']);
-    expect(await complete('esim', 'orders', 'p')).toEqual(['place']);
-    expect(await complete('esim', 'orders', 'place', '--qu')).toEqual(['--quantity']);
-    expect(await complete('esim', 'listen', '--forw')).toEqual(['--forward-to']);
   });
 });

@@ -188,21 +188,6 @@ describe('esim listen', () => {
     expect(receivedIds().toSorted()).toEqual(made.toSorted());
   });
 
-  it('forwards only the chosen types, and skips what the server refuses when it is told to', async () => {
-    receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
-    await listen('--types', 'order.failed', '--on-failure', 'skip');
-    await makeEvents(3);
-    const order = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
-    await received(1);
-    await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
-    await received(2);
-    expect(receiver.received.map(({ headers }) => headers['x-service-event'])).toEqual([
-      'order.failed',
-      'order.failed',
-    ]);
-    expect(receiver.received[0]!.body).toContain(order.body.data.id);
-  });
-
   it('ends with Ctrl-C, and keeps a second one for the same URL away', async () => {
     const first = await listen();
     const second = await user.run(['listen', '--forward-to', receiver.url]);

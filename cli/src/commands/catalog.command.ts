@@ -1,5 +1,7 @@
 import type { Command } from '../command.js';
-import { EXIT } from '../exit-codes.js';
+import type { Context } from '../context.js';
+import { EXIT, type ExitCode } from '../exit-codes.js';
+import type { Package, Page } from '../partner-api.js';
 import { bytesText, moneyText } from '../terminal/values.js';
 
 export const catalog: Command = {
@@ -14,7 +16,8 @@ export const catalog: Command = {
     cursor: { type: 'string', value: 'cursor', help: 'go on behind a page' },
   },
   examples: [
-    { command: 'esim catalog --country FR', says: 'packages for France' },
+    { command: 'esim catalog --country FR --type country', says: 'packages for France alone' },
+    { command: 'esim catalog --country FR', says: 'and regional and global ones that work there' },
     { command: 'esim catalog --region europe --json | head -1', says: 'the first one as JSON' },
   ],
   run: async (context, options) => {
@@ -26,17 +29,24 @@ export const catalog: Command = {
       limit: options.text('limit'),
       cursor: options.text('cursor'),
     });
-    for (const found of page.data) context.output.data(found);
-    context.output.table(
-      page.data.map((found) => [
-        found.id,
-        moneyText(found.price),
-        bytesText(found.unlimited ? null : found.data_bytes),
-        `${found.validity_days} days`,
-        found.available ? found.title : `${found.title} (not available)`,
-      ]),
-    );
-    if (page.hasMore && page.nextCursor) context.output.note(`more: --cursor ${page.nextCursor}`);
-    return EXIT.ok;
+    return showPackages(context, page);
   },
 };
+
+/** Packages with their prices, and how to go on behind them. */
+export function showPackages({ output }: Context, page: Page<Package>): ExitCode {
+  for (const found of page.data) output.data(found);
+  output.table(
+    page.data.map((found) => [
+      found.id,
+      moneyText(found.price),
+      found.data_bytes === null && !found.unlimited
+        ? 'no data'
+        : bytesText(found.unlimited ? null : found.data_bytes),
+      `${found.validity_days} days`,
+      found.available ? found.title : `${found.title} (not available)`,
+    ]),
+  );
+  if (page.hasMore && page.nextCursor) output.note(`more: --cursor ${page.nextCursor}`);
+  return EXIT.ok;
+}

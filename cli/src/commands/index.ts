@@ -2,6 +2,7 @@ import type { Command } from '../command.js';
 import { catalog } from './catalog.command.js';
 import { completionOf } from './completion.command.js';
 import { doctor } from './doctor.command.js';
+import { esimsGet, esimsList } from './esims.command.js';
 import { eventsList, eventsResend } from './events.command.js';
 import { listen } from './listen.command.js';
 import { login, logout } from './login.command.js';
@@ -9,6 +10,7 @@ import { mcp } from './mcp.command.js';
 import { open } from './open.command.js';
 import { ordersGet, ordersList, ordersPlace } from './orders.command.js';
 import { requestsTail } from './requests.command.js';
+import { topupsGet, topupsPackages, topupsPlace } from './topups.command.js';
 import { trigger } from './trigger.command.js';
 import { verify } from './verify.command.js';
 
@@ -21,6 +23,11 @@ const ALL: readonly Command[] = [
   ordersPlace,
   ordersList,
   ordersGet,
+  esimsList,
+  esimsGet,
+  topupsPackages,
+  topupsPlace,
+  topupsGet,
   eventsList,
   eventsResend,
   requestsTail,

@@ -5,7 +5,7 @@ import { CursorFile, type FeedPosition } from '../listen/cursor-file.js';
 import { FeedReader } from '../listen/feed-reader.js';
 import { Listener, type OnFailure } from '../listen/listener.js';
 import { lockListener } from '../listen/listener-lock.js';
-import { LocalServer, localUrl } from '../listen/local-delivery.js';
+import { type DeliveryResult, LocalServer, localUrl } from '../listen/local-delivery.js';
 import { localSigningSecret, signingSecretFile } from '../listen/signing-secret.js';
 import { parseSince, startingPoint } from '../listen/starting-point.js';
 import type { ServiceEvent } from '../partner-api.js';
@@ -107,6 +107,7 @@ async function forward(
       output.warn(`${clockText()}  ${reason}; again in ${(pauseMs / 1_000).toFixed(1)} s`),
     onRecovered: () => output.note(`${clockText()}  connected again`),
   });
+  const tellOfRefusal = onceOnRefusal(context);
   const listener = new Listener({
     feed,
     server,
@@ -114,7 +115,10 @@ async function forward(
     types,
     onFailure,
     signal,
-    onAttempt: (event, result, retryMs) => report(context, event, result, retryMs),
+    onAttempt: (event, result, retryMs) => {
+      report(context, event, result, retryMs);
+      tellOfRefusal(result);
+    },
   });
   try {
     const from = await beginAt(context, options, feed, { cursor, startedAtMs });
@@ -126,6 +130,21 @@ async function forward(
     if (!signal.aborted) throw error;
   }
   return EXIT.ok;
+}
+
+/** What a receiver answers to a signature that it does not take; it may mean something else. */
+const REFUSALS: ReadonlySet<string> = new Set(['400', '401', '403']);
+
+/** Tells of the cure at the first refusal of a run, and not again: each of its attempts is in the list. */
+function onceOnRefusal({ output }: Context): (result: DeliveryResult) => void {
+  let told = false;
+  return ({ outcome }) => {
+    if (told || !REFUSALS.has(outcome)) return;
+    told = true;
+    output.warn(
+      'if it refused the signature: its secret must be what "esim listen --print-secret" prints; see esim verify',
+    );
+  };
 }
 
 async function beginAt(
@@ -160,7 +179,7 @@ function onFailureOf(options: Options): OnFailure {
 function report(
   { output }: Context,
   event: ServiceEvent,
-  { delivered, outcome, latencyMs }: { delivered: boolean; outcome: string; latencyMs: number },
+  { delivered, outcome, latencyMs }: DeliveryResult,
   retryMs: number | null,
 ): void {
   const shown = delivered ? output.good(outcome) : output.bad(outcome);

@@ -2,7 +2,7 @@ import type { Command, Options } from '../command.js';
 import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import type { Order } from '../partner-api.js';
-import { Purchase } from '../purchase.js';
+import { ORDER, Purchase } from '../purchase.js';
 import { moneyText } from '../terminal/values.js';
 
 /** @throws CliError when it is no whole number */
@@ -13,13 +13,16 @@ export function wholeNumber(options: Options, name: string, otherwise: number): 
   return Number(text);
 }
 
-function show({ output }: Context, order: Order): void {
+function show({ output, live }: Context, order: Order): void {
   const paint = order.status === 'issued' ? output.good.bind(output) : output.bold.bind(output);
   output.line(
     `${output.bold(order.id)}  ${paint(order.status)}  ${order.package_id} x ${order.quantity}  ${moneyText(order.total)}`,
   );
   if (order.reference) output.line(`  reference ${order.reference}`);
-  for (const esim of order.esims) output.line(`  ${esim.esim_id}  iccid ${esim.iccid}  ${esim.status}`);
+  for (const esim of order.esims) {
+    output.line(`  ${esim.esim_id}  iccid ${esim.iccid}  ${esim.status}`);
+    output.line(`  install: esim esims get ${esim.esim_id}${live ? ' --live' : ''}`);
+  }
   if (order.failure) output.line(`  ${output.bad(order.failure.code)}: ${order.failure.reason}`);
   output.data(order);
 }
@@ -55,7 +58,7 @@ twice. With --json an error has idempotency_key and order_id while the end is no
       quantity: wholeNumber(options, 'quantity', 1),
       reference: options.text('reference') ?? null,
     };
-    const purchase = new Purchase(context, api, options.text('idempotency-key'));
+    const purchase = new Purchase(context, api, ORDER, options.text('idempotency-key'));
     const placed = await purchase.place(order);
     if (!options.flag('wait')) return shown(context, placed);
     return shown(context, await purchase.end(placed, withinSeconds), true);

@@ -6,7 +6,8 @@ import type { FeedReader } from './feed-reader.js';
 import type { DeliveryResult, LocalServer } from './local-delivery.js';
 
 const FIRST_RETRY_MS = 1_000;
-const LONGEST_RETRY_MS = 30_000;
+/** The server is being worked on, on this machine: who has repaired it waits no longer than this. */
+const LONGEST_RETRY_MS = 5_000;
 
 export type OnFailure = 'retry' | 'skip' | 'stop';
 
@@ -38,6 +39,8 @@ export class Listener {
         if (this.options.types?.has(event.type) ?? true) await this.forward(event);
         position = { page: position.page, event: event.id };
         this.options.cursor.write(position);
+        // The rest of the page is left for the next start.
+        if (this.options.signal.aborted) return;
       }
       if (position.page !== page.next) {
         position = { page: page.next, event: null };

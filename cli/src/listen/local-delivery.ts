@@ -1,8 +1,13 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { usageError } from '../exit-codes.js';
-import type { ServiceEvent } from '../partner-api.js';
 import { signatureHeader } from './signing-secret.js';
+
+/** What can be sent as a webhook: an event of the feed, or a test. */
+export interface Deliverable {
+  readonly id: string;
+  readonly type: string;
+}
 
 /** What came of one POST to the local server. */
 export interface DeliveryResult {
@@ -34,7 +39,7 @@ export class LocalServer {
   }
 
   /** One attempt: a status of 2xx within the time is success. Redirects are not followed. Never throws. */
-  async deliver(event: ServiceEvent): Promise<DeliveryResult> {
+  async deliver(event: Deliverable): Promise<DeliveryResult> {
     const body = JSON.stringify(event);
     const startedAt = performance.now();
     const outcome = await this.post(body, headersOf(event, signatureHeader(this.secret, body))).catch(
@@ -73,7 +78,7 @@ export class LocalServer {
 }
 
 /** The delivery's id is made of the event's, so that every attempt of it has the same. */
-function headersOf(event: ServiceEvent, signature: string): Record<string, string> {
+function headersOf(event: Deliverable, signature: string): Record<string, string> {
   return {
     'content-type': 'application/json',
     'user-agent': 'partner-esim-service-webhooks/1.0',

@@ -83,6 +83,10 @@ export class Output {
     return this.paint('red', text);
   }
 
+  careful(text: string): string {
+    return this.paint('yellow', text);
+  }
+
   dim(text: string): string {
     return this.paint('gray', text);
   }

@@ -1,0 +1,71 @@
+import type { Command } from '../command.js';
+import { EXIT, usageError } from '../exit-codes.js';
+import { bytesText } from '../terminal/values.js';
+
+export const esimsList: Command = {
+  name: 'esims list',
+  summary: 'list eSIMs, newest first, without what they are installed with',
+  options: {
+    status: { type: 'string', value: 'status', help: 'only eSIMs in this status' },
+    order: { type: 'string', value: 'id', help: 'only those of this order' },
+    iccid: { type: 'string', value: 'iccid', help: 'only the one with this ICCID' },
+    limit: { type: 'string', value: 'n', help: 'how many, 1 to 100 (25)' },
+    cursor: { type: 'string', value: 'cursor', help: 'go on behind a page' },
+  },
+  examples: [
+    { command: 'esim esims list --status active', says: 'what is in use' },
+    { command: 'esim esims list --order ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7 --json', says: 'those of an order' },
+  ],
+  run: async (context, options) => {
+    const page = await context.api.esims({
+      status: options.text('status'),
+      order_id: options.text('order'),
+      iccid: options.text('iccid'),
+      limit: options.text('limit'),
+      cursor: options.text('cursor'),
+    });
+    for (const esim of page.data) context.output.data(esim);
+    context.output.table(
+      page.data.map(({ id, status, iccid, package_id, created_at }) => [
+        id,
+        status,
+        `iccid ${iccid}`,
+        package_id,
+        created_at,
+      ]),
+    );
+    if (page.hasMore && page.nextCursor) context.output.note(`more: --cursor ${page.nextCursor}`);
+    return EXIT.ok;
+  },
+};
+
+export const esimsGet: Command = {
+  name: 'esims get',
+  summary: 'show an eSIM, and what it is installed with',
+  arguments: '<esim>',
+  details: `Whoever has the activation code can take the eSIM: what this prints is for the traveller, and for no log.`,
+  examples: [
+    { command: 'esim esims get esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'with its links for iOS and Android' },
+  ],
+  run: async (context, _options, [id]) => {
+    if (id === undefined) throw usageError('which eSIM?', '`esim esims list` lists them.');
+    const esim = await context.api.esimWithInstall(id);
+    const { output } = context;
+    const { data, install, confirmation_code: confirmation } = esim;
+    output.line(`${output.bold(esim.id)}  ${esim.status}  ${esim.package_id}`);
+    const left = data.unlimited
+      ? 'unlimited'
+      : `${bytesText(data.remaining_bytes)} of ${bytesText(data.total_bytes)}`;
+    output.table([
+      ['  iccid', esim.iccid],
+      ['  data left', left],
+      ['  smdp address', esim.smdp_address],
+      ['  activation code', esim.activation_code],
+      ...(confirmation === null ? [] : [['  confirmation code', confirmation]]),
+      ['  install on iOS', install.ios_url],
+      ['  install on Android', install.android_url],
+    ]);
+    output.data(esim);
+    return EXIT.ok;
+  },
+};

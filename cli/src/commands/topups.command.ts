@@ -1,0 +1,89 @@
+import type { Command } from '../command.js';
+import type { Context } from '../context.js';
+import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
+import type { Topup } from '../partner-api.js';
+import { Purchase, TOPUP } from '../purchase.js';
+import { bytesText, moneyText } from '../terminal/values.js';
+import { showPackages } from './catalog.command.js';
+import { wholeNumber } from './orders.command.js';
+
+/** With `mustBeCompleted` a top-up that was not applied is a failure. */
+function shown({ output }: Context, topup: Topup, mustBeCompleted = false): ExitCode {
+  const { id, status, package_id, esim_id, price, reference, failure } = topup;
+  const paint = status === 'completed' ? output.good.bind(output) : output.bold.bind(output);
+  const data = topup.data_added_bytes === null ? [] : [bytesText(topup.data_added_bytes)];
+  const days = topup.validity_added_days > 0 ? [`${topup.validity_added_days} days`] : [];
+  output.line(`${output.bold(id)}  ${paint(status)}  ${package_id}  ${moneyText(price)}`);
+  output.line(`  for ${esim_id}: ${[...data, ...days].join(', ')}`);
+  if (reference) output.line(`  reference ${reference}`);
+  if (failure) output.line(`  ${output.bad(failure.code)}: ${failure.reason}`);
+  output.data(topup);
+  return mustBeCompleted && status !== 'completed' ? EXIT.failed : EXIT.ok;
+}
+
+export const topupsPlace: Command = {
+  name: 'topups place',
+  summary: 'buy data or days for an eSIM, and with --wait see how it ends',
+  details: `One idempotency key stands for one intent. The command prints it to stderr before the call leaves, and the top-up
+before it waits: whatever ends the command, with --idempotency-key the same top-up is placed again without being bought
+twice. With --json an error has idempotency_key and topup_id while the end is not known.`,
+  options: {
+    esim: { type: 'string', short: 'e', value: 'id', help: 'the eSIM (esim esims list)' },
+    package: { type: 'string', short: 'p', value: 'id', help: 'one that fits it (esim topups packages)' },
+    reference: { type: 'string', value: 'text', help: 'your own id of the top-up' },
+    wait: { type: 'boolean', short: 'w', help: 'wait until the top-up has ended' },
+    timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (60)' },
+    'idempotency-key': { type: 'string', value: 'key', help: 'that of an earlier try' },
+  },
+  examples: [
+    {
+      command: 'esim topups place -e esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 -p pkg_fr_topup_1gb_7d --wait',
+      says: 'more data in the Sandbox',
+    },
+    {
+      command: 'esim topups place -e esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 -p pkg_fr_topup_1gb_7d --live',
+      says: 'for real money',
+    },
+  ],
+  run: async (context, options) => {
+    const esimId = options.text('esim');
+    const packageId = options.text('package');
+    if (esimId === undefined) throw usageError('--esim is missing', '`esim esims list` lists eSIMs.');
+    if (packageId === undefined)
+      throw usageError('--package is missing', `\`esim topups packages ${esimId}\` lists what fits it.`);
+    const withinSeconds = wholeNumber(options, 'timeout', 60);
+    const purchase = new Purchase(context, context.writableApi, TOPUP, options.text('idempotency-key'));
+    const placed = await purchase.place({
+      esim_id: esimId,
+      package_id: packageId,
+      reference: options.text('reference') ?? null,
+    });
+    if (!options.flag('wait')) return shown(context, placed);
+    return shown(context, await purchase.end(placed, withinSeconds), true);
+  },
+};
+
+export const topupsGet: Command = {
+  name: 'topups get',
+  summary: 'show a top-up',
+  arguments: '<top-up>',
+  examples: [{ command: 'esim topups get top_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'its status' }],
+  run: async (context, _options, [id]) => {
+    if (id === undefined) throw usageError('which top-up?');
+    return shown(context, await context.api.topup(id));
+  },
+};
+
+export const topupsPackages: Command = {
+  name: 'topups packages',
+  summary: 'list the top-up packages that fit an eSIM now, cheapest first',
+  arguments: '<esim>',
+  examples: [
+    { command: 'esim topups packages esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'what can be bought for it' },
+  ],
+  run: async (context, _options, [id]) => {
+    if (id === undefined) throw usageError('for which eSIM?', '`esim esims list` lists them.');
+    const data = await context.api.allTopupPackages(id);
+    return showPackages(context, { data, hasMore: false, nextCursor: null });
+  },
+};

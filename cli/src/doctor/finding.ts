@@ -1,0 +1,46 @@
+/** `warn` is well enough to go on; `not_checked` stands behind a fault that makes the look worthless. */
+export type Verdict = 'ok' | 'warn' | 'bad' | 'not_checked';
+
+/** What `esim doctor` says of one check. */
+export interface Finding {
+  readonly check: string;
+  readonly status: Verdict;
+  /** What is there; of a fault its cure, too. */
+  readonly detail: string;
+  /** For programs only. */
+  readonly facts?: Readonly<Record<string, string>>;
+}
+
+export const isHealthy = ({ status }: Finding): boolean => status === 'ok' || status === 'warn';
+
+export const notChecked = (check: string): Finding => ({
+  check,
+  status: 'not_checked',
+  detail: 'not checked',
+});
+
+/** The finding of a look; what it throws is a fault. */
+export async function finding(
+  check: string,
+  look: () => Promise<Omit<Finding, 'check'>>,
+  saying: (error: unknown) => string = messageOf,
+): Promise<Finding> {
+  try {
+    return { check, ...(await look()) };
+  } catch (error) {
+    return { check, status: 'bad', detail: saying(error) };
+  }
+}
+
+/** The code of an error, which `fetch` hides in its cause; `timeout` when nobody answered. */
+export function codeOf(error: unknown): string | null {
+  const { name, code, cause } = error as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException };
+  if (name === 'TimeoutError') return 'timeout';
+  return cause?.code ?? (typeof code === 'string' ? code : null);
+}
+
+function messageOf(error: unknown): string {
+  const code = codeOf(error);
+  const { message } = error as Error;
+  return code === null ? message : `${message}: ${code}`;
+}

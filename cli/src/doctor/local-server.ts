@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { LocalServer } from '../listen/local-delivery.js';
+import type { Finding } from './finding.js';
+
+const TIMEOUT_MS = 10_000;
+const SECRET_CURE = 'its secret must be what `esim listen --print-secret` prints';
+const LETTERS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/**
+ * Sends a test event as a webhook, signed rightly and then wrongly: a receiver has to take the one and refuse the other.
+ * Its type is that of the portal's test, which handlers leave alone; each has an id of its own, or a receiver that
+ * ignores known ids would answer the second without a look at its signature.
+ */
+export async function localServerFinding(url: URL, secret: string): Promise<Finding> {
+  const check = 'local server';
+  const signed = await sendTest(url, secret);
+  if (!/^\d{3}$/.test(signed)) {
+    const why = signed === 'ECONNREFUSED' ? 'nothing listens there' : 'it does not answer';
+    return { check, status: 'bad', detail: `${url.href}: ${why} (${signed})`, facts: { signed } };
+  }
+  const wronglySigned = await sendTest(url, `${secret}x`);
+  const got = `${url.href}: a signed test event got ${signed}, a wrongly signed one ${wronglySigned}`;
+  const { status, says } = judge(signed, wronglySigned);
+  const detail = says === null ? got : `${got}: ${says}`;
+  return { check, status, detail, facts: { signed, wrongly_signed: wronglySigned } };
+}
+
+function judge(signed: string, wronglySigned: string): Pick<Finding, 'status'> & { says: string | null } {
+  // Whatever it does with signed ones: what takes anything is open to everybody.
+  if (wronglySigned.startsWith('2')) return { status: 'bad', says: 'it takes what nobody signed' };
+  if (signed === '404' || signed === '405')
+    return { status: 'bad', says: `is the path right, and does it take POST? If it refused: ${SECRET_CURE}` };
+  if (signed.startsWith('4')) return { status: 'bad', says: `it refuses what is signed: ${SECRET_CURE}` };
+  if (!signed.startsWith('2')) return { status: 'bad', says: 'it has to answer 2xx to what is signed' };
+  if (!wronglySigned.startsWith('4'))
+    return { status: 'warn', says: 'it should answer 4xx to what is not signed' };
+  return { status: 'ok', says: null };
+}
+
+async function sendTest(url: URL, secret: string): Promise<string> {
+  const server = new LocalServer(url, secret, TIMEOUT_MS);
+  try {
+    const id = `evt_${Array.from(randomBytes(26), (byte) => LETTERS[byte % LETTERS.length]).join('')}`;
+    const created_at = new Date().toISOString();
+    const event = { id, type: 'webhook.test', created_at, data: { endpoint_id: 'whe_esim_doctor' } };
+    return (await server.deliver(event)).outcome;
+  } finally {
+    server.close();
+  }
+}

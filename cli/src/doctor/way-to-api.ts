@@ -1,0 +1,121 @@
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import { connect } from 'node:tls';
+import { isLoopback } from '../base-url.js';
+import type { Context } from '../context.js';
+import { CliError } from '../exit-codes.js';
+import { isApiError } from '../partner-api.js';
+import { hintFor, KEY_CURE } from '../refusal-hints.js';
+import { codeOf, type Finding, finding, isHealthy, notChecked } from './finding.js';
+
+const CHECK_TIMEOUT_MS = 10_000;
+/** Receivers refuse what is 300 s off; a clock that is a tenth of that off is worth a word. */
+const MOST_SKEW_SECONDS = 30;
+const LEAST_CERTIFICATE_DAYS = 7;
+
+/** Why nobody was reached, by the code of the error. */
+const NOT_REACHED: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'its name cannot be looked up',
+  timeout: `nobody answers within ${CHECK_TIMEOUT_MS / 1_000} s`,
+};
+
+/** The way from here to the API, one step after the other. What stands behind a first step that fails is not looked at. */
+export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
+  const reached: { date?: string | null } = {};
+  const first = await finding('reach', () => reach(context, reached), messageFor);
+  yield first;
+  if (!isHealthy(first)) {
+    for (const check of ['name', 'tls', 'clock', 'key']) yield notChecked(check);
+    return;
+  }
+  yield await finding('name', () => nameOf(context));
+  yield await finding('tls', () => tlsOf(context));
+  yield clockFinding(reached.date ?? null);
+  yield await finding(
+    'key',
+    () => keyOf(context),
+    (error) => refusedKey(error, context.baseUrl),
+  );
+}
+
+type Look = Promise<Omit<Finding, 'check'>>;
+
+/** Asks as nobody: the API refuses it with 401 and an id of the request, as nothing else does. */
+async function reach({ baseUrl, signal }: Context, reached: { date?: string | null }): Look {
+  try {
+    const answer = await fetch(`${baseUrl}/v1/me`, {
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]),
+    });
+    await answer.body?.cancel();
+    reached.date = answer.headers.get('date');
+    if (answer.headers.get('x-request-id')?.startsWith('req_')) return { status: 'ok', detail: baseUrl };
+    return bad(`${baseUrl}: what answers there (${answer.status}) is not this API. ${BASE_URL_CURE}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    const code = codeOf(error);
+    const { message, cause } = error as Error;
+    const why = NOT_REACHED[code ?? ''] ?? (cause instanceof Error ? cause.message : message);
+    return bad(`${baseUrl}: ${why}${code === null ? '' : ` (${code})`}. ${BASE_URL_CURE}`);
+  }
+}
+
+const BASE_URL_CURE = 'Is the base URL right? It comes from --base-url, ESIM_BASE_URL or esim login.';
+
+async function nameOf({ baseUrl }: Context): Look {
+  const host = hostOf(baseUrl);
+  const addresses = await lookup(host, { all: true });
+  return { status: 'ok', detail: `${host} is ${addresses.map(({ address }) => address).join(', ')}` };
+}
+
+async function tlsOf({ baseUrl }: Context): Look {
+  const { protocol, port } = new URL(baseUrl);
+  if (protocol !== 'https:')
+    return isLoopback(baseUrl) ? { status: 'ok', detail: 'none, on this machine' } : bad('none: use https');
+  const host = hostOf(baseUrl);
+  const socket = connect({ host, port: Number(port || 443), servername: host });
+  try {
+    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
+    const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / 86_400_000);
+    const detail = `${socket.getProtocol()}, certificate for ${days} more days`;
+    return days >= LEAST_CERTIFICATE_DAYS ? { status: 'ok', detail } : bad(detail);
+  } finally {
+    socket.destroy();
+  }
+}
+
+function clockFinding(date: string | null): Finding {
+  const check = 'clock';
+  if (date === null) return { check, status: 'ok', detail: 'the API says no time' };
+  const skew = Math.abs(Math.round((Date.now() - Date.parse(date)) / 1_000));
+  const detail = `${skew} s off; webhooks are refused from 300 s on`;
+  return { check, status: skew <= MOST_SKEW_SECONDS ? 'ok' : 'bad', detail };
+}
+
+async function keyOf(context: Context): Look {
+  const startedAt = performance.now();
+  const me = await context.api.me();
+  const ms = Math.round(performance.now() - startedAt);
+  return { status: 'ok', detail: `${me.partner_name}, ${me.mode}, ${me.key_id}, answered in ${ms} ms` };
+}
+
+function refusedKey(error: unknown, baseUrl: string): string {
+  if (isApiError(error)) {
+    const { code, detail } = error;
+    return [`${baseUrl} answers ${code}: ${detail}`, hintFor(error)].filter(Boolean).join(' ');
+  }
+  const text = messageFor(error);
+  return error instanceof CliError && !text.includes('esim login') ? `${text} ${KEY_CURE}` : text;
+}
+
+function messageFor(error: unknown): string {
+  const { message } = error as Error;
+  return error instanceof CliError && error.hint !== undefined ? `${message}. ${error.hint}` : message;
+}
+
+/** An address of IPv6 has brackets in a URL only. */
+const hostOf = (baseUrl: string): string => new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
+
+const bad = (detail: string): Omit<Finding, 'check'> => ({ status: 'bad', detail });

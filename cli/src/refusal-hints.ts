@@ -1,0 +1,37 @@
+import type { ApiError } from './partner-api.js';
+
+/** What to do about a key that is not accepted. */
+export const KEY_CURE =
+  'Run `esim login`, or set ESIM_API_KEY; or is this key of another place (--base-url, ESIM_BASE_URL)?';
+
+/** What to do about a refusal, by its code; a code that says it itself is not here. */
+const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiError) => string | undefined)>>> =
+  {
+    unauthorized: KEY_CURE,
+    not_found: ({ call }) => (call.method === 'POST' ? MISSING[call.path] : undefined),
+    reference_taken: ({ call }) =>
+      call.path === '/v1/topups'
+        ? 'GET /v1/topups?reference=… shows the top-up that has it.'
+        : '`esim orders list --reference <text>` shows the order that has it.',
+    insufficient_balance:
+      '`esim open balance` shows the wallet. When it has been filled, buy with a new idempotency key.',
+    price_changed: '`esim catalog` shows the price of now; buy with a new limit and a new idempotency key.',
+    package_unavailable: '`esim catalog` says which packages are available.',
+    topup_not_supported: '`esim topups packages <esim>` lists what fits this eSIM.',
+    esim_not_ready: '`esim esims get <esim>` shows its status; try again when that fits.',
+    esim_expired: 'An expired eSIM takes nothing more: `esim orders place` buys a new one.',
+    idempotency_key_reused:
+      'This key stands for another purchase: repeat that one as it was, or leave --idempotency-key out for a new one.',
+  };
+
+/** What was not found, by the path of the purchase. */
+const MISSING: Readonly<Record<string, string>> = {
+  '/v1/orders': '`esim catalog` lists packages.',
+  '/v1/topups': '`esim esims list` lists eSIMs, `esim topups packages <esim>` what fits one.',
+};
+
+/** One line that says what to do next, or nothing where there is nothing to say. */
+export function hintFor(error: ApiError): string | undefined {
+  const hint = HINTS[error.code];
+  return typeof hint === 'function' ? hint(error) : hint;
+}

@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { verifyWebhookSignature } from '../../src/webhooks/index.js';
+import {
+  type ReceivedWebhook,
+  startReceiver,
+  startTestService,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { freePort } from '../harness/free-port.js';
+import { CliUser, type Finished, jsonLines } from './cli-process.js';
+
+const BEHIND_REACH = ['name', 'tls', 'clock', 'key'];
+
+let service: TestService;
+let baseUrl: string;
+let receiver: TestReceiver;
+let user: CliUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+  baseUrl = service.process.api?.url ?? '';
+  const { sandboxKey } = await service.createPartner('Test Travel');
+  user = new CliUser({ ESIM_API_KEY: sandboxKey, ESIM_BASE_URL: baseUrl });
+});
+afterAll(async () => {
+  user.remove();
+  await service.stop();
+});
+beforeEach(async () => {
+  receiver = await startReceiver();
+});
+afterEach(() => receiver.close());
+
+interface Check {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly status: string;
+  readonly detail: string;
+}
+
+const checksOf = ({ stdout }: Finished): Check[] => jsonLines(stdout) as unknown as Check[];
+
+async function checks(args: readonly string[] = [], env: Record<string, string> = {}): Promise<Check[]> {
+  return checksOf(await user.run(['doctor', '--json', ...args], { env }));
+}
+
+async function check(name: string, args?: readonly string[], env?: Record<string, string>): Promise<Check> {
+  const found = (await checks(args, env)).find((each) => each.check === name);
+  if (found === undefined) throw new Error(`doctor has no check ${name}`);
+  return found;
+}
+
+describe('esim doctor on the way to the API', () => {
+  it('finds it, and names where it asked and what is there', async () => {
+    const well = await user.run(['doctor', '--json']);
+    expect(well.code).toBe(0);
+    expect(checksOf(well).map(({ check: name, ok, status }) => [name, ok, status])).toEqual(
+      ['reach', ...BEHIND_REACH, 'node'].map((name) => [name, true, 'ok']),
+    );
+    expect(checksOf(well)[0]!.detail).toBe(baseUrl);
+    expect((await user.run(['doctor'])).stdout).toContain(baseUrl);
+  });
+
+  it('says first that nobody listens there, and looks for nothing behind it', async () => {
+    const nobody = `http://localhost:${await freePort()}`;
+    const ill = await user.run(['doctor', '--base-url', nobody, '--json']);
+    expect(ill.code).toBe(1);
+    const [reach, ...behind] = checksOf(ill);
+    expect(reach).toMatchObject({ check: 'reach', ok: false, status: 'bad' });
+    expect(reach!.detail).toContain(
+      `${nobody}: nothing listens there (ECONNREFUSED). Is the base URL right?`,
+    );
+    expect(behind.slice(0, 4)).toEqual(
+      BEHIND_REACH.map((name) => ({ check: name, ok: false, status: 'not_checked', detail: 'not checked' })),
+    );
+    const { stdout } = await user.run(['doctor', '--base-url', nobody]);
+    expect(stdout).toMatch(/^BAD {3}reach {9}http:\/\/localhost:\d+: nothing listens/);
+    expect(stdout).not.toContain('fetch failed');
+  });
+
+  it('tells another program at the port from the API', async () => {
+    const found = await check('reach', ['--base-url', new URL(receiver.url).origin]);
+    expect(found).toMatchObject({ status: 'bad', detail: expect.stringContaining('is not this API') });
+  });
+
+  it('says what to do about a key that is missing, malformed or unknown', async () => {
+    for (const key of ['', 'hello', `svc_sk_test_${'x'.repeat(32)}`]) {
+      const found = await check('key', [], { ESIM_API_KEY: key });
+      expect(found).toMatchObject({ ok: false, status: 'bad' });
+      expect(found.detail).toContain('esim login');
+      expect(found.detail).toContain('ESIM_API_KEY');
+      if (key !== '') expect(found.detail).not.toContain(key);
+    }
+    const unknown = await check('key', [], { ESIM_API_KEY: `svc_sk_test_${'x'.repeat(32)}` });
+    expect(unknown.detail).toContain(baseUrl);
+    expect(unknown.detail).toContain('of another place');
+  });
+});
+
+describe('esim doctor on Node.js', () => {
+  it.each([
+    ['v20.19.0', 'bad', '22.12'],
+    ['v22.11.0', 'bad', '22.12'],
+    ['v22.12.0', 'warn', '22.18'],
+    ['v22.17.1', 'warn', '22.18'],
+    ['v22.18.0', 'ok', ''],
+    ['v23.5.0', 'warn', '23.6'],
+    ['v24.0.0', 'ok', ''],
+  ])('compares %s with what the package needs: %s', async (version, status, wanted) => {
+    const pretended = `--import=data:text/javascript,Object.defineProperty(process,'version',{value:'${version}'})`;
+    const finished = await user.run(['doctor', '--json'], { env: { NODE_OPTIONS: pretended } });
+    const found = checksOf(finished).find((each) => each.check === 'node');
+    expect(found).toMatchObject({ status, ok: status !== 'bad' });
+    expect(found!.detail).toContain(version);
+    expect(found!.detail).toContain(wanted);
+    expect(finished.code).toBe(status === 'bad' ? 1 : 0);
+  });
+});
+
+describe('esim doctor on the local server', () => {
+  const isSigned = ({ headers, body }: ReceivedWebhook, secret: string): boolean =>
+    verifyWebhookSignature({
+      header: headers['x-service-signature'] as string,
+      body,
+      secret,
+      toleranceSeconds: 600,
+    });
+
+  /** The server answers with one status to what is signed, and with another to what is not. */
+  async function answering(signed: number, unsigned: number): Promise<Check> {
+    const secret = (await user.run(['listen', '--print-secret'])).stdout.trim();
+    receiver.answer = (_nth, webhook, response) =>
+      void response.writeHead(isSigned(webhook, secret) ? signed : unsigned).end();
+    return check('local server', ['--forward-to', receiver.url]);
+  }
+
+  it('is content with one that takes what is signed, and refuses what is not', async () => {
+    const found = await answering(204, 401);
+    expect(found).toMatchObject({ ok: true, status: 'ok', signed: '204', wrongly_signed: '401' });
+    expect(found.detail).toContain('a signed test event got 204, a wrongly signed one 401');
+    const events = receiver.received.map(({ body }) => JSON.parse(body) as { id: string; type: string });
+    expect(events.map(({ type }) => type)).toEqual(['webhook.test', 'webhook.test']);
+    expect(new Set(events.map(({ id }) => id)).size).toBe(2);
+  });
+
+  it.each([
+    ['refuses everything', 400, 400, 'bad', 'its secret must be what `esim listen --print-secret` prints'],
+    ['takes everything', 200, 200, 'bad', 'it takes what nobody signed'],
+    ['takes the wrong ones only', 401, 200, 'bad', 'it takes what nobody signed'],
+    ['has another path', 404, 404, 'bad', 'is the path right'],
+    ['fails', 500, 401, 'bad', '2xx'],
+    ['redirects', 301, 301, 'bad', '2xx'],
+    ['fails at a wrong signature', 200, 500, 'warn', '4xx'],
+  ] as const)('names one that %s', async (_what, signed, unsigned, status, says) => {
+    const found = await answering(signed, unsigned);
+    expect(found).toMatchObject({ status, detail: expect.stringContaining(says) });
+  });
+
+  it('names one that is not there', async () => {
+    const found = await check('local server', ['--forward-to', '127.0.0.1:1']);
+    expect(found).toMatchObject({ status: 'bad', detail: expect.stringContaining('ECONNREFUSED') });
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { CliUser, runProgram } from './cli-process.js';
+
+const COMMANDS = [
+  'login',
+  'logout',
+  'listen',
+  'trigger',
+  'catalog',
+  'orders place',
+  'orders list',
+  'orders get',
+  'esims list',
+  'esims get',
+  'topups packages',
+  'topups place',
+  'topups get',
+  'events list',
+  'events resend',
+  'requests tail',
+  'verify',
+  'doctor',
+  'open',
+  'mcp',
+  'completion',
+];
+
+describe('help', () => {
+  it.each(COMMANDS)('of esim %s has usage and examples, and needs neither key nor service', async (name) => {
+    const words = name.split(' ');
+    const nobody = new CliUser();
+    const asked = await nobody.run(['help', ...words]);
+    expect(asked).toMatchObject({ code: 0, stderr: '' });
+    expect(asked.stdout).toContain(`Usage: esim ${name}`);
+    expect(asked.stdout).toMatch(/Examples:\n {2}# .+\n {2}\S/);
+    expect((await nobody.run([...words, '--help'])).stdout).toBe(asked.stdout);
+    nobody.remove();
+  });
+
+  it('lists every command, and says what is not there', async () => {
+    const user = new CliUser();
+    const { code, stdout } = await user.run(['help']);
+    expect(code).toBe(0);
+    for (const name of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${name} {2}`, 'm'));
+    expect(stdout).toContain('no call for sending a delivery again');
+    expect((await user.run(['help', 'exit-codes'])).stdout.match(/^ {2}\d /gm)).toHaveLength(7);
+    user.remove();
+  });
+});
+
+describe('--json', () => {
+  it('makes one JSON value of the version, of help and of a completion script, wherever it stands', async () => {
+    const nobody = new CliUser();
+    const json = async (...args: string[]): Promise<Record<string, unknown>> => {
+      const finished = await nobody.run(args);
+      expect(finished).toMatchObject({ code: 0, stderr: '' });
+      return JSON.parse(finished.stdout) as Record<string, unknown>;
+    };
+    expect(await json('--version', '--json')).toEqual({ version: '0.1.0' });
+    const all = await json('help', '--json');
+    expect((all['commands'] as { name: string }[]).map(({ name }) => name)).toEqual(COMMANDS);
+    expect(await json('--json', '--help')).toEqual(all);
+    expect(await json('help', 'orders', 'get', '--json')).toMatchObject({
+      name: 'orders get',
+      arguments: '<order>',
+      options: [],
+      examples: [{ command: expect.stringContaining('esim orders get'), says: expect.any(String) }],
+    });
+    expect(await json('orders', 'get', '--help', '--json')).toMatchObject({ name: 'orders get' });
+    expect((await json('help', 'orders', '--json'))['commands']).toHaveLength(3);
+    const { exit_codes: codes } = await json('help', 'exit-codes', '--json');
+    expect(codes).toContainEqual({ code: 2, meaning: expect.any(String) });
+    expect(await json('completion', 'bash', '--json')).toEqual({
+      shell: 'bash',
+      script: (await nobody.run(['completion', 'bash'])).stdout,
+    });
+    nobody.remove();
+  });
+});
+
+describe('esim completion', () => {
+  it('completes commands, their verbs and their options in bash', async () => {
+    const user = new CliUser();
+    const { stdout: script } = await user.run(['completion', 'bash']);
+    const complete = async (...words: string[]): Promise<string[]> => {
+      const typed = words.map((word) => `'${word}'`).join(' ');
+      const program = `${script}\nCOMP_WORDS=(${typed}); COMP_CWORD=${words.length - 1}; _esim; echo "\${COMPREPLY[@]}"`;
+      return (await runProgram('bash', ['-c', program])).stdout.trim().split(' ');
+    };
+    expect(await complete('esim', 'li')).toEqual(['listen']);
+    expect(await complete('esim', 'orders', 'p')).toEqual(['place']);
+    expect(await complete('esim', 'orders', 'place', '--qu')).toEqual(['--quantity']);
+    expect(await complete('esim', 'listen', '--forw')).toEqual(['--forward-to']);
+    expect(await complete('esim', 'esims', '')).toEqual(['list', 'get']);
+    expect(await complete('esim', 'topups', 'place', '--es')).toEqual(['--esim']);
+    user.remove();
+  });
+});

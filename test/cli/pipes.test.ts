@@ -1,0 +1,88 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { CliUser, type Finished, jsonLines, PROGRAM, runProgram } from './cli-process.js';
+
+/** The pipe's reader is gone before the program starts: `wait` is for it. */
+const INTO_NOBODY = 'exec 3> >(:); wait $!; exec "$0" "$@" >&3 3>&-';
+/** The reader takes one line, closes the pipe, and then says so. */
+const ONE_LINE = 'exec 3> >(head -1 >&2; exec <&-; echo reader is gone >&2); exec "$0" "$@" >&3 3>&-';
+
+let service: TestService;
+let partner: TestPartner;
+let receiver: TestReceiver;
+let user: CliUser;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+beforeEach(async () => {
+  partner = await service.createPartner();
+  receiver = await startReceiver();
+  user = new CliUser({ ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' });
+});
+afterEach(async () => {
+  await receiver.close();
+  user.remove();
+});
+
+function piped(script: string, ...args: string[]): Promise<Finished> {
+  return runProgram('bash', ['-c', script, process.execPath, PROGRAM, ...args], { env: user.env });
+}
+
+it.each([
+  ['catalog --json', ['catalog', '--region', 'europe', '--json']],
+  ['events list', ['events', 'list']],
+  ['help', ['help']],
+  ['doctor', ['doctor', '--json']],
+  ['listen, which goes on for ever', ['listen', '-f', 'localhost:9/hook']],
+])('ends quietly when nobody reads stdout: %s', async (_name, args) => {
+  await partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
+  await eventually('an event', async () => (await partner.sandbox.get('/v1/events')).body.data.length > 0);
+  const finished = await piped(INTO_NOBODY, ...args);
+  expect(finished.code).toBe(0);
+  expect(finished.stderr).not.toMatch(/EPIPE|error|^\s+at /m);
+});
+
+it('buys to the end when nobody reads, and tells the key on stderr', async () => {
+  const placed = await piped(INTO_NOBODY, 'orders', 'place', '-p', 'pkg_fr_1gb_7d', '--wait', '--json');
+  expect(placed.code).toBe(0);
+  expect(placed.stderr).toMatch(/^idempotency key \S+\nord_\w+ is \w+\n$/);
+  const [order] = (await partner.sandbox.get('/v1/orders')).body.data;
+  expect(order).toMatchObject({ status: 'issued' });
+});
+
+it('forwards no event twice that the server took when the reader of listen had gone', async () => {
+  const listening = piped(ONE_LINE, 'listen', '-f', receiver.url, '--since', 'beginning', '--json');
+  const failed = (): Promise<unknown> =>
+    partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });
+  await failed();
+  // The first line says ready; the report of an attempt finds nobody, of the first or, if the reader is slow, of a later one.
+  let ended = false;
+  void listening.finally(() => (ended = true));
+  await eventually('listen ends', async () => {
+    if (!ended) await failed();
+    return ended;
+  });
+  const finished = await listening;
+  expect(finished).toMatchObject({ code: 0, stderr: expect.stringContaining('reader is gone') });
+  const taken = receiver.received.length;
+  expect(taken).toBeGreaterThan(0);
+  const child = user.launch(['listen', '-f', receiver.url, '--json']);
+  const [last] = [(await failed()) as { body: { data: { id: string } } }];
+  await eventually(
+    'the last event',
+    () => receiver.received.at(-1)?.body.includes(last.body.data.id) ?? false,
+  );
+  await child.kill();
+  const ids = receiver.received.map(({ body }) => jsonLines(body)[0]!['id']);
+  expect(new Set(ids).size).toBe(ids.length);
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { hintFor } from '../../cli/src/refusal-hints.js';
+import { EsimApiError, type ErrorCode } from '@partner-esim/sdk';
+import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { orderEnded, placeOrder } from '../harness/order-steps.js';
+import { CliUser, type Finished } from './cli-process.js';
+
+let service: TestService;
+let partner: TestPartner;
+let user: CliUser;
+let esimId: string;
+
+beforeAll(async () => {
+  service = await startTestService();
+  partner = await service.createPartner();
+  user = new CliUser({ ESIM_API_KEY: partner.sandboxKey, ESIM_BASE_URL: service.process.api?.url ?? '' });
+  const placed = await placeOrder(partner.sandbox, { package_id: 'pkg_fr_1gb_7d', reference: 'taken' });
+  esimId = (await orderEnded(partner.sandbox, placed['id']))['esims'][0].esim_id as string;
+});
+afterAll(async () => {
+  user.remove();
+  await service.stop();
+});
+
+/** The lines below the error, but for the request's id. */
+function hintsOf({ stderr }: Finished): string[] {
+  const [, ...below] = stderr.slice(stderr.indexOf('error: ')).trimEnd().split('\n');
+  return below.filter((line) => !line.startsWith('  request req_'));
+}
+
+const place = (...args: string[]): string[] => ['orders', 'place', '-p', 'pkg_fr_1gb_7d', ...args];
+const topUp = (packageId: string, ...args: string[]): string[] => [
+  ...['topups', 'place', '-e', esimId, '-p', packageId],
+  ...args,
+];
+
+it.each([
+  ['a package that is not there', 'not_found', () => ['orders', 'place', '-p', 'pkg_none'], 'esim catalog'],
+  [
+    'a reference that is taken',
+    'reference_taken',
+    () => place('--reference', 'taken'),
+    'esim orders list --reference',
+  ],
+  ['a top-up package that is not there', 'not_found', () => topUp('pkg_none'), 'esim topups packages'],
+  [
+    'a top-up that does not fit',
+    'topup_not_supported',
+    () => topUp('pkg_gr_topup_1gb_7d'),
+    'esim topups packages',
+  ],
+])('says in one line what to do about %s', async (_what, code, args, says) => {
+  const refused = await user.run(args());
+  expect(refused.code).toBe(4);
+  expect(refused.stderr).toContain(`error: ${code}: `);
+  expect(hintsOf(refused)).toEqual([expect.stringContaining(says)]);
+});
+
+it('says what to do about an idempotency key of another purchase', async () => {
+  const key = ['--idempotency-key', 'refusals-key-1'];
+  expect(await user.run(place(...key))).toMatchObject({ code: 0 });
+  const refused = await user.run(place('-q', '2', ...key));
+  expect(refused.stderr).toContain('error: idempotency_key_reused: ');
+  expect(hintsOf(refused)).toEqual([expect.stringContaining('--idempotency-key')]);
+});
+
+it('tells where a reference of top-ups is found, which orders do not know', async () => {
+  const again = topUp('pkg_fr_topup_1gb_7d', '--reference', 'longer');
+  expect(await user.run(again)).toMatchObject({ code: 0 });
+  expect(hintsOf(await user.run(again))).toEqual([expect.stringContaining('/v1/topups?reference=')]);
+});
+
+it('says what to do about a key that is not accepted', async () => {
+  const env = { ESIM_API_KEY: `svc_sk_test_${'x'.repeat(32)}` };
+  const refused = await user.run(['orders', 'list'], { env });
+  expect(refused).toMatchObject({ code: 3 });
+  const [hint, ...more] = hintsOf(refused);
+  expect(more).toEqual([]);
+  for (const words of ['esim login', 'ESIM_API_KEY', '--base-url']) expect(hint).toContain(words);
+});
+
+it('says nothing where there is nothing to say', async () => {
+  const refused = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7']);
+  expect(refused.stderr).toContain('error: not_found: ');
+  expect(hintsOf(refused)).toEqual([]);
+});
+
+it.each<ErrorCode>([
+  'insufficient_balance',
+  'price_changed',
+  'esim_not_ready',
+  'esim_expired',
+  'package_unavailable',
+])('has one line for %s', (code) => {
+  const call = { method: 'POST', path: '/v1/topups', idempotencyKey: 'key', tries: 1, mayHaveArrived: false };
+  const refusal = { code, status: 409, detail: '', errors: [], requestId: 'req_1', retryable: false };
+  expect(hintFor(new EsimApiError(refusal, call))).toMatch(/^[^\n]*`esim [^\n]*$/);
+});
