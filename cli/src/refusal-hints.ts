@@ -15,10 +15,13 @@ const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiErro
         : '`esim orders list --reference <text>` shows the order that has it.',
     insufficient_balance:
       '`esim open balance` shows the wallet. When it has been filled, buy with a new idempotency key.',
-    price_changed: '`esim catalog` shows the price of now; buy with a new limit and a new idempotency key.',
-    package_unavailable: '`esim catalog` says which packages are available.',
+    price_changed:
+      '`esim catalog` shows the price of now; buy with a new idempotency key (without --idempotency-key).',
+    package_unavailable:
+      '`esim catalog` says which packages are available; buy with a new idempotency key (without --idempotency-key).',
     topup_not_supported: '`esim topups packages <esim>` lists what fits this eSIM.',
-    esim_not_ready: '`esim esims get <esim>` shows its status; try again when that fits.',
+    esim_not_ready:
+      '`esim esims get <esim>` shows its status; when that fits, buy with a new idempotency key (without --idempotency-key).',
     esim_expired: 'An expired eSIM takes nothing more: `esim orders place` buys a new one.',
     idempotency_key_reused:
       'This key stands for another purchase: repeat that one as it was, or leave --idempotency-key out for a new one.',

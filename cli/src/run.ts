@@ -3,7 +3,7 @@ import { type Command, Options, parseOptionsOf } from './command.js';
 import { COMMANDS } from './commands/index.js';
 import { Context } from './context.js';
 import type { Environment } from './credentials/paths.js';
-import { EXIT, type ExitCode, UnfinishedPurchase, usageError } from './exit-codes.js';
+import { EXIT, type ExitCode, usageError } from './exit-codes.js';
 import { explain } from './explain.js';
 import { exitCodes, helpOf, helpOfGroup, overview, type Printed } from './help.js';
 import { Output, type Streams } from './terminal/output.js';
@@ -32,8 +32,8 @@ export async function run(
     const rest = args.filter((word) => word !== '--json');
     return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
-    // What may have been bought is said on stderr even then.
-    if (readerIsGone && !(error instanceof UnfinishedPurchase)) return EXIT.ok;
+    // What this interrupted; all else, as what may have been bought, is said on stderr even then.
+    if (readerIsGone && (error as Error).name === 'AbortError') return EXIT.ok;
     return explain(error, output);
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

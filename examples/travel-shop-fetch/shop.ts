@@ -16,12 +16,13 @@ type ServiceEvent = { id: string; type: string; data: EventData };
 type Refusal = Error & { final?: boolean };
 
 mkdirSync(`${DATA_DIR}/mails`, { recursive: true });
-const database = new DatabaseSync(`${DATA_DIR}/shop.db`);
+const database = new DatabaseSync(`${DATA_DIR}/bookings.db`);
 database.exec(`CREATE TABLE IF NOT EXISTS bookings
     (id TEXT PRIMARY KEY, email TEXT NOT NULL, package_id TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0);
   CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, body TEXT NOT NULL, handled INTEGER NOT NULL DEFAULT 0)`);
+const run = (sql: string, ...values: string[]): unknown => database.prepare(sql).run(...values);
 
-/** One call. Final is a refusal that says so itself; after a key that is not accepted (401, 403) anything may follow. */
+/** One call. Final is a refusal that says so itself, but for that of a key (401, 403): all else may be tried again. */
 async function call<Data>(path: string, body?: object, key = ''): Promise<Data> {
   const answer = await fetch(`${BASE_URL}/v1${path}`, {
     headers: {
@@ -36,8 +37,8 @@ async function call<Data>(path: string, body?: object, key = ''): Promise<Data> 
     retryable?: boolean;
     code?: string;
   };
-  if (answer.ok) return data;
-  const final = retryable !== true && answer.status !== 401 && answer.status !== 403;
+  if (answer.ok && data !== undefined) return data;
+  const final = retryable === false && answer.status !== 401 && answer.status !== 403;
   throw Object.assign(new Error(code), { final });
 }
 
@@ -55,14 +56,17 @@ async function order({ id, package_id }: Booking): Promise<void> {
     if (placed.length === 0)
       mail(id, `We are sorry: your eSIM could not be ordered (${message}). You were not charged.`);
   }
-  database.prepare('UPDATE bookings SET ended = 1 WHERE id = ?').run(id);
+  run('UPDATE bookings SET ended = 1 WHERE id = ?', id);
 }
 
-/** To whom booked; an order that is not of this shop has no booking. */
+/** Nobody's, where an order is not of this shop. */
+const emailOf = (bookingId: string | null) =>
+  database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId)?.['email'] as string | undefined;
+
 function mail(bookingId: string | null, text: string): void {
-  const booking = database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId);
-  if (!booking) return;
-  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${String(booking['email'])}\n\n${text}\n`);
+  const email = emailOf(bookingId);
+  if (!email) return;
+  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${email}\n\n${text}\n`);
   console.log(`mail for ${bookingId}`);
 }
 
@@ -70,7 +74,7 @@ function mail(bookingId: string | null, text: string): void {
 async function handle({ id, type, data: { reference, code, esims = [] } }: ServiceEvent): Promise<void> {
   if (type === 'order.failed')
     mail(reference, `We are sorry: there is no eSIM (${code}). You were not charged.`);
-  if (type === 'order.issued') {
+  if (type === 'order.issued' && emailOf(reference)) {
     const issued = await Promise.all(
       esims.map(({ esim_id }) => call<{ install: Record<string, string> }>(`/esims/${esim_id}`)),
     );
@@ -79,7 +83,7 @@ async function handle({ id, type, data: { reference, code, esims = [] } }: Servi
     );
     mail(reference, `Your eSIM is ready. Open on the phone:\n\n${links.join('\n\n')}`);
   }
-  database.prepare('UPDATE events SET handled = 1 WHERE id = ?').run(id);
+  run('UPDATE events SET handled = 1 WHERE id = ?', id);
 }
 
 /** What was stored and not finished, one after the other, for ever: a crash and an outage only make it late. */
@@ -103,14 +107,14 @@ async function receive(request: IncomingMessage): Promise<[number, object]> {
   if (request.url === '/buy') {
     const { email, package_id } = JSON.parse(body.toString()) as Booking;
     const booking = randomUUID();
-    database.prepare('INSERT INTO bookings VALUES (?, ?, ?, 0)').run(booking, email, package_id);
+    run('INSERT INTO bookings (id, email, package_id) VALUES (?, ?, ?)', booking, email, package_id);
     return [202, { booking }];
   }
   if (request.url !== '/webhooks') return [404, {}];
   if (!verifyWebhookSignature(String(request.headers['x-service-signature']), body, WEBHOOK_SECRET))
     return [401, {}];
   const { id } = JSON.parse(body.toString()) as ServiceEvent;
-  database.prepare('INSERT OR IGNORE INTO events VALUES (?, ?, 0)').run(id, body.toString());
+  run('INSERT OR IGNORE INTO events (id, body) VALUES (?, ?)', id, body.toString());
   return [200, {}];
 }
 

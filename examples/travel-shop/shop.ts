@@ -16,11 +16,12 @@ const secret = WEBHOOK_SECRET;
 type Booking = { id: string; email: string; package_id: string };
 
 mkdirSync(`${DATA_DIR}/mails`, { recursive: true });
-const database = new DatabaseSync(`${DATA_DIR}/shop.db`);
+const database = new DatabaseSync(`${DATA_DIR}/bookings.db`);
 database.exec(`${SQL_STORE_TABLES}
   CREATE TABLE IF NOT EXISTS bookings
     (id TEXT PRIMARY KEY, email TEXT NOT NULL, package_id TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0);
   CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, body TEXT NOT NULL, handled INTEGER NOT NULL DEFAULT 0)`);
+const run = (sql: string, ...values: string[]): unknown => database.prepare(sql).run(...values);
 
 const esim = new EsimClient({ apiKey: ESIM_API_KEY, baseUrl: BASE_URL });
 const intents = new SqlIntentStore((text, parameters) =>
@@ -37,14 +38,17 @@ async function order({ id, package_id }: Booking): Promise<void> {
     if (!endsPurchase(error)) throw error;
     mail(id, `We are sorry: your eSIM could not be ordered (${error.code}). You were not charged.`);
   }
-  database.prepare('UPDATE bookings SET ended = 1 WHERE id = ?').run(id);
+  run('UPDATE bookings SET ended = 1 WHERE id = ?', id);
 }
 
-/** To whom booked; an order that is not of this shop has no booking. */
+/** Nobody's, where an order is not of this shop. */
+const emailOf = (bookingId: string | null) =>
+  database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId)?.['email'] as string | undefined;
+
 function mail(bookingId: string | null, text: string): void {
-  const booking = database.prepare('SELECT email FROM bookings WHERE id = ?').get(bookingId);
-  if (!booking) return;
-  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${String(booking['email'])}\n\n${text}\n`);
+  const email = emailOf(bookingId);
+  if (!email) return;
+  writeFileSync(`${DATA_DIR}/mails/${bookingId}.txt`, `To: ${email}\n\n${text}\n`);
   console.log(`mail for ${bookingId}`);
 }
 
@@ -52,25 +56,27 @@ function mail(bookingId: string | null, text: string): void {
 async function handle(event: EsimEvent): Promise<void> {
   if (event.type === 'order.failed')
     mail(event.data.reference, `We are sorry: there is no eSIM (${event.data.code}). You were not charged.`);
-  if (event.type === 'order.issued') {
+  if (event.type === 'order.issued' && emailOf(event.data.reference)) {
     const issued = await Promise.all(event.data.esims.map(({ esim_id }) => esim.esims.get(esim_id)));
-    const links = issued.map(
-      ({ install: { ios_url: ios, android_url: android } }) => `iPhone:  ${ios}\nAndroid: ${android}`,
-    );
+    const links = issued.map(({ install: of }) => `iPhone:  ${of.ios_url}\nAndroid: ${of.android_url}`);
     mail(event.data.reference, `Your eSIM is ready. Open on the phone:\n\n${links.join('\n\n')}`);
   }
-  database.prepare('UPDATE events SET handled = 1 WHERE id = ?').run(event.id);
+  run('UPDATE events SET handled = 1 WHERE id = ?', event.id);
 }
 
 /** What was stored and not finished, one after the other, for ever: a crash and an outage only make it late. */
 async function work(): Promise<never> {
-  const complain = ({ message }: Error): void => console.error(message);
   for (;;) {
+    let pauseMs = 100;
+    const tryLater = ({ message }: Error): void => {
+      console.error(message);
+      pauseMs = 5_000;
+    };
     for (const booking of database.prepare('SELECT * FROM bookings WHERE ended = 0').all())
-      await order(booking as Booking).catch(complain);
+      await order(booking as Booking).catch(tryLater);
     for (const { body } of database.prepare('SELECT body FROM events WHERE handled = 0').all())
-      await handle(JSON.parse(String(body)) as EsimEvent).catch(complain);
-    await sleep(100);
+      await handle(JSON.parse(String(body)) as EsimEvent).catch(tryLater);
+    await sleep(pauseMs);
   }
 }
 
@@ -79,12 +85,12 @@ async function receive(request: IncomingMessage): Promise<[number, object]> {
   if (request.url === '/buy') {
     const { email, package_id } = JSON.parse(body.toString()) as Booking;
     const booking = randomUUID();
-    database.prepare('INSERT INTO bookings VALUES (?, ?, ?, 0)').run(booking, email, package_id);
+    run('INSERT INTO bookings (id, email, package_id) VALUES (?, ?, ?)', booking, email, package_id);
     return [202, { booking }];
   }
   if (request.url !== '/webhooks') return [404, {}];
   const event = await unwrapWebhook(body, request.headers, secret);
-  database.prepare('INSERT OR IGNORE INTO events VALUES (?, ?, 0)').run(event.id, body.toString());
+  run('INSERT OR IGNORE INTO events (id, body) VALUES (?, ?)', event.id, body.toString());
   return [200, {}];
 }
 

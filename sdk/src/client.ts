@@ -24,7 +24,7 @@ export class EsimClient {
 
   constructor(options: EsimClientOptions) {
     const transport = new Transport(options);
-    const { apiKey } = options;
+    const apiKey = options.apiKey.trim();
     this.mode = apiKey.startsWith('svc_sk_test_')
       ? 'sandbox'
       : apiKey.startsWith('svc_sk_live_')

@@ -87,11 +87,12 @@ export class Transport {
   readonly #fetch: typeof fetch;
 
   constructor(options: TransportOptions) {
-    if (!options.apiKey) throw new TypeError('apiKey is missing');
+    // A key that was read from a file often ends in a line break.
+    const apiKey = options.apiKey?.trim();
+    if (!apiKey) throw new TypeError('apiKey is missing');
     // Else it is the runtime's error that quotes the header with the key, at every call.
-    if (!HEADER_VALUE.test(options.apiKey.trim()))
-      throw new TypeError('apiKey has a character that no key has');
-    this.#options = options;
+    if (!HEADER_VALUE.test(apiKey)) throw new TypeError('apiKey has a character that no key has');
+    this.#options = { ...options, apiKey };
     const url = new URL(options.baseUrl);
     this.#base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
     // Called on its own: some runtimes refuse a `fetch` that is called as a method of something else.

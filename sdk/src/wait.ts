@@ -2,7 +2,7 @@ import type { Events } from './events.js';
 import { type CallOptions, pause } from './transport.js';
 
 export interface WaitOptions {
-  /** Default 60 s. */
+  /** Default 60 s. A call that is under way then takes as long as its own deadline lets it. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

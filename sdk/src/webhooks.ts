@@ -72,8 +72,9 @@ export async function unwrapWebhook(
 
 /** An environment variable that nobody set is no wrong signature: it would be looked for in the wrong place. */
 function secretsOf(secret: string | readonly string[]): readonly string[] {
-  const secrets = [secret].flat();
-  if (secrets.length > 0 && secrets.every(Boolean)) return secrets;
+  // Of several, as in a rotation, one may be empty: the other is what counts.
+  const secrets = [secret].flat().filter(Boolean);
+  if (secrets.length > 0) return secrets;
   throw new TypeError('the signing secret is empty: is WEBHOOK_SECRET set?');
 }
 

@@ -14,7 +14,7 @@ import { type PackageSource, type SellablePackage, SellablePackages } from './se
 /** A package that may be sold now. */
 export type SoldPackage = SellablePackage & { readonly source: PackageSource };
 
-/** The same for one that is sold in the other mode, or to nobody (D14). */
+/** The same for one that only the other mode has (D14). */
 const NO_PACKAGE = 'There is no package with this id for this key: GET /v1/catalog lists them.';
 /** What is bought elsewhere, by what it is. */
 const WRONG_KIND: Readonly<Record<PackageKind, string>> = {

@@ -19,7 +19,7 @@ export interface WholesalerSimulator {
 
 /** A production image does not have it. */
 const PROGRAM = path.join(PACKAGE_ROOT.folder, 'simulators/esim-access/main.ts');
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 30_000;
 const STOP_TIMEOUT_MS = 1_000;
 
 /** Null when it is not installed, or when a wholesaler is configured: then that one counts. */

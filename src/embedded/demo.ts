@@ -192,10 +192,10 @@ export interface LiveDemo {
 const LOW_AMOUNT = 2_000;
 const DEPOSIT = { amount: 10_000, currency: 'USD' };
 /** The catalogue of a first start is brought in by the worker within a second or two. */
-const SYNC_TIMEOUT_MS = 30_000;
+const SYNC_TIMEOUT_MS = 15_000;
 const POLL_MS = 100;
 
-/** Waits for the first synchronisation of the live catalogue, 30 s at most: Sandbox works without it. */
+/** Waits for the first synchronisation of the live catalogue, 15 s at most: Sandbox works without it. */
 export async function prepareLiveDemo(
   admin: AdminClient,
   apiUrl: string,

@@ -30,6 +30,17 @@ describe('a refusal says what to do', () => {
     });
   });
 
+  it.each([
+    ['/quantity', { ...ORDER, quantity: '2' }, 'is_int'],
+    ['/max_unit_price/amount', { ...ORDER, max_unit_price: { amount: '500', currency: 'USD' } }, 'is_int'],
+    ['/package_id', { package_id: 5 }, 'is_string'],
+  ])('about a value of another type, that it is: %s', async (pointer, order, code) => {
+    const { body } = await api.post('/v1/orders', order);
+    expect((body.errors as object[]).map((error) => ({ ...error, message: '' }))).toEqual([
+      { pointer, code, message: '' },
+    ]);
+  });
+
   it('about a field within a field that is missing', async () => {
     const { body } = await api.post('/v1/orders', { ...ORDER, max_unit_price: { currency: 'USD' } });
     expect(body.errors).toEqual([
@@ -51,7 +62,7 @@ describe('a refusal says what to do', () => {
   it('about a path that is not there', async () => {
     expect(said(await api.get('/orders'))).toEqual([
       'not_found',
-      'There is nothing at this path: is its version, /v1, right?',
+      'There is nothing at this path: look at its spelling and its version, as in /v1/orders.',
     ]);
   });
 

@@ -33,6 +33,8 @@ that is signed wrongly: the server has to take the first (2xx) and to refuse the
     const url = target === undefined ? null : localUrl(target);
     let healthy = true;
     for await (const found of findings(context, url)) {
+      // Who has read a fault and left has got its answer.
+      if (context.signal.aborted && !healthy) return EXIT.failed;
       context.signal.throwIfAborted();
       healthy &&= isHealthy(found);
       show(context, found);

@@ -35,7 +35,7 @@ export const ERROR_CATALOGUE = {
   insufficient_balance: final(
     402,
     'The wallet does not cover the price.',
-    'GET /v1/balance shows what is available. After a deposit, order with a new Idempotency-Key.',
+    'GET /v1/balance shows what is available. After a deposit, use a new Idempotency-Key.',
   ),
   sandbox_only: final(403, 'This operation exists in Sandbox only.'),
   partner_suspended: final(403, 'The partner is suspended.'),
@@ -54,7 +54,7 @@ export const ERROR_CATALOGUE = {
   price_changed: final(
     409,
     'The price is above the stated maximum.',
-    'The price of this moment is in the catalogue: read it again, and order with a new Idempotency-Key.',
+    'The price of this moment is in the catalogue: read it again, and use a new Idempotency-Key.',
   ),
   reference_taken: final(409, 'The reference is already in use.'),
   esim_not_ready: final(409, 'The state of the eSIM does not allow this.'),

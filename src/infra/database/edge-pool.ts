@@ -2,8 +2,9 @@ import { Pool, type PoolConfig } from 'pg';
 import { preparing, surviveLostConnections } from './database.module.js';
 
 const MAX = 4;
-/** Where callers are to wait longer for a connection, a statement may take as long, too. */
+/** Where callers are to wait longer for a connection, a statement may take as long, too, up to a bound (D43). */
 const SHORTEST_TIMEOUT_MS = 4_000;
+const LONGEST_TIMEOUT_MS = 10_000;
 
 export interface EdgePoolSettings {
   readonly url: string;
@@ -17,7 +18,7 @@ export interface EdgePoolSettings {
 
 /** The small pool for the two statements that every call runs. */
 export function openEdgePool({ url, isPooled, prepared, waitMs, applicationName }: EdgePoolSettings): Pool {
-  const timeoutMs = Math.max(SHORTEST_TIMEOUT_MS, waitMs);
+  const timeoutMs = Math.min(Math.max(SHORTEST_TIMEOUT_MS, waitMs), LONGEST_TIMEOUT_MS);
   const config: PoolConfig = {
     connectionString: url,
     max: MAX,

@@ -112,11 +112,15 @@ function withQueryPointers(error: ValidationFailed): ValidationFailed {
   );
 }
 
+/** What a value is comes first: one of another type breaks the rules about its size, too, and for no true reason. */
+const TYPE_RULES = new Set(['isInt', 'isNumber', 'isString', 'isBoolean', 'isArray', 'isObject']);
+
 /** One for each field: the first rule that it breaks says enough. */
 function toFieldErrors(errors: readonly ValidationError[], parent: string): FieldError[] {
   return errors.flatMap((error) => {
     const pointer = `${parent}/${escapePointer(error.property)}`;
-    const [broken] = Object.keys(error.constraints ?? {});
+    const rules = Object.keys(error.constraints ?? {});
+    const broken = rules.find((rule) => TYPE_RULES.has(rule)) ?? rules[0];
     const own = broken === undefined ? [] : [toFieldError(pointer, broken, error)];
     return [...own, ...toFieldErrors(error.children ?? [], pointer)];
   });

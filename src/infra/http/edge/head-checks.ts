@@ -87,7 +87,10 @@ function checkIdempotencyKey(key: string | string[] | undefined, required: boole
 function checkRoute(request: FastifyRequest): AppError | null {
   if (!request.is404) return null;
   const allowed = allowedMethods(request);
-  if (allowed.length === 0) return new NotFound('There is nothing at this path: is its version, /v1, right?');
+  if (allowed.length === 0)
+    return new NotFound(
+      'There is nothing at this path: look at its spelling and its version, as in /v1/orders.',
+    );
   return new AppError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
 }
 
