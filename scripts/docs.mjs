@@ -1,6 +1,6 @@
 // Writes what docs/ has that follows from something else: the reference page, the Postman collection, the table of
-// errors, the verifiers as files, and what the bench measured of an order's life and of
-// an idle listen as a picture and tables. `npm run docs` writes them; `-- --check` compares, and names what is old.
+// errors, the verifiers as files, and what the bench measured of an order's life and of an idle listen as a picture and
+// tables. `npm run docs` writes them; `-- --check` compares, and names what is old.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { renderErrorsPage } from './docs/errors-page.mjs';

@@ -53,11 +53,7 @@ const PAUSE_AFTER_TROUBLE_MS = 5_000;
 
 /** The events of this key's mode, oldest first, in an order that never changes. */
 export class Events {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   /**
    * One page. `after` takes a cursor, or the id of an event as long as that is kept (90 days, Sandbox 30). A cursor never
@@ -65,7 +61,7 @@ export class Events {
    */
   async list(filters: EventFilters = {}, options: ListEventsOptions = {}): Promise<EventPage> {
     const { waitSeconds, limit = PAGE, ...rest } = options;
-    const { body, headers } = await this.#transport.send({
+    const { body, headers } = await this.transport.send({
       ...rest,
       method: 'GET',
       path: '/events',
@@ -81,7 +77,7 @@ export class Events {
   }
 
   get(id: string, options?: CallOptions): Promise<EsimEvent> {
-    return get(this.#transport, `/events/${part(id)}`, options);
+    return get(this.transport, `/events/${part(id)}`, options);
   }
 
   /**

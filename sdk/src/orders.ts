@@ -6,29 +6,26 @@ import type { NewOrder, Order, OrderFilters } from './types.js';
 import { type WaitOptions, waitUntilEnded } from './wait.js';
 
 export class Orders {
-  readonly #transport: Transport;
-  readonly #events: Events;
-
-  constructor(transport: Transport, events: Events) {
-    this.#transport = transport;
-    this.#events = events;
-  }
+  constructor(
+    private readonly transport: Transport,
+    private readonly events: Events,
+  ) {}
 
   /**
    * Places an order; it takes effect once, however often it is tried. A process that may die uses `Purchases`.
    * @throws EsimApiError with a code of `CodesOf['placeOrder']`, EsimConnectionError
    */
   place(order: NewOrder, options?: WriteOptions): Promise<Order> {
-    return post(this.#transport, '/orders', order, options);
+    return post(this.transport, '/orders', order, options);
   }
 
   get(id: string, options?: CallOptions): Promise<Order> {
-    return get(this.#transport, `/orders/${part(id)}`, options);
+    return get(this.transport, `/orders/${part(id)}`, options);
   }
 
   /** `await` gives the first page, `for await` every order. */
   list(filters?: OrderFilters, options?: CallOptions): List<Order> {
-    return listOf(this.#transport, '/orders', filters, options);
+    return listOf(this.transport, '/orders', filters, options);
   }
 
   /** Every order, page by page. */
@@ -37,7 +34,7 @@ export class Orders {
   }
 
   cancel(id: string, options?: WriteOptions): Promise<Order> {
-    return post(this.#transport, `/orders/${part(id)}/cancel`, undefined, options);
+    return post(this.transport, `/orders/${part(id)}/cancel`, undefined, options);
   }
 
   /**
@@ -45,6 +42,6 @@ export class Orders {
    * instead of polling. Answers the order as it is when the time is over, so look at its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Order> {
-    return waitUntilEnded(this.#events, (call) => this.get(id, call), options);
+    return waitUntilEnded(this.events, (call) => this.get(id, call), options);
   }
 }

@@ -50,13 +50,10 @@ export class IntentConflictError extends Error {
  * after them the reference, which is unique for ever. The ids of orders and of top-ups are apart, as at the service.
  */
 export class Purchases {
-  readonly #client: EsimClient;
-  readonly #store: IntentStore;
-
-  constructor(client: EsimClient, store: IntentStore) {
-    this.#client = client;
-    this.#store = store;
-  }
+  constructor(
+    private readonly client: EsimClient,
+    private readonly store: IntentStore,
+  ) {}
 
   /**
    * Buys once, however often it is called. A purchase that was refused before is tried anew, with a new key; its order
@@ -80,7 +77,7 @@ export class Purchases {
   /** Takes up every intent that has not ended, one after the other. */
   async resume(options?: CallOptions): Promise<readonly Resumed[]> {
     const resumed: Resumed[] = [];
-    for (const intent of await this.#store.listOpen()) {
+    for (const intent of await this.store.listOpen()) {
       try {
         resumed.push({ intent, result: await this.finish(intent, options), error: null });
       } catch (error) {
@@ -93,7 +90,7 @@ export class Purchases {
 
   private async place(wanted: Intent, options?: CallOptions): Promise<Order | Topup> {
     if (!REFERENCE.test(wanted.id)) throw new TypeError('the id is not 1 to 64 printable ASCII characters');
-    const intent = await this.#store.add(wanted);
+    const intent = await this.store.add(wanted);
     if (!isSamePurchase(intent, wanted)) throw new IntentConflictError(intent);
     return this.finish(intent, options);
   }
@@ -101,10 +98,10 @@ export class Purchases {
   private async finish(intent: Intent, options?: CallOptions): Promise<Order | Topup> {
     const ended = await this.buyOrFind(intent, options);
     if (ended.result === null) {
-      await this.#store.finish(intent, { refusedWith: ended.refusal.code });
+      await this.store.finish(intent, { refusedWith: ended.refusal.code });
       throw ended.refusal;
     }
-    await this.#store.finish(intent, { resultId: ended.result.id });
+    await this.store.finish(intent, { resultId: ended.result.id });
     return ended.result;
   }
 
@@ -125,19 +122,19 @@ export class Purchases {
   private send(intent: Intent, options?: CallOptions): Promise<Order | Topup> {
     const write = { ...options, idempotencyKey: intent.idempotencyKey };
     return intent.kind === 'order'
-      ? this.#client.orders.place(intent.body, write)
-      : this.#client.topups.place(intent.body, write);
+      ? this.client.orders.place(intent.body, write)
+      : this.client.topups.place(intent.body, write);
   }
 
   /** Null when nothing has the reference, or another purchase. */
   private async findBought(intent: Intent, options?: CallOptions): Promise<Order | Topup | null> {
     const filters = { reference: intent.id };
     if (intent.kind === 'order') {
-      const [order] = (await this.#client.orders.list(filters, options)).data;
+      const [order] = (await this.client.orders.list(filters, options)).data;
       const { package_id, quantity } = intent.body;
       return order?.package_id === package_id && order.quantity === (quantity ?? 1) ? order : null;
     }
-    const [topup] = (await this.#client.topups.list(filters, options)).data;
+    const [topup] = (await this.client.topups.list(filters, options)).data;
     const { package_id, esim_id } = intent.body;
     return topup?.package_id === package_id && topup.esim_id === esim_id ? topup : null;
   }

@@ -34,73 +34,57 @@ export const part = encodeURIComponent;
 
 /** The log of your own calls in this key's mode, newest first; reads of it are not in it. */
 export class Requests {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   list(filters?: CallFilters, options?: CallOptions): List<LoggedCall> {
-    return listOf(this.#transport, '/requests', filters, options);
+    return listOf(this.transport, '/requests', filters, options);
   }
 }
 
 export class Catalog {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   list(filters?: PackageFilters, options?: CallOptions): List<Package> {
-    return listOf(this.#transport, '/catalog', filters, options);
+    return listOf(this.transport, '/catalog', filters, options);
   }
 
   get(packageId: string, options?: CallOptions): Promise<Package> {
-    return get(this.#transport, `/catalog/${part(packageId)}`, options);
+    return get(this.transport, `/catalog/${part(packageId)}`, options);
   }
 }
 
 export class Esims {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   list(filters?: EsimFilters, options?: CallOptions): List<Esim> {
-    return listOf(this.#transport, '/esims', filters, options);
+    return listOf(this.transport, '/esims', filters, options);
   }
 
   /** With its install data: keep it from logs. */
   get(id: string, options?: CallOptions): Promise<EsimWithInstall> {
-    return get(this.#transport, `/esims/${part(id)}`, options);
+    return get(this.transport, `/esims/${part(id)}`, options);
   }
 
   qr(id: string, options?: CallOptions): Promise<QrCode> {
-    return get(this.#transport, `/esims/${part(id)}/qr`, options);
+    return get(this.transport, `/esims/${part(id)}/qr`, options);
   }
 
   usage(id: string, options?: CallOptions): Promise<Usage> {
-    return get(this.#transport, `/esims/${part(id)}/usage`, options);
+    return get(this.transport, `/esims/${part(id)}/usage`, options);
   }
 
   /** Packages that fit this eSIM now. */
   topupPackages(id: string, options?: CallOptions): List<Package> {
-    return listOf(this.#transport, `/esims/${part(id)}/topup-packages`, {}, options);
+    return listOf(this.transport, `/esims/${part(id)}/topup-packages`, {}, options);
   }
 }
 
 /** Plays the device of a Sandbox eSIM. */
 export class Sandbox {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   activate(esimId: string, options?: WriteOptions): Promise<Esim> {
-    return post(this.#transport, `/sandbox/esims/${part(esimId)}/activate`, undefined, options);
+    return post(this.transport, `/sandbox/esims/${part(esimId)}/activate`, undefined, options);
   }
 
   consume(
@@ -108,26 +92,22 @@ export class Sandbox {
     use: { bytes: number } | { percent: number },
     options?: WriteOptions,
   ): Promise<Esim> {
-    return post(this.#transport, `/sandbox/esims/${part(esimId)}/consume`, use, options);
+    return post(this.transport, `/sandbox/esims/${part(esimId)}/consume`, use, options);
   }
 
   expire(esimId: string, options?: WriteOptions): Promise<Esim> {
-    return post(this.#transport, `/sandbox/esims/${part(esimId)}/expire`, undefined, options);
+    return post(this.transport, `/sandbox/esims/${part(esimId)}/expire`, undefined, options);
   }
 }
 
 export class Wallet {
-  readonly #transport: Transport;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   balance(options?: CallOptions): Promise<readonly Balance[]> {
-    return get(this.#transport, '/balance', options);
+    return get(this.transport, '/balance', options);
   }
 
   transactions(filters?: { limit?: number }, options?: CallOptions): List<Transaction> {
-    return listOf(this.#transport, '/transactions', filters, options);
+    return listOf(this.transport, '/transactions', filters, options);
   }
 }

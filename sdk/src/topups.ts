@@ -6,29 +6,26 @@ import type { NewTopup, Topup, TopupFilters } from './types.js';
 import { type WaitOptions, waitUntilEnded } from './wait.js';
 
 export class Topups {
-  readonly #transport: Transport;
-  readonly #events: Events;
-
-  constructor(transport: Transport, events: Events) {
-    this.#transport = transport;
-    this.#events = events;
-  }
+  constructor(
+    private readonly transport: Transport,
+    private readonly events: Events,
+  ) {}
 
   /**
    * Places a top-up; it takes effect once, however often it is tried. A process that may die uses `Purchases`.
    * @throws EsimApiError with a code of `CodesOf['placeTopup']`, EsimConnectionError
    */
   place(topup: NewTopup, options?: WriteOptions): Promise<Topup> {
-    return post(this.#transport, '/topups', topup, options);
+    return post(this.transport, '/topups', topup, options);
   }
 
   /** `await` gives the first page, `for await` every top-up. */
   list(filters?: TopupFilters, options?: CallOptions): List<Topup> {
-    return listOf(this.#transport, '/topups', filters, options);
+    return listOf(this.transport, '/topups', filters, options);
   }
 
   get(id: string, options?: CallOptions): Promise<Topup> {
-    return get(this.#transport, `/topups/${part(id)}`, options);
+    return get(this.transport, `/topups/${part(id)}`, options);
   }
 
   /**
@@ -36,6 +33,6 @@ export class Topups {
    * the top-up as it is when the time is over, so look at its `status`.
    */
   waitFor(id: string, options?: WaitOptions): Promise<Topup> {
-    return waitUntilEnded(this.#events, (call) => this.get(id, call), options);
+    return waitUntilEnded(this.events, (call) => this.get(id, call), options);
   }
 }

@@ -81,7 +81,7 @@ class Failed {
  * the service came, and when its problem body says `retryable`; never otherwise.
  */
 export class Transport {
-  // Private for the runtime, too: whoever logs a client or a resource of it does not log the key.
+  // Private for the runtime, too: whoever logs a client or a resource of it, which lead here, does not log the key.
   readonly #options: TransportOptions;
   readonly #base: string;
   readonly #fetch: typeof fetch;

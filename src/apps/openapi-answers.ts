@@ -3,26 +3,24 @@ import recorded from './recorded-answers.json' with { type: 'json' };
 import { METHODS } from '../infra/http/openapi/document/operation.js';
 
 /** Bodies that a running service answered with, by operation, and bodies that it delivered, by type of event. */
-export interface RecordedAnswers {
-  readonly answers: Readonly<Record<string, object>>;
-  readonly events: Readonly<Record<string, object>>;
-}
+const { answers, events }: Readonly<Record<'answers' | 'events', Readonly<Record<string, object>>>> =
+  recorded;
 
 /**
  * Shows what the service really answered instead of what its schemas would allow: an issued order has its eSIM, a refused
  * call its code. `test/docs/recorded-answers.test.ts` records it anew on every run and fails when it differs.
  */
-export function showRecordedAnswers(document: OpenAPIObject, shown: RecordedAnswers = recorded): void {
+export function showRecordedAnswers(document: OpenAPIObject): void {
   const operations = Object.values(document.paths).flatMap((item) =>
     METHODS.flatMap((method) => item[method] ?? []),
   );
   for (const { operationId = '', responses } of operations) {
     const [success] = Object.entries(responses).filter(([status]) => /^2\d\d$/.test(status));
     const content = success && success[1] && !('$ref' in success[1]) ? success[1].content : undefined;
-    const example = shown.answers[operationId];
+    const example = answers[operationId];
     if (example && content?.['application/json']) content['application/json'].example = example;
   }
-  for (const [type, example] of Object.entries(shown.events)) {
+  for (const [type, example] of Object.entries(events)) {
     const body = document.webhooks?.[type];
     const delivery = body && !('$ref' in body) ? body.post?.requestBody : undefined;
     if (delivery && !('$ref' in delivery)) delivery.content['application/json']!.example = example;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
+import { eventually } from '../harness/index.js';
 
 export const PROGRAM = path.join(PROJECT_ROOT, 'cli/dist/main.js');
 const RUN_MS = 60_000;
@@ -40,6 +41,18 @@ export class CliUser {
   /** Starts a command that goes on until it is stopped. */
   launch(args: readonly string[], env: Readonly<Record<string, string>> = {}): NodeChild {
     return NodeChild.launch({ args: [PROGRAM, ...args], env: { ...this.env, ...env } });
+  }
+
+  /** Starts `listen` to a local server; answers when it waits for events. @throws what it said when it ends before */
+  async listen(url: string, args: readonly string[], started: NodeChild[]): Promise<NodeChild> {
+    const child = this.launch(['listen', '--forward-to', url, '--json', ...args]);
+    // First of all: whoever gives up on it must be able to kill it.
+    started.push(child);
+    await eventually('listen is ready', () => {
+      if (!child.running) throw new Error(`listen ended: ${child.stderr}${child.stdout}`);
+      return child.stdout.includes('"ready"');
+    });
+    return child;
   }
 
   remove(): void {

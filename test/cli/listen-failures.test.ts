@@ -33,15 +33,7 @@ afterEach(async () => {
   user.remove();
 });
 
-async function listen(...args: string[]): Promise<NodeChild> {
-  const child = user.launch(['listen', '--forward-to', receiver.url, '--json', ...args]);
-  running.push(child);
-  await eventually('listen is ready', () => {
-    if (!child.running) throw new Error(`listen ended: ${child.stderr}${child.stdout}`);
-    return child.stdout.includes('"ready"');
-  });
-  return child;
-}
+const listen = (...args: string[]): Promise<NodeChild> => user.listen(receiver.url, args, running);
 
 const fail = (): ReturnType<TestPartner['sandbox']['post']> =>
   partner.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock' });

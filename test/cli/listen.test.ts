@@ -61,15 +61,7 @@ async function makeEvents(count: number): Promise<string[]> {
   return envelopes.map(({ id }) => id);
 }
 
-async function listen(...args: string[]): Promise<NodeChild> {
-  const child = user.launch(['listen', '--forward-to', receiver.url, '--json', ...args]);
-  running.push(child);
-  await eventually('listen is ready', () => {
-    if (!child.running) throw new Error(`listen ended: ${child.stderr}${child.stdout}`);
-    return child.stdout.includes('"ready"');
-  });
-  return child;
-}
+const listen = (...args: string[]): Promise<NodeChild> => user.listen(receiver.url, args, running);
 
 /** The service tells its time in whole seconds: what it did in the same one is not yet before "now". */
 async function laterSecond(): Promise<void> {

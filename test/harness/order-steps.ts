@@ -23,8 +23,8 @@ export async function postAtOnce(
   path: string,
   body: object,
   count: number,
+  idempotencyKey: string = randomUUID(),
 ): Promise<readonly ApiAnswer[]> {
-  const idempotencyKey = randomUUID();
   const post = async (): Promise<ApiAnswer> => {
     const answer = await api.post(path, body, { idempotencyKey });
     return answer.status === 409 && answer.body.code === 'idempotency_in_progress' ? post() : answer;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/common/ids.js';
 import { type ApiAnswer, HttpClient, startTestService, type TestService } from '../harness/index.js';
+import { postAtOnce } from '../harness/order-steps.js';
 
 const PARTNERS = '/internal/v1/partners';
 
@@ -51,12 +52,7 @@ describe('creating a partner', () => {
   it('makes one partner for one Idempotency-Key and replays the answer', async () => {
     const before = await countPartners();
     const options = { idempotencyKey: 'partner-once-0001' };
-    // Who waits longer than five seconds for the first is told to come back (D18).
-    const post = async (): Promise<ApiAnswer> => {
-      const answer = await service.admin.post(PARTNERS, { name: 'Once' }, options);
-      return answer.body.code === 'idempotency_in_progress' ? post() : answer;
-    };
-    const answers = await Promise.all(Array.from({ length: 10 }, post));
+    const answers = await postAtOnce(service.admin, PARTNERS, { name: 'Once' }, 10, options.idempotencyKey);
     expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
     expect(answers.filter((answer) => answer.headers.get('idempotent-replayed') === 'true')).toHaveLength(9);
     expect(await countPartners()).toBe(before + 1);

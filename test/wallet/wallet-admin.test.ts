@@ -8,7 +8,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { expectProblem, invalidFields } from '../harness/expect-problem.js';
-import type { Json } from '../harness/order-steps.js';
+import { type Json, postAtOnce } from '../harness/order-steps.js';
 import { expectBooksToAddUp } from './books.js';
 
 let service: TestService;
@@ -123,11 +123,8 @@ describe('deposits and adjustments', () => {
   it('book twenty deposits at once one after the other, and one when the key is repeated', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => post('deposits', i + 1)));
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([201]));
-    const idempotencyKey = randomUUID();
     const body = { amount: { amount: 1_000, currency: 'USD' }, reference: 'same' };
-    const repeats = await Promise.all(
-      Array.from({ length: 5 }, () => service.admin.post(`${wallet()}/deposits`, body, { idempotencyKey })),
-    );
+    const repeats = await postAtOnce(service.admin, `${wallet()}/deposits`, body, 5);
     expect(new Set(repeats.map((answer) => answer.text)).size).toBe(1);
     expect((await live.get('/v1/balance')).body.data[0].posted.amount).toBe(210 + 1_000);
     await expectBooksToAddUp(service.database);

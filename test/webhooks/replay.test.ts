@@ -7,6 +7,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { postAtOnce } from '../harness/order-steps.js';
 import {
   endpointState,
   FAST,
@@ -94,13 +95,11 @@ describe('a replay', () => {
 
   it('repeats a replay with the same Idempotency-Key only once', async () => {
     await deliverEvents(2);
-    const call = (): ReturnType<TestService['admin']['post']> =>
-      service.admin.post(`${endpoint.path}/replay`, { since: SINCE }, { idempotencyKey: 'replay-once-1' });
-    const [first, second] = await Promise.all([call(), call()]);
-    expect(first.body.data.id).toBe(second.body.data.id);
+    const [first, second] = await postAtOnce(service.admin, `${endpoint.path}/replay`, { since: SINCE }, 2);
+    expect(first!.body.data.id).toBe(second!.body.data.id);
     await eventually(
       'completed',
-      async () => (await trackedReplay(first.body.data.id)).status === 'completed',
+      async () => (await trackedReplay(first!.body.data.id)).status === 'completed',
     );
     expect(receiver.received).toHaveLength(4);
   });

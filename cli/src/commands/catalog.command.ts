@@ -47,6 +47,6 @@ export function showPackages({ output }: Context, page: Page<Package>): ExitCode
       found.available ? found.title : `${found.title} (not available)`,
     ]),
   );
-  if (page.hasMore && page.nextCursor) output.note(`more: --cursor ${page.nextCursor}`);
+  output.noteNextPage(page);
   return EXIT.ok;
 }

@@ -34,7 +34,7 @@ export const esimsList: Command = {
         created_at,
       ]),
     );
-    if (page.hasMore && page.nextCursor) context.output.note(`more: --cursor ${page.nextCursor}`);
+    context.output.noteNextPage(page);
     return EXIT.ok;
   },
 };

@@ -112,7 +112,7 @@ export const ordersList: Command = {
         order.created_at,
       ]),
     );
-    if (page.hasMore && page.nextCursor) context.output.note(`more: --cursor ${page.nextCursor}`);
+    context.output.noteNextPage(page);
     return EXIT.ok;
   },
 };

@@ -83,6 +83,11 @@ export class Output {
     return this.paint('red', text);
   }
 
+  /** How to go on behind a page, where there is more. */
+  noteNextPage({ hasMore, nextCursor }: { hasMore: boolean; nextCursor: string | null }): void {
+    if (hasMore && nextCursor) this.note(`more: --cursor ${nextCursor}`);
+  }
+
   careful(text: string): string {
     return this.paint('yellow', text);
   }

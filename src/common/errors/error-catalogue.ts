@@ -1,16 +1,24 @@
 interface ErrorEntry {
   readonly status: number;
   readonly title: string;
-  /** `detail` where nothing more exact is known: what the caller can do, where the title does not say it. */
-  readonly advice?: string;
+  /** `detail` where nothing more exact is known: what the caller can do, or the title where that says it. */
+  readonly advice: string;
   /** The same request with the same key may succeed later (D6). */
   readonly retryable: boolean;
 }
 
-const final = (status: number, title: string, advice = title) =>
-  ({ status, title, advice, retryable: false }) satisfies ErrorEntry;
-const transient = (status: number, title: string, advice = title) =>
-  ({ status, title, advice, retryable: true }) satisfies ErrorEntry;
+const final = (status: number, title: string, advice = title): ErrorEntry => ({
+  status,
+  title,
+  advice,
+  retryable: false,
+});
+const transient = (status: number, title: string, advice = title): ErrorEntry => ({
+  status,
+  title,
+  advice,
+  retryable: true,
+});
 
 /** The closed list of error codes of the partner API, the admin API and the portal (spec section 7, D6). */
 export const ERROR_CATALOGUE = {
