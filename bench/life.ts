@@ -1,20 +1,18 @@
-import { randomBytes } from 'node:crypto';
 import type { Cleanups } from './cleanups.js';
 import { captureOrder, ORDERS_PATH } from './limits/captured-order.js';
 import { RawTransactions } from './limits/raw-transactions.js';
-import { type LifeReport, OrderLife } from './life/order-life.js';
+import { costPerOrder, cpuOf, explain, type LifeBed, POOL_MAX, prepareLife } from './life/life-bed.js';
+import type { LifeReport } from './life/order-life.js';
 import type { BenchOptions } from './options.js';
 import { row, type Row, type Section } from './report/report.js';
 import { quantile } from './report/statistics.js';
 import { DatabaseServer } from './service/database-server.js';
-import { type BenchPartner, createPartners } from './service/partners.js';
-import { cpuSecondsOf, cpuSecondsOfTree } from './service/process-facts.js';
-import { ServiceProcess, type ServiceRole } from './service/service-process.js';
+import { createPartners } from './service/partners.js';
+import type { ServiceRole } from './service/service-process.js';
 
 /** Orders between POST and webhook of the closed loop: enough that nothing idles, few enough that nothing piles up. */
 const OPEN_ORDERS = 128;
 const BURST = 100;
-const POOL_MAX = 16;
 /** Parts of what was sustained, at which the latency is measured. */
 const LOADS = [0.1, 0.25, 0.5, 0.65, 0.8, 0.9, 1] as const;
 
@@ -23,15 +21,6 @@ const LAYOUTS: Readonly<Record<string, readonly ServiceRole[]>> = {
   'all in one': ['all'],
   'roles apart': ['api', 'worker'],
 };
-
-interface Bed {
-  readonly server: DatabaseServer;
-  readonly database: string;
-  readonly databaseUrl: string;
-  readonly partner: BenchPartner;
-  readonly services: ReadonlyMap<ServiceRole, ServiceProcess>;
-  readonly life: OrderLife;
-}
 
 /**
  * From POST to the receiver's 200: what two cores sustain, how late it is at parts and all of that, and what an
@@ -42,7 +31,10 @@ export async function benchLife(options: BenchOptions, cleanups: Cleanups): Prom
   const limit = await rawAcceptance(server, options, cleanups);
   const sections: Section[] = [];
   for (const [name, roles] of Object.entries(LAYOUTS)) {
-    const bed = await prepare(server, `bench_life_${roles.length}`, roles, options, cleanups);
+    const bed = await prepareLife(
+      { server, database: `bench_life_${roles.length}`, roles, profile: options.profile },
+      cleanups,
+    );
     sections.push(
       await measureLayout(name, bed, limit, options).catch((error: unknown) => explain(bed, error)),
     );
@@ -54,7 +46,7 @@ export async function benchLife(options: BenchOptions, cleanups: Cleanups): Prom
 
 async function measureLayout(
   name: string,
-  bed: Bed,
+  bed: LifeBed,
   limit: () => Promise<number>,
   options: BenchOptions,
 ): Promise<Section> {
@@ -114,7 +106,7 @@ async function measureLayout(
 
 /** Every load in turn, and all of them as often as there are rounds: what the machine does besides meets each. */
 async function measureLoads(
-  bed: Bed,
+  bed: LifeBed,
   rate: number,
   { rounds, warmupMs, roundMs }: BenchOptions,
 ): Promise<readonly Row[]> {
@@ -134,61 +126,6 @@ async function measureLoads(
       ),
     ];
   });
-}
-
-/** What the database says of orders whose webhook stayed out. @throws Error always */
-async function explain({ server, database }: Bed, error: unknown): Promise<never> {
-  const count = (sql: string): Promise<object[]> => server.query(sql, [], database);
-  const facts = [
-    await count(
-      `SELECT status, upstream_attempts, left(last_error, 80) AS error, count(*)::int FROM orders
-       WHERE status <> 'issued' GROUP BY 1, 2, 3`,
-    ),
-    await count(
-      `SELECT status, attempt_count AS attempts, last_outcome AS outcome, last_error AS error, count(*)::int
-       FROM webhook_deliveries WHERE status <> 'delivered' GROUP BY 1, 2, 3, 4`,
-    ),
-    await count('SELECT enabled, blocked_until, consecutive_blocks, ramp_window FROM webhook_endpoints'),
-  ];
-  throw new Error(`${(error as Error).message}: ${JSON.stringify(facts)}`, { cause: error });
-}
-
-async function prepare(
-  server: DatabaseServer,
-  database: string,
-  roles: readonly ServiceRole[],
-  options: BenchOptions,
-  cleanups: Cleanups,
-): Promise<Bed> {
-  const databaseUrl = await server.createDatabase(database);
-  const [partner] = await createPartners(server, database, 1);
-  const life = cleanups.stopping(await OrderLife.start());
-  const services = new Map<ServiceRole, ServiceProcess>();
-  const env = {
-    WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
-    DATABASE_POOL_MAX: String(POOL_MAX),
-    // The worker opens what the admin role seals.
-    SECRETS_KEYS: `bench:${randomBytes(32).toString('base64')}`,
-  };
-  const admin = await ServiceProcess.start({ role: 'admin', databaseUrl, env });
-  await register(admin, partner!, life.receiverUrl);
-  await admin.stop();
-  for (const role of roles) {
-    const profile = options.profile ? `${role}-life` : undefined;
-    services.set(role, cleanups.stopping(await ServiceProcess.start({ role, databaseUrl, env, profile })));
-  }
-  life.connect(services.get(roles[0]!)!.apiUrl, partner!.key);
-  return { server, database, databaseUrl, partner: partner!, services, life };
-}
-
-async function register(admin: ServiceProcess, { partnerId }: BenchPartner, url: string): Promise<void> {
-  const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
-  const answer = await fetch(admin.adminUrl + path, {
-    method: 'POST',
-    body: JSON.stringify({ mode: 'sandbox', url }),
-    headers: { authorization: `Bearer ${admin.adminToken}`, 'content-type': 'application/json' },
-  });
-  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
 }
 
 /** Repeats the SQL of one acceptance; answers how many a second. */
@@ -215,26 +152,4 @@ async function rawAcceptance(
   const plan = { databaseUrl, statements, owners: [partner!], poolMax: POOL_MAX };
   return async () =>
     (await raw.run({ ...plan, concurrency: connections, warmupMs, durationMs: roundMs })).perSecond;
-}
-
-/** CPU seconds so far, by process; without /proc nothing. */
-function cpuOf({ services, server }: Bed): ReadonlyMap<string, number> {
-  const times = new Map<string, number>();
-  for (const [role, { pid }] of services) {
-    const seconds = cpuSecondsOf(pid);
-    if (seconds !== null) times.set(role === 'all' ? 'service' : role, seconds);
-  }
-  const database = cpuSecondsOfTree(server.pid);
-  if (database !== null) times.set('PostgreSQL', database);
-  return times;
-}
-
-function costPerOrder(
-  before: ReadonlyMap<string, number>,
-  after: ReadonlyMap<string, number>,
-  orders: number,
-): ReadonlyMap<string, number> {
-  return new Map(
-    [...after].map(([name, seconds]) => [name, ((seconds - before.get(name)!) / orders) * 1_000]),
-  );
 }

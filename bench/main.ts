@@ -13,6 +13,7 @@ import { benchOrders } from './orders.js';
 import { RESULTS } from './places.js';
 import { type MachineFacts, readMachineFacts, renderMachine } from './report/machine.js';
 import { renderSection, type Section } from './report/report.js';
+import { benchRoles } from './roles.js';
 import { benchSoak } from './soak.js';
 import { benchWebhooks } from './webhooks.js';
 
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   live: benchLive,
   memory: benchMemory,
   webhooks: benchWebhooks,
+  roles: benchRoles,
   growth: benchGrowth,
   soak: benchSoak,
   attacks: benchAttacks,

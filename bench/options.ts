@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 /** Of `all`. */
 const SHORT_SUBJECTS = ['catalog', 'orders', 'life', 'live', 'memory', 'webhooks'] as const;
-export const SUBJECTS = [...SHORT_SUBJECTS, 'growth', 'soak', 'attacks', 'listen'] as const;
+export const SUBJECTS = [...SHORT_SUBJECTS, 'roles', 'growth', 'soak', 'attacks', 'listen'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = [
@@ -55,6 +55,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   memory    what the processes hold, idle and under load
   webhooks  deliveries of one worker against signed POSTs in a loop; commit to first byte; who slows whom
   all       all of these (default)
+  roles     two workers against one, two APIs against one, Redis against PostgreSQL: orders/s, CPU an order
   growth    every operation on a database of 10 thousand orders and on one of many, side by side
   soak      half of what the machine can take, for an hour, with retention at work
   attacks   a healthy partner alone, and beside each of ten attacks

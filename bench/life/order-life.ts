@@ -51,13 +51,13 @@ export class OrderLife {
     return `http://127.0.0.1:${(this.receiver.address() as AddressInfo).port}/hook`;
   }
 
-  /** Opens the connections to the API; to be called once, before any load. */
-  connect(apiUrl: string, key: string): void {
-    const { hostname, port, host } = new URL(apiUrl);
+  /** Opens the connections, as many to each API; to be called once, before any load. */
+  connect(apiUrls: readonly string[], key: string): void {
     this.requestHead =
-      `POST /v1/orders HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\n` +
+      `POST /v1/orders HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer ${key}\r\n` +
       'Content-Type: application/json\r\n';
     for (let i = 0; i < CONNECTIONS; i++) {
+      const { hostname, port } = new URL(apiUrls[i % apiUrls.length]!);
       const connection = new KeepAliveConnection(connect(Number(port), hostname), (status) => {
         if (status !== 202) throw new Error(`POST /v1/orders: ${status}`);
         this.idle.push(connection);
