@@ -28,7 +28,7 @@ export class PlatformModule {
         ConfigModule.of(process.config),
         LoggerModule.of(process.logger),
         MetricsModule.of(process.metrics),
-        DatabaseModule.of(process.dataSource, process.edgePool, process.directDataSource),
+        DatabaseModule.of(process.dataSource, process.edgePool, process.directDataSource, process.standby),
         JobsModule.of(process.queue),
         SweepsModule,
         CryptoModule,

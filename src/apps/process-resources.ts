@@ -17,6 +17,7 @@ import {
   openDataSource,
   openEdgePool,
   poolOf,
+  Standby,
   StatementFailures,
   watchPool,
 } from '../infra/database/index.js';
@@ -52,7 +53,7 @@ export const ENTITIES = [
 
 export type Role = 'api' | 'admin' | 'portal' | 'worker' | 'all';
 /** A role, or a command that ends by itself. */
-type ProcessName = Role | 'reconcile';
+type ProcessName = Role | 'reconcile' | 'restore-epoch';
 
 /** What a process opens once and gives to each of its apps by value. */
 export interface ProcessResources {
@@ -64,6 +65,8 @@ export interface ProcessResources {
   readonly edgePool: Pool;
   /** Sessions of this process's own: past the pooler, where there is one; else those of `dataSource`. */
   readonly directDataSource: DataSource;
+  /** Where lists are read from (D55); null: from `dataSource`. */
+  readonly standby: Standby | null;
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
@@ -82,6 +85,7 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
   portal: ['portal'],
   worker: ['worker'],
   reconcile: ['reconcile'],
+  'restore-epoch': ['restore-epoch'],
   all: ['api', 'admin', 'portal', 'worker'],
 };
 
@@ -89,6 +93,8 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
 const QUEUE_POOL_MAX = 8;
 /** Beside a pooler: partitions are detached one after the other. */
 const DIRECT_POOL_MAX = 2;
+/** The primary reads as well as a standby that nobody reaches. */
+const STANDBY_POOL_WAIT_MS = 1_000;
 
 /** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
 export async function openProcess(
@@ -127,6 +133,7 @@ export async function openProcess(
     dataSource: dataSources.get(APP_ROLES[role][0])!,
     edgePool,
     directDataSource: directOf(dataSources, dataSources.get(APP_ROLES[role][0])!),
+    standby: standbyOf(config, role, dataSources.get(APP_ROLES[role][0])!, metrics, log),
     queue,
     metrics,
     of: (app) => {
@@ -136,6 +143,7 @@ export async function openProcess(
     close: async () => {
       await queue.close();
       await edgePool.end();
+      await resources.standby?.close();
       await destroyAll(dataSources);
       await destination?.close();
     },
@@ -157,7 +165,10 @@ async function openDataSources(
   metrics: Registry,
 ): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
-  const timeoutMs = { api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs, reconcile: reconcileMs };
+  const timeoutMs = {
+    ...{ api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs },
+    ...{ reconcile: reconcileMs, 'restore-epoch': reconcileMs },
+  };
   const opened = new Map<AppRole | 'direct', DataSource>();
   const logger = new StatementFailures(metrics);
   try {
@@ -187,6 +198,26 @@ async function openDataSources(
     throw error;
   }
   return opened;
+}
+
+/** The connection past the pooler, if there is one, cannot lead to it: it has its own address, and is read only. */
+function standbyOf(
+  config: AppConfig,
+  role: ProcessName,
+  primary: DataSource,
+  metrics: Registry,
+  logger: Logger,
+): Standby | null {
+  if (config.databaseStandbyUrl === null) return null;
+  const standby = createDataSource({
+    url: config.databaseStandbyUrl,
+    poolMax: config.databasePoolMax,
+    poolWaitMs: STANDBY_POOL_WAIT_MS,
+    statementTimeoutMs: config.statementTimeouts.apiMs,
+    entities: [],
+    applicationName: `partner-esim-${role}-standby`,
+  });
+  return new Standby({ primary, metrics, logger, open: () => openDataSource(standby) });
 }
 
 function openDirect(config: AppConfig, role: ProcessName): Promise<DataSource> {

@@ -4,7 +4,8 @@ import pg, { Client, type Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
 import { limitTransactions } from './pooled-sessions.js';
-import { KeysetPages } from './keyset-page.js';
+import { KeysetPages, STANDBY } from './keyset-page.js';
+import type { Standby } from './standby.js';
 import { Transactions } from './transactions.js';
 
 interface DataSourceSettings {
@@ -127,7 +128,12 @@ export const DIRECT_DATABASE = Symbol('DIRECT_DATABASE');
 @Global()
 @Module({})
 export class DatabaseModule {
-  static of(dataSource: DataSource, edgePool: Pool, direct: DataSource = dataSource): DynamicModule {
+  static of(
+    dataSource: DataSource,
+    edgePool: Pool,
+    direct: DataSource = dataSource,
+    standby: Standby | null = null,
+  ): DynamicModule {
     return {
       module: DatabaseModule,
       providers: [
@@ -135,6 +141,7 @@ export class DatabaseModule {
         { provide: getEntityManagerToken(), useValue: dataSource.manager },
         { provide: EDGE_POOL, useValue: edgePool },
         { provide: DIRECT_DATABASE, useValue: direct },
+        { provide: STANDBY, useValue: standby },
         Transactions,
         KeysetPages,
       ],
