@@ -1,6 +1,6 @@
 /** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
 const FEATURES =
-  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|retention|events|webhooks';
+  'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks';
 
 /** Which features a feature may use; nobody uses webhooks, and webhooks uses only events (and who is calling, and what people are told). */
 const MAY_USE = {
@@ -22,6 +22,7 @@ const MAY_USE = {
   support: ['auth', 'audit', 'alerts', 'partners', 'esims', 'orders', 'topups', 'providers'],
   'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
+  restore: ['events', 'providers', 'reconciliation'],
   retention: ['alerts', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };

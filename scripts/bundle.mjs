@@ -10,6 +10,7 @@ const ENTRIES = {
   'main.portal': 'src/main.portal.ts',
   'main.worker': 'src/main.worker.ts',
   'main.reconcile': 'src/main.reconcile.ts',
+  'main.restore-epoch': 'src/main.restore-epoch.ts',
   migrate: 'src/migrate.ts',
   reseal: 'src/reseal.ts',
 };

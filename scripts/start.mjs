@@ -21,6 +21,7 @@ const ENTRIES = {
   openapi: 'dist/src/openapi.js',
   routes: 'dist/src/routes.js',
   reconcile: 'dist/roles/main.reconcile.js',
+  'restore-epoch': 'dist/roles/main.restore-epoch.js',
   reseal: 'dist/roles/reseal.js',
   bench: 'dist/bench/main.js',
   chaos: 'dist/chaos/main.js',

@@ -16,6 +16,7 @@ import { assertEveryRouteIsGuarded, countCalls } from '../infra/http/index.js';
 import { assertEveryPostIsIdempotent } from '../infra/idempotency/index.js';
 import { NestLogger } from '../infra/logging.js';
 import { portLimits } from './port-limits.js';
+import { showOpenRestore, WritesGuard } from '../restore/index.js';
 import type { ProcessResources } from './process-resources.js';
 
 export interface RunningApp {
@@ -95,6 +96,8 @@ async function createHttpApp(
     logger: new NestLogger(logger),
   });
   app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
+  app.useGlobalGuards(new WritesGuard(process.dataSource.manager));
+  showOpenRestore(process.metrics, process.dataSource.manager);
   // Listening comes later, so no call asks for these before they are here.
   const services: EdgeServices = {
     authenticator: app.get(options.authenticator, { strict: false }),

@@ -1,8 +1,10 @@
-import { createParamDecorator, type ExecutionContext, Injectable } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
 import type { AdminPrincipal, PortalPrincipal } from '../auth/index.js';
 import { newId } from '../common/ids.js';
 import type { Tx } from '../infra/database/index.js';
+import { LOGGER } from '../infra/logging.js';
 import { AuditRepository } from './audit.repository.js';
 
 /** Somebody in a session of the portal. */
@@ -29,14 +31,23 @@ export const Author = createParamDecorator((_: unknown, context: ExecutionContex
   return { actor: request.principal as AdminPrincipal | PortalPrincipal, requestId: request.id };
 });
 
-/** Writes who changed what, in the transaction of the change. */
+/** The `event` of the log line of a change. */
+export const AUDIT_LOGGED = 'audit.recorded';
+
+/**
+ * Writes who changed what, in the transaction of the change, and after its commit into the process's log: a database that
+ * is put back to an earlier time loses its own, and somebody has to know which keys were revoked (D54).
+ */
 @Injectable()
 export class AuditLog {
-  constructor(private readonly entries: AuditRepository) {}
+  constructor(
+    private readonly entries: AuditRepository,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
 
   async record(tx: Tx, entry: AuditEntry): Promise<void> {
     const { actor } = entry;
-    await this.entries.insert(tx, {
+    const row = {
       id: newId('aud'),
       actor: actor === 'system' ? actor : actor.tokenName,
       portalUser: actor === 'system' ? null : actor.portalUser,
@@ -46,6 +57,9 @@ export class AuditLog {
       subjectId: entry.subjectId,
       details: { ...entry.details },
       requestId: entry.requestId ?? null,
-    });
+    };
+    await this.entries.insert(tx, row);
+    const { id: auditId, ...logged } = row;
+    tx.afterCommit(() => this.logger.info({ event: AUDIT_LOGGED, auditId, ...logged }, 'a change was made'));
   }
 }

@@ -2,8 +2,12 @@ import { Module } from '@nestjs/common';
 import { AuditLogController } from './admin/audit-log.controller.js';
 import { AuditLog } from './audit-log.js';
 import { AuditRepository } from './audit.repository.js';
+import { LostChanges } from './lost-changes.js';
 
-@Module({ providers: [AuditLog, AuditRepository], exports: [AuditLog, AuditRepository] })
+@Module({
+  providers: [AuditLog, AuditRepository, LostChanges],
+  exports: [AuditLog, AuditRepository, LostChanges],
+})
 export class AuditModule {}
 
 /** The reading side, on the admin port. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { Column, CreateDateColumn, Entity, type EntityManager, PrimaryColumn } from 'typeorm';
 import type { Page } from '../common/page.js';
-import { KeysetPages, type ListOptions, type Tx } from '../infra/database/index.js';
+import { KeysetPages, type ListOptions, sql, type Tx } from '../infra/database/index.js';
 
 @Entity({ name: 'audit_log' })
 export class AuditEntryEntity {
@@ -67,6 +67,14 @@ export class AuditRepository {
 
   async insert(tx: Tx, entry: Omit<AuditEntryEntity, 'createdAt'>): Promise<void> {
     await tx.manager.insert(AuditEntryEntity, entry);
+  }
+
+  /** Those of the ids that are on record. */
+  async idsOf(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const { rows } = await sql<{ id: string }>(this.manager, 'SELECT id FROM audit_log WHERE id = ANY ($1)', [
+      ids,
+    ]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   async list(filters: AuditFilters, options: ListOptions): Promise<Page<AuditEntryEntity>> {

@@ -61,6 +61,19 @@ export function ulid(nowMs: number = Date.now()): string {
   return encodeTime(nowMs) + random;
 }
 
+/** Crockford base32, five bits a character, the last ones filled up with zeros. */
+export function toBase32(bytes: Uint8Array): string {
+  let text = '';
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    for (bits += 8; bits >= 5; bits -= 5) text += CROCKFORD.charAt((held >> (bits - 5)) & 31);
+    held &= 0xff;
+  }
+  return bits === 0 ? text : text + CROCKFORD.charAt((held << (5 - bits)) & 31);
+}
+
 /** A new id such as `ord_01JD...` (D10). Ids sort by creation to the millisecond, not within one. */
 export function newId(prefix: IdPrefix, nowMs?: number): string {
   return `${prefix}_${ulid(nowMs)}`;

@@ -5,7 +5,14 @@ import type { Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import { idFloor } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
-import { KeysetPages, type ListOptions, modeIn, sql, toSafeInteger } from '../infra/database/index.js';
+import {
+  KeysetPages,
+  type ListOptions,
+  modeIn,
+  sql,
+  toSafeInteger,
+  type Tx,
+} from '../infra/database/index.js';
 import { dayOf, dayOfPartition, oldestDay } from '../infra/partition-days.js';
 import type { EventType } from './event.js';
 import type { EventSubject } from './event-subjects.repository.js';
@@ -191,6 +198,14 @@ export class EventsRepository {
       );
       return rows[0]!.given;
     });
+  }
+
+  /** Leaves out so many positions: none that was given before the database was put back is given again (D54). */
+  async skipPositions(tx: Tx, count: number): Promise<void> {
+    await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1)', [POSITIONS_LOCK]);
+    await sql(tx.manager, `SELECT setval('event_positions', nextval('event_positions') + $1::bigint)`, [
+      count,
+    ]);
   }
 
   /** The greatest position of a mode, and whether committed events wait for theirs. */

@@ -7,6 +7,7 @@ import {
   type Claim,
   InjectNotifier,
   LeasedJobsRepository,
+  NO_OPEN_RESTORE,
   notifierModule,
   WorkerNotifier,
 } from '../infra/jobs/index.js';
@@ -66,6 +67,7 @@ const CLAIM = `UPDATE orders o
       updated_at = now()
   FROM (SELECT id, upstream_placed_at FROM orders
         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+          AND ${NO_OPEN_RESTORE}
         ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
   WHERE o.id = due.id
   RETURNING ${COLUMNS}, due.upstream_placed_at IS NULL AS never_placed`;

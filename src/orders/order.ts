@@ -199,8 +199,13 @@ export function toProviderOrderRequest(order: OrderEntity): ProviderOrderRequest
     upstreamPackageId: order.upstreamPackageId,
     quantity: order.quantity,
     unitCost: unitCostOf(order),
-    acceptedAt: order.createdAt,
+    // What is claimed after a restore was bought before its order was accepted again (D54).
+    acceptedAt: earlierOf(order.createdAt, order.upstreamPlacedAt),
   };
+}
+
+function earlierOf(at: Date, other: Date | null): Date {
+  return other !== null && other < at ? other : at;
 }
 
 /** The cancellation of these eSIMs of the order, as every provider call about it names it. */

@@ -16,6 +16,7 @@ import {
   updateVersioned,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
+import { type AcceptedRow, mayBePlacedSince, toAccepted } from '../providers/index.js';
 import { OrderEntity, type OrderFilters, type OrderWithEsims } from './order.js';
 
 /** What acceptance decides about an order. */
@@ -39,14 +40,21 @@ type NewOrder = Pick<
   | 'unitCostMicros'
   | 'unitCostCurrency'
   | 'acceptedRequestId'
->;
+> & {
+  /** The provider reference where `providerReference` is that of an earlier order: its key is used again. */
+  readonly otherReference: string;
+};
 
 const INSERT_ORDER = prepared(`
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
-                      unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at)
-  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
-  RETURNING created_at, next_attempt_at`);
+                      unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at,
+                      upstream_placed_at)
+  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10,
+          CASE WHEN $3 = 'live' AND EXISTS (SELECT FROM orders WHERE provider_reference = $11) THEN $19 ELSE $11 END,
+          $12, $13, $14, $15, $16, $17, $18, now(),
+          ${mayBePlacedSince('order', { mode: '$3', provider: '$10', reference: '$11' })})
+  RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
 
 /** The table's defaults: an order that nobody has worked on. */
 const UNTOUCHED = {
@@ -61,7 +69,6 @@ const UNTOUCHED = {
   cancelFailureReason: null,
   statusBeforeCancel: null,
   cancelRequestedAt: null,
-  upstreamPlacedAt: null,
   upstreamAttempts: 0,
   lastError: null,
   leaseUntil: null,
@@ -119,9 +126,9 @@ export class OrdersRepository {
    * costs more than the statement.
    * @throws AppError `reference_taken`
    */
-  async insert(tx: Tx, order: NewOrder): Promise<OrderEntity> {
+  async insert(tx: Tx, { otherReference, ...order }: NewOrder): Promise<OrderEntity> {
     try {
-      const { rows } = await sql<{ created_at: Date; next_attempt_at: Date }>(tx.manager, INSERT_ORDER, [
+      const { rows } = await sql<AcceptedRow>(tx.manager, INSERT_ORDER, [
         order.id,
         order.partnerId,
         order.mode,
@@ -140,10 +147,9 @@ export class OrdersRepository {
         order.dataBytes,
         order.validityDays,
         order.activationPolicy,
+        otherReference,
       ]);
-      const { created_at, next_attempt_at } = rows[0]!;
-      const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
-      return { ...UNTOUCHED, ...order, ...times };
+      return { ...UNTOUCHED, ...order, ...toAccepted(rows[0]!) };
     } catch (error) {
       if (violatedUniqueConstraint(error) === 'orders_reference')
         throw new AppError('reference_taken', {

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { assertSold, CatalogService, type SellablePackage } from '../catalog/index.js';
-import { newId, ulid } from '../common/ids.js';
+import { newId } from '../common/ids.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
-import { ProviderRegistry } from '../providers/index.js';
+import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.js';
 import { ORDER_JOBS } from './order-jobs.repository.js';
@@ -18,6 +18,7 @@ export interface PlaceOrderCommand {
   readonly maxUnitPrice: Money | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId: string;
+  readonly idempotencyKey: string | null;
 }
 
 /**
@@ -50,10 +51,11 @@ export class PlaceOrder {
     found: SellablePackage | null,
   ): Promise<OrderEntity> {
     const { partnerId, mode } = scope;
-    const { quantity, reference } = command;
+    const { quantity, reference, idempotencyKey } = command;
     const item = assertSold(found, { kind: 'base', maxPrice: command.maxUnitPrice });
     const { price, source } = item;
     const id = newId('ord');
+    const bought = [item.id, quantity];
     const inserted = this.orders.insert(tx, {
       id,
       partnerId,
@@ -68,7 +70,8 @@ export class PlaceOrder {
       reference,
       metadata: { ...command.metadata },
       provider: this.providers.forMode(mode, source.provider).name,
-      providerReference: `po_${ulid()}`,
+      providerReference: placementReference('order', { partnerId, mode, idempotencyKey, bought }),
+      otherReference: freshReference('order'),
       upstreamPackageId: source.upstreamPackageId,
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,

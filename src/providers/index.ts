@@ -44,8 +44,17 @@ export type {
   ProviderPackage,
   ProviderPurchase,
   ProviderUsageReport,
+  SoldList,
+  SoldPurchase,
 } from './live-provider.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
+export { type AcceptedRow, mayBePlacedSince, toAccepted } from './placement-record.js';
+export {
+  freshReference,
+  type PlacementKind,
+  placementReference,
+  readPlacementReference,
+} from './placement-reference.js';
 export { ProviderRegistry } from './provider-registry.js';
 export {
   PlacementGuard,

@@ -1,4 +1,5 @@
 import type { CatalogPackage } from '../catalog/index.js';
+import type { PlacementKind } from './placement-reference.js';
 import type { EsimProvider, ProviderCost, ProviderEsimRef, ProviderOrderRequest } from './esim-provider.js';
 
 /** What a provider says of one eSIM at one time. */
@@ -21,6 +22,33 @@ export interface ProviderPurchase {
   readonly providerEsimId: string;
   /** `in_progress` may still become any of the others, or nothing. */
   readonly state: 'in_progress' | 'sold' | 'taken_back';
+}
+
+/** Something that a provider's own books have under a name, ours or a stranger's. */
+export interface SoldPurchase {
+  /** As the order or top-up was named (`ProviderOrderRequest.reference`); several eSIMs of an order share it. */
+  readonly reference: string;
+  readonly providerEsimId: string;
+  /** Null where the list does not say. */
+  readonly upstreamPackageId: string | null;
+  readonly soldAt: Date | null;
+  /** `failed`: nothing was sold, and asking for it again leads to that answer. */
+  readonly state: ProviderPurchase['state'] | 'failed';
+}
+
+/** What a provider sold since a time, page by page, whether we know of it or not (D54). */
+export interface SoldList {
+  /** What the list shows under our references; of anything else nobody can tell whether it was bought. */
+  readonly kinds: readonly PlacementKind[];
+  /**
+   * Begins at 0; `next` is null at the end. What is of a form that nobody expects counts as in progress.
+   * @throws ProviderOutcomeUnknown, ProviderUnavailable
+   */
+  readPage(
+    since: Date,
+    from: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly sold: readonly SoldPurchase[]; readonly next: number | null }>;
 }
 
 /** A package as a provider lists it, in our units (D10): bytes of 10^9 or 2^30 are passed on exactly. */
@@ -91,6 +119,8 @@ export interface LiveProvider extends EsimProvider {
     placedBefore: Date,
     signal: AbortSignal,
   ): Promise<readonly ProviderPurchase[]>;
+  /** For after a restore: all that it sold, without knowing what to ask for. */
+  readonly soldList: SoldList;
   /** How long its whole catalogue may take, which is minutes where one call has seconds. */
   readonly catalogTimeoutMs: number;
   /** The lists that make its catalogue, the packages that orders are made of first. */

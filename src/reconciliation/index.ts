@@ -13,4 +13,5 @@ export type { BookCheck, BookSettings } from './books/book-check.js';
 export type { Difference } from './difference.js';
 export { ReportBooks, type ReconciliationReport } from './report.js';
 export { ReconciliationModule, ReconciliationWorkerModule } from './reconciliation.module.js';
+export { ProviderNotAnswering, RetryingProviderClient } from './providers/retrying-provider-client.js';
 export { countUnanswered, renderReport } from './render-report.js';

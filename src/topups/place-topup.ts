@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { CatalogService } from '../catalog/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
-import { newId, ulid } from '../common/ids.js';
+import { newId } from '../common/ids.js';
 import type { Money } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
-import { ProviderRegistry } from '../providers/index.js';
+import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.js';
 import { TOPUP_JOBS } from './topup-jobs.repository.js';
@@ -20,6 +20,7 @@ export interface PlaceTopupCommand {
   readonly maxPrice: Money | null;
   readonly metadata: Readonly<Record<string, string>>;
   readonly requestId: string;
+  readonly idempotencyKey: string | null;
 }
 
 /**
@@ -73,7 +74,12 @@ export class PlaceTopup {
       reference: command.reference,
       metadata: { ...command.metadata },
       provider: source.provider,
-      providerReference: `pt_${ulid()}`,
+      providerReference: placementReference('topup', {
+        ...scope,
+        idempotencyKey: command.idempotencyKey,
+        bought: [esim.iccid, item.id],
+      }),
+      otherReference: freshReference('topup'),
       upstreamPackageId: source.upstreamPackageId,
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,

@@ -7,6 +7,7 @@ import {
   type Claim,
   InjectNotifier,
   LeasedJobsRepository,
+  NO_OPEN_RESTORE,
   notifierModule,
   WorkerNotifier,
 } from '../infra/jobs/index.js';
@@ -53,6 +54,7 @@ const CLAIM = `UPDATE topups t
       updated_at = now()
   FROM (SELECT id FROM topups
         WHERE partner_id = $1 AND mode = $2 AND next_attempt_at <= now() AND (lease_until IS NULL OR lease_until <= now())
+          AND ${NO_OPEN_RESTORE}
         ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
   WHERE t.id = due.id AND t.status IN ('pending', 'processing')
   RETURNING ${COLUMNS}`;

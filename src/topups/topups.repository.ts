@@ -14,6 +14,7 @@ import {
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
+import { type AcceptedRow, mayBePlacedSince, toAccepted } from '../providers/index.js';
 import { TopupEntity, type TopupFilters } from './topup.js';
 
 /** What acceptance decides about a top-up. */
@@ -37,20 +38,26 @@ type NewTopup = Pick<
   | 'unitCostMicros'
   | 'unitCostCurrency'
   | 'acceptedRequestId'
->;
+> & {
+  /** The provider reference where `providerReference` is that of an earlier top-up: its key is used again. */
+  readonly otherReference: string;
+};
 
 const INSERT_TOPUP = prepared(`
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
-                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at)
-  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
-  RETURNING created_at, next_attempt_at`);
+                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at,
+                      upstream_placed_at)
+  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+          CASE WHEN $3 = 'live' AND EXISTS (SELECT FROM topups WHERE provider_reference = $14) THEN $19 ELSE $14 END,
+          $15, $16, $17, $18, now(),
+          ${mayBePlacedSince('topup', { mode: '$3', provider: '$13', reference: '$14' })})
+  RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
 
 /** The table's defaults: a top-up that nobody has worked on. */
 const UNTOUCHED = {
   status: 'pending',
   version: 1,
-  upstreamPlacedAt: null,
   failureCode: null,
   failureReason: null,
   attempts: 0,
@@ -94,9 +101,9 @@ export class TopupsRepository {
   }
 
   /** Keeps a new top-up, due at once. @throws AppError `reference_taken` */
-  async insert(tx: Tx, topup: NewTopup): Promise<TopupEntity> {
+  async insert(tx: Tx, { otherReference, ...topup }: NewTopup): Promise<TopupEntity> {
     try {
-      const { rows } = await sql<{ created_at: Date; next_attempt_at: Date }>(tx.manager, INSERT_TOPUP, [
+      const { rows } = await sql<AcceptedRow>(tx.manager, INSERT_TOPUP, [
         topup.id,
         topup.partnerId,
         topup.mode,
@@ -115,10 +122,9 @@ export class TopupsRepository {
         topup.unitCostMicros,
         topup.unitCostCurrency,
         topup.acceptedRequestId,
+        otherReference,
       ]);
-      const { created_at, next_attempt_at } = rows[0]!;
-      const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
-      return { ...UNTOUCHED, ...topup, ...times };
+      return { ...UNTOUCHED, ...topup, ...toAccepted(rows[0]!) };
     } catch (error) {
       if (violatedUniqueConstraint(error) === 'topups_reference')
         throw new AppError('reference_taken', {

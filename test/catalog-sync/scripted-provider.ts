@@ -52,6 +52,7 @@ export class ScriptedProvider {
       repeats: { order: OF_THE_TEST, topup: OF_THE_TEST, cancel: OF_THE_TEST },
       usageBatchSize: 1,
       catalogTimeoutMs: 300_000,
+      soldList: { kinds: [], readPage: unused },
       listPackages: () => [
         { says: 'everything', kinds: ['base', 'topup'], pageTimeoutMs: 120_000, readPage: () => this.list() },
       ],

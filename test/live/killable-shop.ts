@@ -1,4 +1,10 @@
-import { createTestDatabase, eventually, startReceiver, startTestService } from '../harness/index.js';
+import {
+  createTestDatabase,
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestDatabase,
+} from '../harness/index.js';
 import { RoleChild } from '../harness/role-child.js';
 import { Gate } from './gate.js';
 import { topupsKnown } from '../harness/known-topups.js';
@@ -14,8 +20,8 @@ export class KillableShop {
     readonly gates: readonly Gate[],
   ) {}
 
-  static async open(upstreams: readonly Upstream[]): Promise<KillableShop> {
-    const database = await createTestDatabase();
+  static async open(upstreams: readonly Upstream[], own?: TestDatabase): Promise<KillableShop> {
+    const database = own ?? (await createTestDatabase());
     const gates = await Promise.all(upstreams.map((upstream) => Gate.open(upstream)));
     const settings = upstreams.map((upstream, i) => upstream.settings(gates[i]!.url));
     const env = Object.assign({ PROVIDER_READ_LAG_MS: '500', PROVIDER_TIMEOUT_MS: '20000' }, ...settings);

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { expectProblem } from '../harness/expect-problem.js';
 import { eventually } from '../harness/index.js';
-import { readFeed } from '../harness/order-steps.js';
+import { type Json, readFeed } from '../harness/order-steps.js';
 import { expectBooksInOrder } from './books.js';
 import { buy, cancel, LiveShop, money, order, priceOf, settled, statement } from './shop.js';
 import type { Upstream } from './upstream.js';
@@ -52,6 +53,26 @@ export function describeOrders(bench: Bench<Upstream>): void {
         ['deposit', 5 * price],
         ['charge', -2 * price],
       ]);
+    });
+
+    it('is another purchase when its key is used again after its 24 hours', async () => {
+      const { shop, upstream, price } = bench;
+      const buyer = await shop.buyer(2 * price);
+      const body = { package_id: upstream.packageId };
+      const idempotencyKey = randomUUID();
+      const place = async (): Promise<Json> => {
+        const answer = await buyer.api.post('/v1/orders', body, { idempotencyKey });
+        expect(answer.status, answer.text).toBe(202);
+        return settled(buyer, answer.body.data as Json);
+      };
+      const first = await place();
+      // As the purge does when the hours are over.
+      await shop.database.pool.query('DELETE FROM idempotency_keys WHERE key = $1', [idempotencyKey]);
+      const second = await place();
+      expect([first['status'], second['status']]).toEqual(['issued', 'issued']);
+      expect(second['id']).not.toBe(first['id']);
+      for (const { id } of [first, second] as { id: string }[])
+        expect(upstream.account(await shop.referenceOf(id)).bought).toBe(1);
     });
 
     it('whose answer was lost after the provider sold it is found by its reference and not bought again', async () => {

@@ -9,6 +9,7 @@ import {
   type ProviderProfile,
   ProviderUnavailable,
 } from '../../src/providers/index.js';
+import { describeSoldList } from './sold-list-conformance.js';
 import { describeSupport, describeSupportOverWire } from './support-conformance.js';
 import { listPackages } from './listed-packages.js';
 import {
@@ -49,6 +50,7 @@ export function describeConformance(
     if (provisioningOnly) return;
     describeBadAnswers(() => world);
     describeReadings(() => world);
+    describeSoldList(() => world);
     describeSupportOverWire(() => world);
   });
 }

@@ -98,6 +98,7 @@ export class ScriptedShop {
           maxPrice: null,
           metadata: {},
           requestId: 'req_test',
+          idempotencyKey: null,
         },
       );
       this.upstream.script(accepted.providerReference, answers);

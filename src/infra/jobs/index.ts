@@ -12,7 +12,12 @@ export type { JobRunnerOptions } from './job-runner-options.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
-export { LeasedJobsRepository, type PlacementNote, type PlacementSlot } from './leased-jobs.repository.js';
+export {
+  LeasedJobsRepository,
+  NO_OPEN_RESTORE,
+  type PlacementNote,
+  type PlacementSlot,
+} from './leased-jobs.repository.js';
 export type { GroupOwner } from './slot-shares.js';
 export { partnerGroup, scopeOfGroup } from './partner-group.js';
 export { openQueueConnection, QUEUE_SCHEMA, type QueueConnection } from './queue-connection.js';

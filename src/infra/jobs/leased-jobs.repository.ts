@@ -16,6 +16,10 @@ export interface LeasedJobsOptions<Lease> {
   idOf(lease: Lease): string;
 }
 
+/** SQL: false while a restored database is being repaired, as what it does not know may be bought already (D54). */
+export const NO_OPEN_RESTORE = 'NOT EXISTS (SELECT FROM restore_epochs WHERE completed_at IS NULL)';
+const LOOK_AGAIN_MS = 5_000;
+
 export interface ProviderReferences {
   readonly provider: string;
   readonly references: readonly string[];
@@ -213,12 +217,15 @@ export abstract class LeasedJobsRepository<
 
 /**
  * The claim, and in the same statement when the group's next row is due. Rows that are leased do not count: the worker that
- * holds the lease claims again at its end, and the sweep finds the lease of a dead worker.
+ * holds the lease claims again at its end, and the sweep finds the lease of a dead worker. While nothing may be claimed,
+ * what is due is not, or the group would be asked for without a pause.
  */
 function claimStatement(table: string, claim: string): PreparedStatement {
   return prepared(
     `WITH claimed AS (${claim}), next AS (
-       SELECT (extract(epoch FROM min(next_attempt_at) - now()) * 1000)::float8 AS next_due_in_ms
+       SELECT greatest((extract(epoch FROM min(next_attempt_at) - now()) * 1000)::float8,
+                       CASE WHEN min(next_attempt_at) IS NOT NULL AND NOT ${NO_OPEN_RESTORE} THEN ${LOOK_AGAIN_MS} END
+         ) AS next_due_in_ms
        FROM ${table}
        WHERE partner_id = $1 AND mode = $2 AND next_attempt_at IS NOT NULL AND (lease_until IS NULL OR lease_until <= now())
          AND id NOT IN (SELECT id FROM claimed)

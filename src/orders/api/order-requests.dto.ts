@@ -11,6 +11,7 @@ import {
   Rfc3339,
   ShortText,
 } from '../../infra/http/index.js';
+import type { IdempotencyKey } from '../../infra/idempotency/index.js';
 import { ORDER_STATUSES, type OrderFilters, type OrderStatus } from '../order.js';
 import type { PlaceOrderCommand } from '../place-order.js';
 
@@ -56,7 +57,10 @@ export class PlaceOrderDto {
   metadata?: Record<string, string> | null;
 }
 
-export function toPlaceOrder(body: PlaceOrderDto, requestId: string): PlaceOrderCommand {
+export function toPlaceOrder(
+  body: PlaceOrderDto,
+  { requestId, key: idempotencyKey }: Pick<IdempotencyKey, 'requestId' | 'key'>,
+): PlaceOrderCommand {
   return {
     packageId: body.package_id,
     quantity: body.quantity ?? 1,
@@ -64,6 +68,7 @@ export function toPlaceOrder(body: PlaceOrderDto, requestId: string): PlaceOrder
     maxUnitPrice: body.max_unit_price ?? null,
     metadata: body.metadata ?? {},
     requestId,
+    idempotencyKey,
   };
 }
 

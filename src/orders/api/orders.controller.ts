@@ -48,7 +48,7 @@ export class OrdersController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: PlaceOrderDto,
   ): Promise<RenderedResponse> {
-    const command = toPlaceOrder(body, key.requestId);
+    const command = toPlaceOrder(body, key);
     return this.idempotent.executeReading(
       key,
       (tx) => this.placing.findPackage(tx, caller, command),

@@ -6,6 +6,7 @@ import type {
   ProviderPackage,
   ProviderPurchase,
   ProviderUsageReport,
+  SoldList,
 } from '../live-provider.js';
 import {
   type Placement,
@@ -34,6 +35,7 @@ import {
 import { Cancellation } from './cancellation.js';
 import { ESIM_ACCESS, EsimAccessApi, type EsimAccessCredentials, REPEATS } from './esim-access-api.js';
 import { EsimSearch, PurchaseListing } from './esim-search.js';
+import { EsimSoldList } from './esim-sold-list.js';
 import { PackageListing, toMicros } from './package-listing.js';
 import { EsimReader, READ_BATCH_SIZE } from './map-usage.js';
 import { OrderPlacement } from './order-placement.js';
@@ -67,6 +69,7 @@ export class EsimAccessProvider implements LiveProvider {
   readonly readLagMs: number;
   readonly repeats = REPEATS;
   readonly catalogTimeoutMs: number;
+  readonly soldList: SoldList;
   readonly usageBatchSize = READ_BATCH_SIZE;
   private readonly client: ProviderHttpClient;
   private readonly api: EsimAccessApi;
@@ -93,6 +96,11 @@ export class EsimAccessProvider implements LiveProvider {
     this.topups = new TopupPlacement(this.api, search);
     this.reader = new EsimReader(this.api, search, logger);
     this.purchases = new PurchaseListing(search);
+    const soldList = new EsimSoldList(search);
+    this.soldList = {
+      kinds: soldList.kinds,
+      readPage: (since, from, signal) => soldList.readPage(since, from, signal).catch(asUnknown),
+    };
     this.catalogTimeoutMs = settings.catalogTimeoutMs ?? CATALOG_TIMEOUT_MS;
     this.packages = new PackageListing(this.api, logger, this.catalogTimeoutMs);
   }

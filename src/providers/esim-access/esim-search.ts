@@ -79,6 +79,11 @@ const USUAL_DELAY_MS = 600_000;
 /** 30,000 eSIMs: about eight seconds at the contract's pace, which fits into one call's deadline. */
 const MAX_PAGES = 60;
 
+/** Both clocks' readings of a time are in it. */
+export function withinClockSkew(from: Date, to: Date): IssueWindow {
+  return { fromMs: from.getTime() - CLOCK_SKEW_MS, toMs: to.getTime() + CLOCK_SKEW_MS };
+}
+
 /** More eSIMs were sold in the time of an order than one deadline allows to look through. */
 export class TooManyEsims extends ProviderOutcomeUnknown {
   constructor() {
@@ -144,10 +149,7 @@ export class PurchaseListing {
     signal: AbortSignal,
   ): Promise<readonly ProviderPurchase[]> {
     const options: CallOptions = { purpose: 'poll', signal };
-    const window = {
-      fromMs: order.acceptedAt.getTime() - CLOCK_SKEW_MS,
-      toMs: placedBefore.getTime() + CLOCK_SKEW_MS,
-    };
+    const window = withinClockSkew(order.acceptedAt, placedBefore);
     const found = new Map<string, ProviderPurchase>();
     for (let pageNum = 1; ; pageNum++) {
       const { esims, pages } = await retryShortWaits(

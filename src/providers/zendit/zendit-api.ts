@@ -163,6 +163,19 @@ export class ZenditApi {
     return answer;
   }
 
+  /** Purchases made at or after `since`, as the wire has them, and how many there are. */
+  async listPurchases(
+    since: Date,
+    { limit, offset }: Pick<OfferPage, 'limit' | 'offset'>,
+    signal: AbortSignal,
+  ): Promise<ResponseObject> {
+    const created = encodeURIComponent(`gte${since.toISOString()}`);
+    const path = `/esim/purchases?_limit=${limit}&_offset=${offset}&createdAt=${created}`;
+    const answer = await this.get(path, 'poll', signal);
+    if (!answer) throw new ProviderResponseInvalid('list');
+    return answer;
+  }
+
   async getBalance(signal: AbortSignal): Promise<ProviderCost> {
     const answer = await this.get('/balance', 'probe', signal);
     if (!answer) throw new ProviderResponseInvalid('availableBalance');

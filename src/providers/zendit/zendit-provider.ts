@@ -5,6 +5,7 @@ import type {
   ProviderHint,
   ProviderPurchase,
   ProviderUsageReport,
+  SoldList,
 } from '../live-provider.js';
 import type {
   Placement,
@@ -26,6 +27,7 @@ import { ZenditCatalog } from './zendit-catalog.js';
 import { ZenditEsimReader } from './zendit-map-usage.js';
 import { findParts, listPurchases } from './zendit-order-parts.js';
 import { type PurchaseBatch, type PurchaseState, ZenditPurchasing } from './zendit-purchasing.js';
+import { orderReferenceOf, ZenditSoldList } from './zendit-sold-list.js';
 
 interface ZenditOptions {
   readonly client: Pick<ProviderHttpClient, 'request'>;
@@ -57,6 +59,7 @@ export class ZenditProvider implements LiveProvider {
   readonly usageBatchSize = READ_BATCH_SIZE;
 
   readonly catalogTimeoutMs: number;
+  readonly soldList: SoldList;
   /** It sells the same offers for new and for existing eSIMs, and does not say which fit. */
   readonly listTopupsFor = null;
 
@@ -75,6 +78,7 @@ export class ZenditProvider implements LiveProvider {
     this.catalogTimeoutMs = options.catalogTimeoutMs ?? CATALOG_TIMEOUT_MS;
     this.catalog = new ZenditCatalog(this.api, options.logger, this.catalogTimeoutMs);
     this.reader = new ZenditEsimReader(this.api, options.logger);
+    this.soldList = new ZenditSoldList(this.api);
   }
 
   async placeOrder(
@@ -202,7 +206,6 @@ function toTopupState(one: PurchaseState): ProviderTopupState {
   }
 }
 
-const PART_OF_ORDER = /^(.+)-[1-9]\d{0,3}$/;
 const TRANSACTION_ID = /^[\w-]{1,128}$/;
 
 /** The id of the purchase of the `number`-th eSIM of an order, from 1: one eSIM is one purchase. */
@@ -215,5 +218,5 @@ function hintsOf(callbackBody: unknown): readonly ProviderHint[] {
   if (typeof callbackBody !== 'object' || callbackBody === null) return [];
   const { transactionId } = callbackBody as { readonly transactionId?: unknown };
   if (typeof transactionId !== 'string' || !TRANSACTION_ID.test(transactionId)) return [];
-  return [{ about: 'order', reference: PART_OF_ORDER.exec(transactionId)?.[1] ?? transactionId }];
+  return [{ about: 'order', reference: orderReferenceOf(transactionId) }];
 }

@@ -168,7 +168,10 @@ export class ProviderSubjectsRepository {
     const { rows } = await sql<OrderRow>(
       this.manager,
       `SELECT o.id, o.partner_id, o.status, o.quantity, o.quantity_issued, o.package_id, o.upstream_package_id,
-              o.unit_cost_micros, o.unit_cost_currency, o.provider_reference, o.created_at,
+              o.unit_cost_micros, o.unit_cost_currency, o.provider_reference,
+              -- what was bought before a restore, and claimed after it, is older than its order
+              least(o.created_at, (SELECT u.sold_at FROM unclaimed_purchases u
+                                   WHERE u.reference = o.provider_reference)) AS created_at,
               coalesce(o.issued_at, o.failed_at, o.updated_at) AS ended_at,
               coalesce((SELECT jsonb_agg(jsonb_build_object('id', e.id, 'upstreamId', e.provider_esim_id,
                                                             'canceled', e.status = 'canceled') ORDER BY e.id)

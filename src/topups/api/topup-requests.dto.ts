@@ -10,6 +10,7 @@ import {
   Reference,
   ShortText,
 } from '../../infra/http/index.js';
+import type { IdempotencyKey } from '../../infra/idempotency/index.js';
 import type { PlaceTopupCommand } from '../place-topup.js';
 import { TOPUP_STATUSES, type TopupFilters, type TopupStatus } from '../topup.js';
 
@@ -56,7 +57,10 @@ export class PlaceTopupDto {
   metadata?: Record<string, string> | null;
 }
 
-export function toPlaceTopup(body: PlaceTopupDto, requestId: string): PlaceTopupCommand {
+export function toPlaceTopup(
+  body: PlaceTopupDto,
+  { requestId, key: idempotencyKey }: Pick<IdempotencyKey, 'requestId' | 'key'>,
+): PlaceTopupCommand {
   return {
     esimId: body.esim_id,
     packageId: body.package_id,
@@ -64,6 +68,7 @@ export function toPlaceTopup(body: PlaceTopupDto, requestId: string): PlaceTopup
     maxPrice: body.max_price ?? null,
     metadata: body.metadata ?? {},
     requestId,
+    idempotencyKey,
   };
 }
 

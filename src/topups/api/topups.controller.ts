@@ -47,7 +47,7 @@ export class TopupsController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Body() body: PlaceTopupDto,
   ): Promise<RenderedResponse> {
-    const command = toPlaceTopup(body, key.requestId);
+    const command = toPlaceTopup(body, key);
     return this.idempotent.execute(key, async (tx) => {
       const topup = await this.placing.execute(tx, caller, command);
       return { data: toTopupResponse(topup), location: `/v1/topups/${topup.id}` };

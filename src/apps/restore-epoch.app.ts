@@ -1,0 +1,162 @@
+import { createReadStream } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { pino } from 'pino';
+import { AuditModule, type LoggedChange, LostChanges } from '../audit/index.js';
+import { loadConfig } from '../config/index.js';
+import { createLogger, NestLogger } from '../infra/logging.js';
+import { OtherRestoreOpen, RepairRestore, RestoreModule, WorkersConnected } from '../restore/index.js';
+import { PlatformModule } from './platform.module.js';
+import { openProcess, type ProcessResources } from './process-resources.js';
+import { renderRepair, renderStatus } from './restore-report.js';
+import { describeStartError } from './role-process.js';
+
+const EXIT = { repaired: 0, incomplete: 1, notRun: 2 } as const;
+
+@Module({ imports: [RestoreModule, AuditModule] })
+class RestoreEpochModule {
+  static of(process: ProcessResources): DynamicModule {
+    return { module: RestoreEpochModule, imports: [PlatformModule.of(process)] };
+  }
+}
+
+type Output = Pick<Console, 'log' | 'error'>;
+
+/** `npm run restore-epoch`: prints what was done and what is left to do, and answers the exit code. Never throws. */
+export async function runRestoreEpoch(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  output: Output = console,
+): Promise<number> {
+  try {
+    const options = parseRestoreOptions(args, new Date());
+    if (options === null) {
+      output.log(RESTORE_HELP);
+      return EXIT.repaired;
+    }
+    return await withRestore(env, (repair, lost) =>
+      options.restoredTo === null
+        ? showStatus(repair, output)
+        : repairTo(repair, lost, { ...options, restoredTo: options.restoredTo }, output),
+    );
+  } catch (error) {
+    if (error instanceof UsageError) output.error(`${error.message}\n\n${RESTORE_HELP}`);
+    else if (error instanceof WorkersConnected || error instanceof OtherRestoreOpen)
+      output.error(error.message);
+    else output.error(`could not run: ${describeStartError(error)}`);
+    return EXIT.notRun;
+  }
+}
+
+async function withRestore(
+  env: NodeJS.ProcessEnv,
+  work: (repair: RepairRestore, lost: LostChanges) => Promise<number>,
+): Promise<number> {
+  const config = loadConfig(env);
+  // The report alone is on stdout.
+  const logger = createLogger(config.logLevel, 'restore-epoch', pino.destination({ dest: 2, sync: true }));
+  if (logger.isLevelEnabled('warn')) logger.level = 'error';
+  const resources = await openProcess(config, 'restore-epoch', logger);
+  try {
+    const app = await NestFactory.createApplicationContext(RestoreEpochModule.of(resources), {
+      abortOnError: false,
+      logger: new NestLogger(resources.logger),
+    });
+    try {
+      return await work(app.get(RepairRestore, { strict: false }), app.get(LostChanges, { strict: false }));
+    } finally {
+      await app.close();
+    }
+  } finally {
+    await resources.close();
+  }
+}
+
+async function repairTo(
+  repair: RepairRestore,
+  lost: LostChanges,
+  { restoredTo, auditLog }: RestoreOptions & { readonly restoredTo: Date },
+  output: Output,
+): Promise<number> {
+  const changes = auditLog === null ? null : await readChanges(lost, auditLog, restoredTo);
+  const report = await repair.execute({
+    restoredTo,
+    stopping: new AbortController().signal,
+    onProgress: (text) => output.error(`at work: ${text}`),
+  });
+  output.log(renderRepair(report, changes));
+  return report.isCompleted ? EXIT.repaired : EXIT.incomplete;
+}
+
+async function showStatus(repair: RepairRestore, output: Output): Promise<number> {
+  const status = await repair.status();
+  output.log(status === null ? 'There was no restore.' : renderStatus(status));
+  return status !== null && status.epoch.completedAt === null ? EXIT.incomplete : EXIT.repaired;
+}
+
+/** @throws UsageError for a file that cannot be read */
+async function readChanges(lost: LostChanges, file: string, since: Date): Promise<readonly LoggedChange[]> {
+  const lines = file === '-' ? process.stdin : createReadStream(file, 'utf8');
+  try {
+    return await lost.read(lines, since);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+    throw new UsageError(`--audit-log: ${(error as Error).message}`);
+  }
+}
+
+interface RestoreOptions {
+  /** Null: only the state of the last repair is shown. */
+  readonly restoredTo: Date | null;
+  /** A file of log lines, `-` for the standard input; null: what was changed is not listed. */
+  readonly auditLog: string | null;
+}
+
+/** The arguments are unusable; `message` says why. */
+class UsageError extends Error {}
+
+export const RESTORE_HELP = `npm run restore-epoch -- --to <time> [--audit-log <file>]
+npm run restore-epoch -- --status
+
+Makes a database that was put back to an earlier time safe to sell from again. Stop every worker before the restore, and
+run this before the first one starts. API, admin and portal may run: their reads are served, and writes answer 503
+until this has ended. Orders and top-ups of the lost time are found at the wholesalers, and a partner who repeats its
+call with the same Idempotency-Key gets what was bought then. It may be killed, and run again.
+Needs DATABASE_URL and the usual settings (.env.example), with the credentials of the wholesalers.
+
+  --to <time>         The time that the database was put back to, such as 2026-11-20T09:30:00Z
+  --audit-log <file>  Log lines of the admin and portal roles since then ("-": standard input): lists what was changed in
+                      the lost time, such as keys that were revoked and live again
+  --status            What the last repair has found, and what nobody has claimed yet
+  --help              This text
+
+Exit code: 0 repaired, 1 a wholesaler did not answer and writes stay refused (run it again), 2 it could not run.`;
+
+/** Null: asks for the help. @throws UsageError */
+function parseRestoreOptions(args: readonly string[], now: Date): RestoreOptions | null {
+  const values = parse(args);
+  if (values.help) return null;
+  const auditLog = values['audit-log'] ?? null;
+  if (values.status) return { restoredTo: null, auditLog };
+  const restoredTo = new Date(values.to ?? '');
+  if (!/^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(values.to ?? '') || !(restoredTo <= now))
+    throw new UsageError('--to must be a past time with its zone, such as 2026-11-20T09:30:00Z');
+  return { restoredTo, auditLog };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        to: { type: 'string' },
+        'audit-log': { type: 'string' },
+        status: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}

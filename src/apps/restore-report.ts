@@ -1,0 +1,88 @@
+import type { LoggedChange } from '../audit/index.js';
+import type { RepairReport, UnclaimedPurchase } from '../restore/index.js';
+
+/** What a repair did and what is left to do, for a person. `changes` null: no log was given. */
+export function renderRepair(report: RepairReport, changes: readonly LoggedChange[] | null): string {
+  return [
+    ...renderMoved(report),
+    ...report.asked.map(renderAsked),
+    ...renderUnclaimed(report.unclaimed),
+    ...renderChanges(changes),
+    ...renderNext(report),
+  ].join('\n');
+}
+
+/** What the last repair has found, and what nobody has claimed yet. */
+export function renderStatus({ epoch, unclaimed }: Pick<RepairReport, 'epoch' | 'unclaimed'>): string {
+  const state =
+    epoch.completedAt === null
+      ? 'NOT ended: writes are refused; run it again'
+      : `ended at ${epoch.completedAt.toISOString()}`;
+  return [
+    `restored to ${epoch.restoredTo.toISOString()}; the repair began at ${epoch.openedAt.toISOString()} and has ${state}`,
+    ...renderUnclaimed(unclaimed),
+  ].join('\n');
+}
+
+function renderMoved({ epoch, moved }: RepairReport): readonly string[] {
+  const head = `restored to ${epoch.restoredTo.toISOString()}: positions of events and versions of objects begin above all that were given`;
+  if (moved === null) return [`${head} (by an earlier run)`];
+  const { orders, topups, sessions } = moved;
+  return [
+    head,
+    `${orders} orders and ${topups} top-ups were open: they are looked for at their wholesaler before they are placed`,
+    `${sessions} portal sessions were ended: people sign in again`,
+  ];
+}
+
+function renderAsked({ provider, found, failure, unlisted }: RepairReport['asked'][number]): string {
+  if (found === null) return `ERROR ${provider} did not answer: ${failure}`;
+  const looked = unlisted.map((kind) => `${kind}s`).join(' and ');
+  const note =
+    looked === '' ? '' : `; it does not list ${looked}: each is looked for before it is placed, for 48 h`;
+  return `${provider}: ${found.length} references of ours sold since an hour before${note}`;
+}
+
+function renderUnclaimed(unclaimed: readonly UnclaimedPurchase[]): readonly string[] {
+  const open = unclaimed.filter(({ claimedBy }) => claimedBy === null);
+  const claimed = unclaimed.length - open.length;
+  if (unclaimed.length === 0) return ['nothing was sold that the database does not know'];
+  return [
+    `${open.length} purchases are unclaimed, ${claimed} claimed by a repeated call`,
+    ...open.map(
+      ({ kind, reference, provider, partnerId, upstreamPackageId, sold, takenBack, soldAt }) =>
+        `UNCLAIMED ${kind} ${reference}: ${provider}, partner ${partnerId ?? 'unknown'}, package ${upstreamPackageId ?? 'unknown'}, ` +
+        `${sold} sold (${takenBack} taken back), ${soldAt.toISOString()}`,
+    ),
+  ];
+}
+
+function renderChanges(changes: readonly LoggedChange[] | null): readonly string[] {
+  if (changes === null)
+    return [
+      'no --audit-log: what was changed in the lost time (revoked keys, deposits) has to be found in your logs',
+    ];
+  if (changes.length === 0) return ['no change of the lost time is in the log'];
+  return [
+    `${changes.length} changes were lost: make each of them again, keys that were revoked first`,
+    ...changes.map(
+      ({ at, action, subjectId, partnerId, actor, details }) =>
+        `LOST ${at.toISOString()} ${action} ${subjectId}: partner ${partnerId ?? 'none'}, by ${actor}, ${JSON.stringify(details)}`,
+    ),
+  ];
+}
+
+function renderNext({ isCompleted, unclaimed }: RepairReport): readonly string[] {
+  if (!isCompleted)
+    return ['NOT ENDED: writes stay refused. Run the same command again when the wholesaler answers.'];
+  const claim = unclaimed.some(({ claimedBy }) => claimedBy === null)
+    ? [
+        'ask each partner above to repeat its calls with the same Idempotency-Key: they get what was bought, and pay for it once',
+      ]
+    : [];
+  return [
+    'writes are taken again; start the workers',
+    ...claim,
+    'then `npm run reconcile -- --since` a time before the restore: it names what was taken back or refunded in the lost time',
+  ];
+}

@@ -1,0 +1,57 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { AUDIT_LOGGED } from './audit-log.js';
+import { AuditRepository } from './audit.repository.js';
+
+/** A change as the log of the process has it that made it. */
+export interface LoggedChange {
+  readonly id: string;
+  readonly at: Date;
+  readonly action: string;
+  readonly subjectId: string;
+  readonly partnerId: string | null;
+  readonly actor: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** Changes that the audit log has no more, because the database was put back to an earlier time (D54). */
+@Injectable()
+export class LostChanges {
+  constructor(private readonly entries: AuditRepository) {}
+
+  /** Reads log lines, one JSON object each; other lines are passed over. Oldest first. */
+  async read(lines: Readable, since: Date): Promise<readonly LoggedChange[]> {
+    const logged = new Map<string, LoggedChange>();
+    for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
+      const change = toChange(line);
+      if (change && change.at >= since) logged.set(change.id, change);
+    }
+    const known = await this.entries.idsOf([...logged.keys()]);
+    return [...logged.values()]
+      .filter(({ id }) => !known.has(id))
+      .sort((a, b) => a.at.getTime() - b.at.getTime());
+  }
+}
+
+function toChange(line: string): LoggedChange | null {
+  if (!line.includes(AUDIT_LOGGED)) return null;
+  try {
+    // A collector may have put something before the object.
+    const entry = JSON.parse(line.slice(line.indexOf('{'))) as Record<string, unknown>;
+    const { event, auditId, time, action, subjectId, partnerId, actor, details } = entry;
+    const at = new Date(String(time));
+    if (event !== AUDIT_LOGGED || typeof auditId !== 'string' || Number.isNaN(at.getTime())) return null;
+    return {
+      id: auditId,
+      at,
+      action: String(action),
+      subjectId: String(subjectId),
+      partnerId: typeof partnerId === 'string' ? partnerId : null,
+      actor: String(actor),
+      details: typeof details === 'object' && details !== null ? { ...details } : {},
+    };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,69 @@
+import { asObject, instantOrNullAt, type ResponseObject, textOrNullAt } from '../http/index.js';
+import type { SoldList, SoldPurchase } from '../live-provider.js';
+import { readPlacementReference } from '../placement-reference.js';
+import { type CallOptions, retryShortWaits } from './esim-access-api.js';
+import { type EsimSearch, withinClockSkew } from './esim-search.js';
+import { isAllocating, statusOf, toQueriedEsim } from './queried-esim.js';
+
+/**
+ * `esim/query` by the time in which eSIMs were made. It names the order of each; of top-ups no source proves under which
+ * name they are shown, so they cannot be listed.
+ */
+export class EsimSoldList implements SoldList {
+  readonly kinds = ['order'] as const;
+
+  constructor(private readonly search: EsimSearch) {}
+
+  async readPage(
+    since: Date,
+    from: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly sold: readonly SoldPurchase[]; readonly next: number | null }> {
+    const options: CallOptions = { purpose: 'poll', signal };
+    const window = withinClockSkew(since, new Date());
+    const { esims, pages } = await retryShortWaits(
+      () => this.search.page(window, from + 1, options),
+      options,
+    );
+    return { sold: esims.flatMap((value) => toSold(value)), next: from + 1 < pages ? from + 1 : null };
+  }
+}
+
+function toSold(value: unknown): readonly SoldPurchase[] {
+  const { transactionId: reference, esimTranNo } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof reference !== 'string' || typeof esimTranNo !== 'string') return [];
+  // Others' eSIMs are not read any further: an ill-formed one is no reason not to find ours.
+  if (readPlacementReference(reference) === null) return [];
+  const base = readable(() => basePackageOf(value));
+  return [
+    {
+      reference,
+      providerEsimId: esimTranNo,
+      upstreamPackageId: base && readable(() => textOrNullAt(base, 'packageCode')),
+      soldAt: base && readable(() => instantOrNullAt(base, 'createTime')),
+      state: readable(() => stateOf(value)) ?? 'in_progress',
+    },
+  ];
+}
+
+/** The first is the order's, the others are top-ups. */
+function basePackageOf(value: unknown): ResponseObject | null {
+  const { packageList } = value as { readonly packageList?: unknown };
+  return Array.isArray(packageList) && packageList.length > 0
+    ? asObject(packageList[0], 'packageList')
+    : null;
+}
+
+function stateOf(value: unknown): SoldPurchase['state'] {
+  const esim = toQueriedEsim(value);
+  if (statusOf(esim) === 'canceled') return 'taken_back';
+  return isAllocating(esim) ? 'in_progress' : 'sold';
+}
+
+function readable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}

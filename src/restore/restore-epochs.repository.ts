@@ -1,0 +1,141 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { sql, type Tx } from '../infra/database/index.js';
+
+/** One restore of the database to an earlier time, and how far its repair has come. */
+export interface RestoreEpoch {
+  readonly id: number;
+  readonly restoredTo: Date;
+  /** From here on writes are refused, and no order or top-up is worked on. */
+  readonly openedAt: Date;
+  /** Null until positions and versions were moved, and what was open then is looked for before it is placed. */
+  readonly movedAt: Date | null;
+  readonly completedAt: Date | null;
+}
+
+/** What a restore changes in the restored rows. */
+export interface MovedRows {
+  /** Live ones that their providers may know, though the restored rows say that nothing was sent. */
+  readonly orders: number;
+  readonly topups: number;
+  /** Sessions of the portal that were ended: those that were revoked in the lost time would live again. */
+  readonly sessions: number;
+}
+
+interface EpochRow {
+  id: number;
+  restored_to: Date;
+  opened_at: Date;
+  moved_at: Date | null;
+  completed_at: Date | null;
+}
+
+/** The connections of worker roles, as `openProcess` names them: of one that runs apart, and of `npm start`. */
+const WORKERS = '^partner-esim-(all-)?worker';
+/** No object has as many changes; the next restore begins above. */
+const VERSIONS_PER_EPOCH = 1_000_000;
+
+/** SQL of `restore_epochs`, and of what a restore changes in rows of others (D54). */
+@Injectable()
+export class RestoreEpochsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  async findOpen(): Promise<RestoreEpoch | null> {
+    const { rows } = await sql<EpochRow>(
+      this.manager,
+      'SELECT id, restored_to, opened_at, moved_at, completed_at FROM restore_epochs WHERE completed_at IS NULL',
+    );
+    return rows[0] ? toEpoch(rows[0]) : null;
+  }
+
+  async findLast(): Promise<RestoreEpoch | null> {
+    const { rows } = await sql<EpochRow>(
+      this.manager,
+      'SELECT id, restored_to, opened_at, moved_at, completed_at FROM restore_epochs ORDER BY id DESC LIMIT 1',
+    );
+    return rows[0] ? toEpoch(rows[0]) : null;
+  }
+
+  /** Begins to refuse writes; the one that is open already, if there is one. */
+  async open(restoredTo: Date): Promise<RestoreEpoch> {
+    await sql(
+      this.manager,
+      'INSERT INTO restore_epochs (restored_to) VALUES ($1) ON CONFLICT ((true)) WHERE completed_at IS NULL DO NOTHING',
+      [restoredTo],
+    );
+    return (await this.findOpen())!;
+  }
+
+  async complete(id: number): Promise<void> {
+    await sql(this.manager, 'UPDATE restore_epochs SET completed_at = now() WHERE id = $1', [id]);
+  }
+
+  /** Connections of workers to this database. */
+  async countWorkers(): Promise<number> {
+    const { rows } = await sql<{ count: number }>(
+      this.manager,
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name ~ $1`,
+      [WORKERS],
+    );
+    return rows[0]!.count;
+  }
+
+  /** Milliseconds since writes are refused, by the database's clock. */
+  async openForMs(id: number): Promise<number> {
+    const { rows } = await sql<{ ms: number }>(
+      this.manager,
+      'SELECT (extract(epoch FROM clock_timestamp() - opened_at) * 1000)::float8 AS ms FROM restore_epochs WHERE id = $1',
+      [id],
+    );
+    return rows[0]!.ms;
+  }
+
+  /**
+   * Of what is open in Live the provider may know more than the restored rows: it is looked for before it is placed, and
+   * a cancellation is asked about before it is sent. Sessions end: who was locked out since must not be let in again.
+   */
+  async distrustRows(tx: Tx): Promise<MovedRows> {
+    const orders = await sql(
+      tx.manager,
+      `UPDATE orders SET upstream_placed_at = coalesce(upstream_placed_at, now()),
+         upstream_attempts = greatest(upstream_attempts, 1)
+       WHERE mode = 'live' AND next_attempt_at IS NOT NULL AND status IN ('pending', 'processing', 'canceling')`,
+    );
+    const topups = await sql(
+      tx.manager,
+      `UPDATE topups SET upstream_placed_at = coalesce(upstream_placed_at, now())
+       WHERE mode = 'live' AND next_attempt_at IS NOT NULL AND status IN ('pending', 'processing')`,
+    );
+    const sessions = await sql(
+      tx.manager,
+      'UPDATE portal_sessions SET revoked_at = now() WHERE revoked_at IS NULL AND expires_at > now()',
+    );
+    return { orders: orders.affected, topups: topups.affected, sessions: sessions.affected };
+  }
+
+  /** The next change of every object gets a greater version than any that partners have seen (D48). */
+  async raiseVersions(tx: Tx, id: number): Promise<void> {
+    const floor = id * VERSIONS_PER_EPOCH;
+    if (!Number.isSafeInteger(floor)) throw new RangeError('the number of the restore is no number');
+    await sql(
+      tx.manager,
+      `CREATE OR REPLACE FUNCTION version_floor() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT ${floor}'`,
+    );
+  }
+
+  async markMoved(tx: Tx, id: number): Promise<void> {
+    await sql(tx.manager, 'UPDATE restore_epochs SET moved_at = now() WHERE id = $1', [id]);
+  }
+}
+
+function toEpoch(row: EpochRow): RestoreEpoch {
+  return {
+    id: row.id,
+    restoredTo: row.restored_to,
+    openedAt: row.opened_at,
+    movedAt: row.moved_at,
+    completedAt: row.completed_at,
+  };
+}

@@ -1,0 +1,109 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import { sql } from '../infra/database/index.js';
+import type { PlacementKind } from '../providers/index.js';
+
+/** All that a provider sold under one reference. */
+export interface FoundPurchase {
+  readonly reference: string;
+  readonly provider: string;
+  readonly kind: PlacementKind;
+  /** Null where the reference does not tell. */
+  readonly partnerId: string | null;
+  readonly upstreamPackageId: string | null;
+  /** eSIMs, or 1 of a top-up; 0 when all of it failed. */
+  readonly sold: number;
+  /** How many of them were taken back. */
+  readonly takenBack: number;
+  readonly soldAt: Date;
+}
+
+/** A purchase that the restored database did not know. */
+export interface UnclaimedPurchase extends FoundPurchase {
+  /** The order or top-up that was accepted since under the same reference; null: nobody has repeated it yet. */
+  readonly claimedBy: string | null;
+}
+
+interface PurchaseRow {
+  reference: string;
+  provider: string;
+  kind: PlacementKind;
+  partner_id: string | null;
+  upstream_package_id: string | null;
+  sold: number;
+  taken_back: number;
+  sold_at: Date;
+  claimed_by: string | null;
+}
+
+/** SQL of `unclaimed_purchases` and `placement_lookups` (D54). */
+@Injectable()
+export class UnclaimedPurchasesRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** Keeps those whose reference no order and no top-up has; how many these are. */
+  async keepUnknown(epochId: number, purchases: readonly FoundPurchase[]): Promise<number> {
+    const { rows } = await sql(
+      this.manager,
+      `INSERT INTO unclaimed_purchases AS u
+         (reference, provider, kind, partner_id, upstream_package_id, sold, taken_back, sold_at, epoch_id)
+       SELECT p.*, $9::int
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[], $8::timestamptz[]) AS p
+         (reference, provider, kind, partner_id, upstream_package_id, sold, taken_back, sold_at)
+       WHERE NOT EXISTS (SELECT FROM orders o WHERE o.provider_reference = p.reference)
+         AND NOT EXISTS (SELECT FROM topups t WHERE t.provider_reference = p.reference)
+       ON CONFLICT (reference) DO UPDATE
+         SET sold = excluded.sold, taken_back = excluded.taken_back, epoch_id = excluded.epoch_id
+       RETURNING reference`,
+      [
+        purchases.map(({ reference }) => reference),
+        purchases.map(({ provider }) => provider),
+        purchases.map(({ kind }) => kind),
+        purchases.map(({ partnerId }) => partnerId),
+        purchases.map(({ upstreamPackageId }) => upstreamPackageId),
+        purchases.map(({ sold }) => sold),
+        purchases.map(({ takenBack }) => takenBack),
+        purchases.map(({ soldAt }) => soldAt.toISOString()),
+        epochId,
+      ],
+    );
+    return rows.length;
+  }
+
+  /** Those that a restore has found, oldest first. */
+  async list(epochId: number): Promise<readonly UnclaimedPurchase[]> {
+    const { rows } = await sql<PurchaseRow>(
+      this.manager,
+      `SELECT u.reference, u.provider, u.kind, u.partner_id, u.upstream_package_id, u.sold, u.taken_back, u.sold_at,
+              coalesce(o.id, t.id) AS claimed_by
+       FROM unclaimed_purchases u
+       LEFT JOIN orders o ON o.provider_reference = u.reference
+       LEFT JOIN topups t ON t.provider_reference = u.reference
+       WHERE u.epoch_id = $1 ORDER BY u.sold_at, u.reference`,
+      [epochId],
+    );
+    return rows.map((row) => ({
+      reference: row.reference,
+      provider: row.provider,
+      kind: row.kind,
+      partnerId: row.partner_id,
+      upstreamPackageId: row.upstream_package_id,
+      sold: row.sold,
+      takenBack: row.taken_back,
+      soldAt: row.sold_at,
+      claimedBy: row.claimed_by,
+    }));
+  }
+
+  /** Everything new of this kind is looked for before it is placed, for so long. */
+  async lookFirst(provider: string, kind: PlacementKind, forMs: number): Promise<void> {
+    await sql(
+      this.manager,
+      `INSERT INTO placement_lookups (provider, kind, until)
+       VALUES ($1, $2, now() + $3 * interval '1 millisecond')
+       ON CONFLICT (provider, kind) DO UPDATE SET until = greatest(placement_lookups.until, excluded.until)`,
+      [provider, kind, forMs],
+    );
+  }
+}

@@ -1,0 +1,49 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { FastifyRequest } from 'fastify';
+import type { EntityManager } from 'typeorm';
+import { AppError } from '../common/errors/index.js';
+import { sql } from '../infra/database/index.js';
+
+/** For how long a process goes by what it has read: after twice as long every one of them refuses. */
+export const WRITES_KEPT_MS = 1_000;
+const RETRY_AFTER_SECONDS = 30;
+const ONLY_READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+/**
+ * Refuses every write, on each port, while a restored database is being repaired: what is bought or changed meanwhile
+ * could be what the database has lost (D54). Reads go on. At most one statement a second, and none while nobody writes.
+ */
+@Injectable()
+export class WritesGuard implements CanActivate {
+  private isOpen = false;
+  private readAtMs = -Infinity;
+  private reading: Promise<void> | null = null;
+
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const { method } = context.switchToHttp().getRequest<FastifyRequest>();
+    if (ONLY_READS.includes(method)) return true;
+    if (performance.now() - this.readAtMs < WRITES_KEPT_MS) return this.decide();
+    this.reading ??= this.read().finally(() => (this.reading = null));
+    return this.reading.then(() => this.decide());
+  }
+
+  /** @throws AppError `service_unavailable` */
+  private decide(): true {
+    if (!this.isOpen) return true;
+    throw new AppError('service_unavailable', {
+      detail:
+        'Writes are refused while the service is restored. Repeat the call with the same Idempotency-Key.',
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    });
+  }
+
+  private async read(): Promise<void> {
+    const startedAtMs = performance.now();
+    const { rows } = await sql(this.manager, 'SELECT FROM restore_epochs WHERE completed_at IS NULL LIMIT 1');
+    this.isOpen = rows.length > 0;
+    this.readAtMs = startedAtMs;
+  }
+}

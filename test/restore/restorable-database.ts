@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client, Pool } from 'pg';
+import { migrateDatabase } from '../../src/apps/migration.js';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
+import type { TestDatabase } from '../harness/index.js';
+
+const SETTINGS = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: 200 };
+
+/** A database on a server of its own, whose data directory can be put back as it was. */
+export class RestorableDatabase implements TestDatabase {
+  private constructor(
+    private readonly folder: string,
+    private postgres: EmbeddedPostgres,
+    readonly pool: Pool,
+  ) {}
+
+  static async create(): Promise<RestorableDatabase> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'esim-restore-'));
+    const postgres = await startEmbeddedPostgres({ dataDir: path.join(folder, 'data'), settings: SETTINGS });
+    const client = new Client({ connectionString: postgres.url() });
+    await client.connect();
+    await client.query('CREATE DATABASE esim');
+    await client.end();
+    const url = postgres.url('esim');
+    await migrateDatabase(url);
+    const pool = new Pool({ connectionString: url, max: 4 });
+    pool.on('error', () => undefined);
+    return new RestorableDatabase(folder, postgres, pool);
+  }
+
+  get url(): string {
+    return this.postgres.url('esim');
+  }
+
+  /** Stops the server, copies its data directory, and starts it again; answers the time that the copy is of. */
+  async backUp(): Promise<Date> {
+    await this.postgres.stop();
+    const at = new Date();
+    this.copy('data', 'backup');
+    await this.start();
+    return at;
+  }
+
+  /** Everything since the copy is lost. The caller has ended every role. */
+  async restore(): Promise<void> {
+    await this.postgres.stop();
+    rmSync(path.join(this.folder, 'data'), { recursive: true });
+    this.copy('backup', 'data');
+    await this.start();
+  }
+
+  async drop(): Promise<void> {
+    await this.pool.end();
+    await this.postgres.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** With its owner, which is not root where this runs as root. */
+  private copy(from: string, to: string): void {
+    execFileSync('cp', ['-a', path.join(this.folder, from), path.join(this.folder, to)]);
+  }
+
+  /** On the same port, which the folder remembers. */
+  private async start(): Promise<void> {
+    const dataDir = path.join(this.folder, 'data');
+    this.postgres = await startEmbeddedPostgres({ dataDir, port: this.postgres.port, settings: SETTINGS });
+  }
+}
