@@ -23,6 +23,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'upstream_pace',
   ],
   reconciliation: ['reconciliation_runs', 'reconciliation_cursors', 'reconciliation_differences'],
+  restore: ['restore_epochs', 'unclaimed_purchases', 'placement_lookups'],
   topups: ['topups'],
   wallet: ['wallets', 'wallet_holds', 'wallet_low_signals', 'ledger_transactions', 'ledger_entries'],
   webhooks: [
@@ -149,6 +150,36 @@ const EXCEPTIONS: readonly Exception[] = [
     access: 'writes',
     tables: ['esims', 'webhook_endpoints', 'sandbox_upstream_orders'],
     why: 'one command seals every stored secret with the newest key (D37)',
+  },
+  {
+    feature: 'restore',
+    access: 'reads',
+    tables: ['orders', 'topups'],
+    why: 'what a provider sold is known when an order or a top-up has its reference (D54)',
+  },
+  {
+    feature: 'restore',
+    access: 'writes',
+    tables: ['orders', 'topups', 'portal_sessions'],
+    why: 'what a restored database says of open work and of sessions is distrusted in one transaction (D54)',
+  },
+  {
+    feature: 'providers',
+    access: 'reads',
+    tables: ['unclaimed_purchases', 'placement_lookups'],
+    why: 'a row that is accepted says whether its purchase may have been placed already (D54)',
+  },
+  {
+    feature: 'infra',
+    access: 'reads',
+    tables: ['restore_epochs'],
+    why: 'nothing is claimed that is to be placed while a restored database is being repaired (D54)',
+  },
+  {
+    feature: 'reconciliation',
+    access: 'reads',
+    tables: ['unclaimed_purchases'],
+    why: 'what was claimed after a restore was bought before its order was accepted (D54)',
   },
   {
     feature: 'webhooks',
