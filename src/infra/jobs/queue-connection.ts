@@ -1,5 +1,4 @@
 import {
-  createPostgresBackend,
   createRedisBackend,
   setDefaultBackendFactory,
   type ConnectionOptions,
@@ -8,6 +7,7 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { surviveLostConnections } from '../database/index.js';
+import { createRetryingPostgresBackend } from './retrying-postgres-backend.js';
 import { PostgresChannel } from './signals/postgres-channel.js';
 import { RedisChannel } from './signals/redis-channel.js';
 import { WorkSignals } from './signals/work-signals.js';
@@ -42,7 +42,7 @@ export function openQueueConnection(settings: QueueConnectionSettings): QueueCon
 }
 
 function openPostgres({ databaseUrl, listenUrl, poolMax, logger }: QueueConnectionSettings): QueueConnection {
-  setDefaultBackendFactory(createPostgresBackend);
+  setDefaultBackendFactory(createRetryingPostgresBackend);
   const pool = new Pool({
     connectionString: databaseUrl,
     max: poolMax,

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Pool } from 'pg';
+import { createTestDatabase, eventually, type TestDatabase } from '../../harness/index.js';
+import { NodeChild } from '../../harness/child-process.js';
+import { overTcp } from '../../harness/database.js';
+
+/** A worker of the queue that says so when its connection has come about, as long as its event loop turns. */
+const WORKER = `
+  import { pino } from 'pino';
+  import { Worker } from 'bullmq';
+  import { openQueueConnection } from './dist/src/infra/jobs/index.js';
+  const url = process.env.DATABASE_URL;
+  const queue = openQueueConnection({
+    databaseUrl: url, listenUrl: url, redisUrl: null, poolMax: 4, logger: pino({ level: 'silent' }),
+  });
+  const worker = new Worker('lost-start', () => Promise.resolve(), { connection: queue.options });
+  worker.on('error', () => undefined);
+  const look = () => worker.waitUntilReady().then(() => console.log('ready'), () => setTimeout(look, 50));
+  look();
+`;
+
+let database: TestDatabase;
+let proxy: net.Server;
+let child: NodeChild | null = null;
+let dropped = 0;
+const sockets = new Set<net.Socket>();
+
+/** Stands before PostgreSQL, and cuts the first connections when they have said something. */
+async function startProxy(drops: number): Promise<number> {
+  const target = overTcp(database.url);
+  proxy = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    if (dropped < drops) {
+      dropped += 1;
+      socket.once('data', () => socket.destroy());
+      return;
+    }
+    const server = net.connect(Number(target.port), target.hostname);
+    server.on('error', () => socket.destroy()).on('close', () => socket.destroy());
+    socket.on('close', () => server.destroy());
+    socket.pipe(server).pipe(socket);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  return (proxy.address() as net.AddressInfo).port;
+}
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  await child?.kill();
+  proxy.close();
+  for (const socket of sockets) socket.destroy();
+  await database.drop();
+});
+
+it('a worker whose first connections are lost takes up its queue when the database is back', async () => {
+  const url = overTcp(database.url);
+  url.port = String(await startProxy(5));
+  // A process of its own: a loop that never gives the event loop back would stop this one, too.
+  child = NodeChild.launch({ args: ['--input-type=module', '-e', WORKER], env: { DATABASE_URL: url.href } });
+  await child.ready();
+  expect(dropped).toBe(5);
+  const pool = new Pool({ connectionString: database.url, max: 1 });
+  await eventually('it listens', async () => {
+    const { rows } = await pool.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'lost-start'`,
+    );
+    return rows.length > 0;
+  });
+  await pool.end();
+});
