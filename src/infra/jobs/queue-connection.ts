@@ -1,8 +1,4 @@
-import {
-  createRedisBackend,
-  setDefaultBackendFactory,
-  type ConnectionOptions,
-} from 'bullmq';
+import { createRedisBackend, setDefaultBackendFactory, type ConnectionOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';

@@ -18,7 +18,11 @@ interface Backend {
  * connection for good: a database that goes away while a worker starts leaves it rejected, and the worker's loop asks it
  * again and again without ever giving the event loop back, so that the process neither works nor ends.
  */
-export const createRetryingPostgresBackend: typeof createPostgresBackend = (name, options, factoryOptions) => {
+export const createRetryingPostgresBackend: typeof createPostgresBackend = (
+  name,
+  options,
+  factoryOptions,
+) => {
   const backend = createPostgresBackend(name, options, factoryOptions);
   retryWhenRefused(backend as unknown as Readiness);
   retryWhenRefused((backend as unknown as Backend).connection);
