@@ -36,10 +36,13 @@ export class RestoreEpochs1763700000041 implements MigrationInterface {
       );
       CREATE INDEX unclaimed_purchases_epoch ON unclaimed_purchases (epoch_id);
 
-      -- a provider that cannot list what it sold: everything new is looked for until then
+      -- a provider that cannot list what it sold: for eSIMs of before the restore it is looked for until then
       CREATE TABLE placement_lookups (
         provider text NOT NULL,
         kind text NOT NULL CHECK (kind IN ('order', 'topup')),
+        -- what was bought from here on may not be known
+        since timestamptz NOT NULL,
+        restored_at timestamptz NOT NULL,
         until timestamptz NOT NULL,
         PRIMARY KEY (provider, kind)
       );

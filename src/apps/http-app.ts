@@ -96,7 +96,7 @@ async function createHttpApp(
     logger: new NestLogger(logger),
   });
   app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
-  app.useGlobalGuards(new WritesGuard(process.dataSource.manager));
+  if (options.port !== 'admin') app.useGlobalGuards(new WritesGuard(process.dataSource.manager));
   showOpenRestore(process.metrics, process.dataSource.manager);
   // Listening comes later, so no call asks for these before they are here.
   const services: EdgeServices = {

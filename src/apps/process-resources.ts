@@ -95,6 +95,7 @@ const QUEUE_POOL_MAX = 8;
 const DIRECT_POOL_MAX = 2;
 /** The primary reads as well as a standby that nobody reaches. */
 const STANDBY_POOL_WAIT_MS = 1_000;
+const STANDBY_ANSWER_MS = 2_000;
 
 /** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
 export async function openProcess(
@@ -213,7 +214,8 @@ function standbyOf(
     url: config.databaseStandbyUrl,
     poolMax: config.databasePoolMax,
     poolWaitMs: STANDBY_POOL_WAIT_MS,
-    statementTimeoutMs: config.statementTimeouts.apiMs,
+    statementTimeoutMs: STANDBY_ANSWER_MS,
+    answerTimeoutMs: STANDBY_ANSWER_MS,
     entities: [],
     applicationName: `partner-esim-${role}-standby`,
   });

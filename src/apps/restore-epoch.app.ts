@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { pino } from 'pino';
-import { AuditModule, type LoggedChange, LostChanges } from '../audit/index.js';
+import { AuditModule, LostChanges, type ReadChanges } from '../audit/index.js';
 import { loadConfig } from '../config/index.js';
 import { createLogger, NestLogger } from '../infra/logging.js';
 import { OtherRestoreOpen, RepairRestore, RestoreModule, WorkersConnected } from '../restore/index.js';
@@ -76,17 +76,17 @@ async function withRestore(
 async function repairTo(
   repair: RepairRestore,
   lost: LostChanges,
-  { restoredTo, auditLog }: RestoreOptions & { readonly restoredTo: Date },
+  { restoredTo, auditLog, replaces, opens }: RestoreOptions & { readonly restoredTo: Date },
   output: Output,
 ): Promise<number> {
   const changes = auditLog === null ? null : await readChanges(lost, auditLog, restoredTo);
   const report = await repair.execute({
-    restoredTo,
+    ...{ restoredTo, replaces, opens },
     stopping: new AbortController().signal,
     onProgress: (text) => output.error(`at work: ${text}`),
   });
   output.log(renderRepair(report, changes));
-  return report.isCompleted ? EXIT.repaired : EXIT.incomplete;
+  return report.isRepaired ? EXIT.repaired : EXIT.incomplete;
 }
 
 async function showStatus(repair: RepairRestore, output: Output): Promise<number> {
@@ -96,7 +96,7 @@ async function showStatus(repair: RepairRestore, output: Output): Promise<number
 }
 
 /** @throws UsageError for a file that cannot be read */
-async function readChanges(lost: LostChanges, file: string, since: Date): Promise<readonly LoggedChange[]> {
+async function readChanges(lost: LostChanges, file: string, since: Date): Promise<ReadChanges> {
   const lines = file === '-' ? process.stdin : createReadStream(file, 'utf8');
   try {
     return await lost.read(lines, since);
@@ -111,23 +111,28 @@ interface RestoreOptions {
   readonly restoredTo: Date | null;
   /** A file of log lines, `-` for the standard input; null: what was changed is not listed. */
   readonly auditLog: string | null;
+  readonly replaces: boolean;
+  readonly opens: boolean;
 }
 
 /** The arguments are unusable; `message` says why. */
 class UsageError extends Error {}
 
-export const RESTORE_HELP = `npm run restore-epoch -- --to <time> [--audit-log <file>]
+export const RESTORE_HELP = `npm run restore-epoch -- --to <time> [--audit-log <file>] [--open] [--replace]
 npm run restore-epoch -- --status
 
 Makes a database that was put back to an earlier time safe to sell from again. Stop every worker before the restore, and
-run this before the first one starts. API, admin and portal may run: their reads are served, and writes answer 503
-until this has ended. Orders and top-ups of the lost time are found at the wholesalers, and a partner who repeats its
-call with the same Idempotency-Key gets what was bought then. It may be killed, and run again.
+run this before the first one starts; after a restore to before the last release run the migrations first. API and portal
+serve reads, and answer 503 to writes until this is run with --open; the admin port takes them, for keys have to be revoked
+again. Orders and top-ups of the lost time are found at the wholesalers, and a partner who repeats its call with the same
+Idempotency-Key within 48 hours gets what was bought then. It may be killed, and run again.
 Needs DATABASE_URL and the usual settings (.env.example), with the credentials of the wholesalers.
 
   --to <time>         The time that the database was put back to, such as 2026-11-20T09:30:00Z
-  --audit-log <file>  Log lines of the admin and portal roles since then ("-": standard input): lists what was changed in
+  --audit-log <file>  Log lines of admin, portal and workers since then ("-": standard input): lists what was changed in
                       the lost time, such as keys that were revoked and live again
+  --open              Takes writes again at the end; first without it, then make what it lists again, then with it
+  --replace           Another --to than that of the repair that was begun: it was wrong, or there was one more restore
   --status            What the last repair has found, and what nobody has claimed yet
   --help              This text
 
@@ -138,11 +143,12 @@ function parseRestoreOptions(args: readonly string[], now: Date): RestoreOptions
   const values = parse(args);
   if (values.help) return null;
   const auditLog = values['audit-log'] ?? null;
-  if (values.status) return { restoredTo: null, auditLog };
+  const { replace: replaces, open: opens } = values;
+  if (values.status) return { restoredTo: null, auditLog, replaces, opens };
   const restoredTo = new Date(values.to ?? '');
   if (!/^\d{4}-\d{2}-\d{2}T.*(Z|[+-]\d{2}:\d{2})$/.test(values.to ?? '') || !(restoredTo <= now))
     throw new UsageError('--to must be a past time with its zone, such as 2026-11-20T09:30:00Z');
-  return { restoredTo, auditLog };
+  return { restoredTo, auditLog, replaces, opens };
 }
 
 function parse(args: readonly string[]) {
@@ -152,6 +158,8 @@ function parse(args: readonly string[]) {
       options: {
         to: { type: 'string' },
         'audit-log': { type: 'string' },
+        open: { type: 'boolean', default: false },
+        replace: { type: 'boolean', default: false },
         status: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },

@@ -1,8 +1,8 @@
-import type { LoggedChange } from '../audit/index.js';
+import type { ReadChanges } from '../audit/index.js';
 import type { RepairReport, UnclaimedPurchase } from '../restore/index.js';
 
 /** What a repair did and what is left to do, for a person. `changes` null: no log was given. */
-export function renderRepair(report: RepairReport, changes: readonly LoggedChange[] | null): string {
+export function renderRepair(report: RepairReport, changes: ReadChanges | null): string {
   return [
     ...renderMoved(report),
     ...report.asked.map(renderAsked),
@@ -39,7 +39,9 @@ function renderAsked({ provider, found, failure, unlisted }: RepairReport['asked
   if (found === null) return `ERROR ${provider} did not answer: ${failure}`;
   const looked = unlisted.map((kind) => `${kind}s`).join(' and ');
   const note =
-    looked === '' ? '' : `; it does not list ${looked}: each is looked for before it is placed, for 48 h`;
+    looked === ''
+      ? ''
+      : `; it does not list ${looked}: one for an eSIM of before the restore is looked for before it is placed, for 24 h`;
   return `${provider}: ${found.length} references of ours sold since an hour before${note}`;
 }
 
@@ -51,38 +53,47 @@ function renderUnclaimed(unclaimed: readonly UnclaimedPurchase[]): readonly stri
     `${open.length} purchases are unclaimed, ${claimed} claimed by a repeated call`,
     ...open.map(
       ({ kind, reference, provider, partnerId, upstreamPackageId, sold, takenBack, soldAt }) =>
-        `UNCLAIMED ${kind} ${reference}: ${provider}, partner ${partnerId ?? 'unknown'}, package ${upstreamPackageId ?? 'unknown'}, ` +
+        `${partnerId === null ? 'UNKNOWN PARTNER' : 'UNCLAIMED'} ${kind} ${reference}: ${provider}, partner ${partnerId ?? 'not told'}, package ${upstreamPackageId ?? 'unknown'}, ` +
         `${sold} sold (${takenBack} taken back), ${soldAt.toISOString()}`,
     ),
   ];
 }
 
-function renderChanges(changes: readonly LoggedChange[] | null): readonly string[] {
+function renderChanges(changes: ReadChanges | null): readonly string[] {
   if (changes === null)
     return [
       'no --audit-log: what was changed in the lost time (revoked keys, deposits) has to be found in your logs',
     ];
-  if (changes.length === 0) return ['no change of the lost time is in the log'];
+  const { logged, lost } = changes;
+  if (logged === 0) return ['WARNING no line of --audit-log tells of a change: is it the right log?'];
+  if (lost.length === 0) return [`no change was lost: all ${logged} of the log are on record`];
   return [
-    `${changes.length} changes were lost: make each of them again, keys that were revoked first`,
-    ...changes.map(
+    `${lost.length} changes were lost: make each of them again, keys that were revoked first`,
+    ...lost.map(
       ({ at, action, subjectId, partnerId, actor, details }) =>
         `LOST ${at.toISOString()} ${action} ${subjectId}: partner ${partnerId ?? 'none'}, by ${actor}, ${JSON.stringify(details)}`,
     ),
   ];
 }
 
-function renderNext({ isCompleted, unclaimed }: RepairReport): readonly string[] {
-  if (!isCompleted)
+function renderNext({ isRepaired, isOpened, unclaimed }: RepairReport): readonly string[] {
+  if (!isRepaired)
     return ['NOT ENDED: writes stay refused. Run the same command again when the wholesaler answers.'];
-  const claim = unclaimed.some(({ claimedBy }) => claimedBy === null)
-    ? [
-        'ask each partner above to repeat its calls with the same Idempotency-Key: they get what was bought, and pay for it once',
-      ]
-    : [];
+  const open = unclaimed.filter(({ claimedBy }) => claimedBy === null);
   return [
-    'writes are taken again; start the workers',
-    ...claim,
+    isOpened
+      ? 'writes are taken again; start the workers'
+      : 'repaired; writes are still refused: make LOST changes again on the admin port, then run this with --open',
+    ...(open.some(({ partnerId }) => partnerId !== null)
+      ? [
+          'ask each partner above to repeat its calls with the same Idempotency-Key within 48 h: they get what was bought, and pay for it once',
+        ]
+      : []),
+    ...(open.some(({ partnerId }) => partnerId === null)
+      ? [
+          'of UNKNOWN PARTNER nobody may repeat the call, it would be bought again: cancel it at the wholesaler, or settle it by hand',
+        ]
+      : []),
     'then `npm run reconcile -- --since` a time before the restore: it names what was taken back or refunded in the lost time',
   ];
 }

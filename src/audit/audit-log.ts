@@ -40,10 +40,15 @@ export const AUDIT_LOGGED = 'audit.recorded';
  */
 @Injectable()
 export class AuditLog {
+  private readonly logger: Logger;
+
   constructor(
     private readonly entries: AuditRepository,
-    @Inject(LOGGER) private readonly logger: Logger,
-  ) {}
+    @Inject(LOGGER) logger: Logger,
+  ) {
+    // Whatever else is logged: who reads the log after a restore has nothing else to go by.
+    this.logger = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
+  }
 
   async record(tx: Tx, entry: AuditEntry): Promise<void> {
     const { actor } = entry;

@@ -6,7 +6,7 @@ import { AuditEntryEntity } from './audit.repository.js';
  * by `@Author()`; the service itself writes as `system`. The portal team reads the log on the admin port.
  */
 export { type AuditEntry, AuditLog, Author, type ChangeAuthor } from './audit-log.js';
-export { type LoggedChange, LostChanges } from './lost-changes.js';
+export { type LoggedChange, LostChanges, type ReadChanges } from './lost-changes.js';
 export { AuditAdminModule, AuditModule } from './audit.module.js';
 export { AuditEntryEntity };
 

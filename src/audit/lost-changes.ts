@@ -15,22 +15,35 @@ export interface LoggedChange {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
+/** What a log has of changes. */
+export interface ReadChanges {
+  /** Lines of changes, those included that are on record. */
+  readonly logged: number;
+  /** Oldest first. */
+  readonly lost: readonly LoggedChange[];
+}
+
+/** Clocks of processes differ from that of the database; what is on record is left out anyway. */
+const LOOK_BACK_MS = 3_600_000;
+
 /** Changes that the audit log has no more, because the database was put back to an earlier time (D54). */
 @Injectable()
 export class LostChanges {
   constructor(private readonly entries: AuditRepository) {}
 
-  /** Reads log lines, one JSON object each; other lines are passed over. Oldest first. */
-  async read(lines: Readable, since: Date): Promise<readonly LoggedChange[]> {
+  /** Reads log lines, one JSON object each; other lines are passed over. */
+  async read(lines: Readable, since: Date): Promise<ReadChanges> {
+    const fromMs = since.getTime() - LOOK_BACK_MS;
     const logged = new Map<string, LoggedChange>();
     for await (const line of createInterface({ input: lines, crlfDelay: Infinity })) {
       const change = toChange(line);
-      if (change && change.at >= since) logged.set(change.id, change);
+      if (change && change.at.getTime() >= fromMs) logged.set(change.id, change);
     }
     const known = await this.entries.idsOf([...logged.keys()]);
-    return [...logged.values()]
+    const lost = [...logged.values()]
       .filter(({ id }) => !known.has(id))
       .sort((a, b) => a.at.getTime() - b.at.getTime());
+    return { logged: logged.size, lost };
   }
 }
 

@@ -6,6 +6,11 @@ export abstract class Clock {
   abstract now(): Date;
 }
 
+/** The earlier of two times; null counts as none. */
+export function earliestOf(at: Date, other: Date | null): Date {
+  return other !== null && other < at ? other : at;
+}
+
 export class SystemClock extends Clock {
   override now(): Date {
     return new Date();

@@ -53,6 +53,8 @@ const MAX_DAYS = 16;
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const POSITIONS_LOCK = 7_302_114;
+/** The clocks of processes, which make ids, may differ by this much from that of the database. */
+const CLOCKS_DIFFER_MS = 3_600_000;
 /** Events that one transaction gives positions at most. */
 export const POSITIONS_BATCH = 5_000;
 
@@ -200,12 +202,22 @@ export class EventsRepository {
     });
   }
 
-  /** Leaves out so many positions: none that was given before the database was put back is given again (D54). */
-  async skipPositions(tx: Tx, count: number): Promise<void> {
+  /**
+   * Goes on with positions above all that were ever given, as far as the clock goes forward and fewer than a million a second
+   * were; events that were recorded since `restoredTo` get theirs anew: readers may be beyond those that they have (D54).
+   */
+  async restartPositions(tx: Tx, restoredTo: Date): Promise<void> {
     await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1)', [POSITIONS_LOCK]);
-    await sql(tx.manager, `SELECT setval('event_positions', nextval('event_positions') + $1::bigint)`, [
-      count,
-    ]);
+    await sql(
+      tx.manager,
+      `SELECT setval('event_positions', greatest(
+         nextval('event_positions') + 1000000000, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint))`,
+    );
+    await sql(
+      tx.manager,
+      'UPDATE events SET position = NULL WHERE id >= $1 AND created_at > $2 AND position IS NOT NULL',
+      [idFloor('evt', new Date(restoredTo.getTime() - CLOCKS_DIFFER_MS)), restoredTo],
+    );
   }
 
   /** The greatest position of a mode, and whether committed events wait for theirs. */

@@ -1,5 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
 import type { ActivationPolicy } from '../catalog/index.js';
+import { earliestOf } from '../common/clock.js';
 import type { Mode } from '../common/mode.js';
 import { type Money, multiplyMoney } from '../common/money.js';
 import type { EsimEntity } from '../esims/index.js';
@@ -200,12 +201,8 @@ export function toProviderOrderRequest(order: OrderEntity): ProviderOrderRequest
     quantity: order.quantity,
     unitCost: unitCostOf(order),
     // What is claimed after a restore was bought before its order was accepted again (D54).
-    acceptedAt: earlierOf(order.createdAt, order.upstreamPlacedAt),
+    acceptedAt: earliestOf(order.createdAt, order.upstreamPlacedAt),
   };
-}
-
-function earlierOf(at: Date, other: Date | null): Date {
-  return other !== null && other < at ? other : at;
 }
 
 /** The cancellation of these eSIMs of the order, as every provider call about it names it. */

@@ -16,7 +16,7 @@ import {
   updateVersioned,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { type AcceptedRow, mayBePlacedSince, toAccepted } from '../providers/index.js';
+import { type AcceptedRow, mayBePlacedSince, referenceOfNew, toAccepted } from '../providers/index.js';
 import { OrderEntity, type OrderFilters, type OrderWithEsims } from './order.js';
 
 /** What acceptance decides about an order. */
@@ -45,15 +45,16 @@ type NewOrder = Pick<
   readonly otherReference: string;
 };
 
+const NEW_ROW = { mode: '$3', provider: '$10', reference: '$11', otherReference: '$19' };
 const INSERT_ORDER = prepared(`
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
                       unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at,
                       upstream_placed_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10,
-          CASE WHEN $3 = 'live' AND EXISTS (SELECT FROM orders WHERE provider_reference = $11) THEN $19 ELSE $11 END,
+          ${referenceOfNew('order', NEW_ROW)},
           $12, $13, $14, $15, $16, $17, $18, now(),
-          ${mayBePlacedSince('order', { mode: '$3', provider: '$10', reference: '$11' })})
+          ${mayBePlacedSince('order', NEW_ROW)})
   RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
 
 /** The table's defaults: an order that nobody has worked on. */

@@ -4,17 +4,42 @@ import type { PlacementKind } from './placement-reference.js';
 interface NewRow {
   readonly mode: string;
   readonly provider: string;
+  /** The name that follows from the call, and another one. */
   readonly reference: string;
+  readonly otherReference: string;
+  /** Of a top-up. */
+  readonly esimId?: string;
+}
+
+const TABLES: Readonly<Record<PlacementKind, string>> = { order: 'orders', topup: 'topups' };
+/** For so long after a restore a repeated call gets what was bought under it: its key's 24 hours, and as long for who is late. */
+const CLAIMABLE = `interval '48 hours'`;
+
+/** SQL: the name follows from the call unless it was used before, here or in what a restore has lost. */
+export function referenceOfNew(kind: PlacementKind, { mode, reference, otherReference }: NewRow): string {
+  return `CASE WHEN ${mode} = 'live' AND (
+            EXISTS (SELECT FROM ${TABLES[kind]} WHERE provider_reference = ${reference})
+            OR EXISTS (SELECT FROM unclaimed_purchases WHERE reference = ${reference} AND found_at < now() - ${CLAIMABLE})
+          ) THEN ${otherReference} ELSE ${reference} END`;
 }
 
 /**
  * SQL: since when a purchase that is accepted now may have been placed, null for never, which is nearly always. After
  * the database was put back to an earlier time its provider may know it already: it is looked for first (D54).
  */
-export function mayBePlacedSince(kind: PlacementKind, { mode, provider, reference }: NewRow): string {
+export function mayBePlacedSince(kind: PlacementKind, { mode, provider, reference, esimId }: NewRow): string {
+  const ofOldEsim =
+    esimId === undefined
+      ? ''
+      : `AND EXISTS (SELECT FROM esims WHERE id = ${esimId} AND created_at < l.restored_at)`;
+  // The last one: accepted by a call that had begun before writes were refused.
   return `CASE WHEN ${mode} = 'live' THEN coalesce(
-            (SELECT sold_at FROM unclaimed_purchases WHERE reference = ${reference}),
-            (SELECT now() FROM placement_lookups WHERE provider = ${provider} AND kind = '${kind}' AND until > now())
+            (SELECT u.sold_at FROM unclaimed_purchases u
+             WHERE u.reference = ${reference} AND u.provider = ${provider} AND u.found_at >= now() - ${CLAIMABLE}
+               AND NOT EXISTS (SELECT FROM ${TABLES[kind]} WHERE provider_reference = ${reference})),
+            (SELECT l.since FROM placement_lookups l
+             WHERE l.provider = ${provider} AND l.kind = '${kind}' AND l.until > now() ${ofOldEsim}),
+            (SELECT restored_to FROM restore_epochs WHERE completed_at IS NULL)
           ) END`;
 }
 

@@ -33,8 +33,8 @@ interface EpochRow {
 
 /** The connections of worker roles, as `openProcess` names them: of one that runs apart, and of `npm start`. */
 const WORKERS = '^partner-esim-(all-)?worker';
-/** No object has as many changes; the next restore begins above. */
-const VERSIONS_PER_EPOCH = 1_000_000;
+/** Versions begin at the seconds since then: a number of the restore would go back with the database. */
+const VERSIONS_SINCE = '2025-01-01T00:00:00Z';
 
 /** SQL of `restore_epochs`, and of what a restore changes in rows of others (D54). */
 @Injectable()
@@ -65,6 +65,12 @@ export class RestoreEpochsRepository {
       [restoredTo],
     );
     return (await this.findOpen())!;
+  }
+
+  /** Puts another restore in the place of the open one: the first was to a wrong time, or another has followed. */
+  async replace(tx: Tx, id: number, restoredTo: Date): Promise<void> {
+    await sql(tx.manager, 'UPDATE restore_epochs SET completed_at = now() WHERE id = $1', [id]);
+    await sql(tx.manager, 'INSERT INTO restore_epochs (restored_to) VALUES ($1)', [restoredTo]);
   }
 
   async complete(id: number): Promise<void> {
@@ -116,9 +122,14 @@ export class RestoreEpochsRepository {
   }
 
   /** The next change of every object gets a greater version than any that partners have seen (D48). */
-  async raiseVersions(tx: Tx, id: number): Promise<void> {
-    const floor = id * VERSIONS_PER_EPOCH;
-    if (!Number.isSafeInteger(floor)) throw new RangeError('the number of the restore is no number');
+  async raiseVersions(tx: Tx): Promise<void> {
+    const { rows } = await sql<{ floor: number }>(
+      tx.manager,
+      'SELECT floor(extract(epoch FROM clock_timestamp() - $1::timestamptz))::int AS floor',
+      [VERSIONS_SINCE],
+    );
+    const floor = Number(rows[0]!.floor);
+    if (!Number.isSafeInteger(floor)) throw new RangeError('the clock of the database is no number');
     await sql(
       tx.manager,
       `CREATE OR REPLACE FUNCTION version_floor() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT ${floor}'`,

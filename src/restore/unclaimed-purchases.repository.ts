@@ -71,6 +71,18 @@ export class UnclaimedPurchasesRepository {
     return rows.length;
   }
 
+  /** References of orders that were issued in a time, by this provider: its list of that time must show them. */
+  async sampleIssued(provider: string, from: Date, to: Date): Promise<readonly string[]> {
+    const { rows } = await sql<{ reference: string }>(
+      this.manager,
+      `SELECT provider_reference AS reference FROM orders
+       WHERE mode = 'live' AND provider = $1 AND status = 'issued' AND created_at >= $2 AND created_at < $3
+       LIMIT 100`,
+      [provider, from, to],
+    );
+    return rows.map(({ reference }) => reference);
+  }
+
   /** Those that a restore has found, oldest first. */
   async list(epochId: number): Promise<readonly UnclaimedPurchase[]> {
     const { rows } = await sql<PurchaseRow>(
@@ -96,14 +108,15 @@ export class UnclaimedPurchasesRepository {
     }));
   }
 
-  /** Everything new of this kind is looked for before it is placed, for so long. */
-  async lookFirst(provider: string, kind: PlacementKind, forMs: number): Promise<void> {
+  /** What is new of this kind, for an eSIM of before now, is looked for before it is placed, for so long. */
+  async lookFirst(provider: string, kind: PlacementKind, since: Date, forMs: number): Promise<void> {
     await sql(
       this.manager,
-      `INSERT INTO placement_lookups (provider, kind, until)
-       VALUES ($1, $2, now() + $3 * interval '1 millisecond')
-       ON CONFLICT (provider, kind) DO UPDATE SET until = greatest(placement_lookups.until, excluded.until)`,
-      [provider, kind, forMs],
+      `INSERT INTO placement_lookups AS l (provider, kind, since, restored_at, until)
+       VALUES ($1, $2, $3, now(), now() + $4 * interval '1 millisecond')
+       ON CONFLICT (provider, kind) DO UPDATE
+         SET since = least(l.since, excluded.since), restored_at = excluded.restored_at, until = excluded.until`,
+      [provider, kind, since, forMs],
     );
   }
 }

@@ -11,8 +11,8 @@ const RETRY_AFTER_SECONDS = 30;
 const ONLY_READS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Refuses every write, on each port, while a restored database is being repaired: what is bought or changed meanwhile
- * could be what the database has lost (D54). Reads go on. At most one statement a second, and none while nobody writes.
+ * Refuses the writes of partners and of the portal while a restored database is being repaired: what is bought or changed
+ * meanwhile could be what the database has lost (D54). Reads go on, and so does the admin port: keys have to be revoked again. At most one statement a second, and none while nobody writes.
  */
 @Injectable()
 export class WritesGuard implements CanActivate {

@@ -1,4 +1,5 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+import { earliestOf } from '../common/clock.js';
 import type { Mode } from '../common/mode.js';
 import type { EsimEntity } from '../esims/index.js';
 import { bigintColumn } from '../infra/database/index.js';
@@ -139,7 +140,8 @@ export function toProviderTopupRequest(
     packageId: topup.packageId,
     upstreamPackageId: topup.upstreamPackageId,
     unitCost: unitCostOf(topup),
-    acceptedAt: topup.createdAt,
+    // What may have been bought before a restore is older than the top-up that was accepted again (D54).
+    acceptedAt: earliestOf(topup.createdAt, topup.upstreamPlacedAt),
     otherPurchases: () => purchases.getBesides(topup.providerReference),
   };
 }

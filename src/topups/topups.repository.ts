@@ -14,7 +14,7 @@ import {
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { type AcceptedRow, mayBePlacedSince, toAccepted } from '../providers/index.js';
+import { type AcceptedRow, mayBePlacedSince, referenceOfNew, toAccepted } from '../providers/index.js';
 import { TopupEntity, type TopupFilters } from './topup.js';
 
 /** What acceptance decides about a top-up. */
@@ -43,15 +43,19 @@ type NewTopup = Pick<
   readonly otherReference: string;
 };
 
+const NEW_ROW = {
+  ...{ mode: '$3', esimId: '$4', provider: '$13' },
+  ...{ reference: '$14', otherReference: '$19' },
+};
 const INSERT_TOPUP = prepared(`
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
                       upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at,
                       upstream_placed_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-          CASE WHEN $3 = 'live' AND EXISTS (SELECT FROM topups WHERE provider_reference = $14) THEN $19 ELSE $14 END,
+          ${referenceOfNew('topup', NEW_ROW)},
           $15, $16, $17, $18, now(),
-          ${mayBePlacedSince('topup', { mode: '$3', provider: '$13', reference: '$14' })})
+          ${mayBePlacedSince('topup', NEW_ROW)})
   RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
 
 /** The table's defaults: a top-up that nobody has worked on. */

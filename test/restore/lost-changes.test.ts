@@ -42,13 +42,30 @@ describe('npm run restore-epoch', () => {
     const file = path.join(folder, 'admin.log');
     writeFileSync(file, [...logLines, 'no JSON', '{"event":"audit.recorded"'].join('\n'));
 
-    const { code, text } = await restoreEpoch('--to', since.toISOString(), '--audit-log', file);
+    const { code, text } = await restoreEpoch('--to', since.toISOString(), '--audit-log', file, '--open');
     expect(code, text).toBe(0);
     const lost = text.split('\n').filter((line) => line.startsWith('LOST'));
     expect(lost).toHaveLength(1);
     expect(lost[0]).toContain(`api_key.revoked ${keyId}: partner ${id}, by portal`);
     expect(text).toContain('1 portal sessions were ended');
     expect(text + logLines.join('\n')).not.toContain(sandboxKey);
+  });
+
+  it('goes on with the time that it was begun with, unless it is told that another one takes its place', async () => {
+    const [first, second] = ['2026-11-20T09:30:00Z', '2026-11-20T10:20:00Z'] as const;
+    expect(await restoreEpoch('--to', first)).toMatchObject({ code: 0 });
+    const other = await restoreEpoch('--to', second);
+    expect(other).toMatchObject({ code: 2, text: expect.stringContaining('--replace') });
+    const replaced = await restoreEpoch('--to', second, '--replace', '--open');
+    // What the first one looked for is looked for as well.
+    expect(replaced).toMatchObject({
+      code: 0,
+      text: expect.stringContaining('restored to 2026-11-20T09:30:00.000Z'),
+    });
+    const { rows } = await service.database.pool.query(
+      'SELECT FROM restore_epochs WHERE completed_at IS NULL',
+    );
+    expect(rows).toEqual([]);
   });
 
   it.each([

@@ -15,6 +15,8 @@ interface DataSourceSettings {
   readonly poolWaitMs?: number;
   /** After this PostgreSQL cancels a statement; 0, the default, never. */
   readonly statementTimeoutMs?: number;
+  /** After this nobody waits for the server any more, whatever became of it; never by default. */
+  readonly answerTimeoutMs?: number;
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
   readonly applicationName: string;
@@ -102,6 +104,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       max: settings.poolMax,
       connectionTimeoutMillis: settings.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       keepAlive: true,
+      ...(settings.answerTimeoutMs === undefined ? {} : { query_timeout: settings.answerTimeoutMs }),
       // Statements go out as they come, and are answered in order (`OpenTransaction`).
       pipeline: true,
       ...preparing(settings.prepared ?? true),

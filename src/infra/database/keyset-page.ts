@@ -177,15 +177,16 @@ export class KeysetPages {
     sorting: Sorting,
   ): Promise<readonly Placed<T>[]> {
     const asked = queries.map((query) => behind(query, start, sorting));
-    const parts = this.standby
-      ? await this.standby.read((runner) =>
-          readParts(
-            asked.map((query) => through(runner, query)),
-            count,
-            sorting,
-          ),
-        )
-      : await readParts(asked, count, sorting);
+    const parts =
+      this.standby && !asked.some(isInTransaction)
+        ? await this.standby.read((runner) =>
+            readParts(
+              asked.map((query) => through(runner, query)),
+              count,
+              sorting,
+            ),
+          )
+        : await readParts(asked, count, sorting);
     return parts.length === 1 ? parts[0]! : merge(parts, sorting).slice(0, count);
   }
 
@@ -231,6 +232,12 @@ function ordered<T extends Listed>(
 ): SelectQueryBuilder<T> {
   if (byIdAlone) return query.orderBy('t.id', direction);
   return query.orderBy('t.created_at', direction).addOrderBy('t.id', direction);
+}
+
+/** What a transaction reads is of its own snapshot, and with its connection: a list must not hold two. */
+function isInTransaction<T extends Listed>(query: SelectQueryBuilder<T>): boolean {
+  const { queryRunner } = query as unknown as { readonly queryRunner?: QueryRunner };
+  return queryRunner?.isTransactionActive ?? false;
 }
 
 /** A copy of `query` that reads with this connection, or as `query` would. */

@@ -29,6 +29,8 @@ export interface StandbySettings {
  */
 export class Standby {
   private awayUntilMs = -Infinity;
+  /** How far the standby was when it was looked at last. */
+  private lastReplayed: string | null = null;
   private opening: Promise<DataSource> | null = null;
   private readonly outcomes: Counter<'outcome'>;
 
@@ -69,20 +71,45 @@ export class Standby {
       this.outcomes.inc({ outcome: 'away' });
       return null;
     }
-    // Flushed, and not only written: what was answered to a caller is, and a standby is sent nothing else.
-    const [{ position }] = await this.settings.primary.query<[{ position: string }]>(
-      'SELECT pg_current_wal_flush_lsn()::text AS position',
-    );
     let runner: QueryRunner | null = null;
     try {
       runner = (await this.open()).createQueryRunner();
-      if (await hasReplayed(runner, position)) return runner;
+      this.lastReplayed ??= await replayedOf(runner);
+      const position = await this.positionOfPrimary();
+      if (position === null) throw new Error('the standby has another history than the primary');
+      if (await this.hasReplayed(runner, position)) return runner;
       this.note('behind');
     } catch (error) {
       this.note('away', error);
     }
     await runner?.release();
     return null;
+  }
+
+  /**
+   * What was answered to a caller is flushed, and not only written. Null when the standby was further before: then it
+   * follows another server, or one from before a restore.
+   */
+  private async positionOfPrimary(): Promise<string | null> {
+    const [row] = await this.settings.primary.query<[{ position: string; follows: boolean }]>(
+      'SELECT p::text AS position, p >= coalesce($1::pg_lsn, p) AS follows FROM pg_current_wal_flush_lsn() AS p',
+      [this.lastReplayed],
+    );
+    return row.follows ? row.position : null;
+  }
+
+  private async hasReplayed(runner: QueryRunner, position: string): Promise<boolean> {
+    const deadlineMs = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const [row] = (await runner.query(
+        'SELECT r::text AS replayed, pg_is_in_recovery() AND r >= $1::pg_lsn AS shown FROM pg_last_wal_replay_lsn() AS r',
+        [position],
+      )) as [{ readonly replayed: string | null; readonly shown: boolean | null }];
+      this.lastReplayed = row.replayed;
+      if (row.shown === true) return true;
+      if (performance.now() > deadlineMs) return false;
+      await delay(LOOK_EVERY_MS);
+    }
   }
 
   private open(): Promise<DataSource> {
@@ -105,15 +132,9 @@ export class Standby {
 }
 
 /** Null of a server that is no standby (any more): it shows what it has, and nobody knows what that is. */
-async function hasReplayed(runner: QueryRunner, position: string): Promise<boolean> {
-  const deadlineMs = performance.now() + PATIENCE_MS;
-  for (;;) {
-    const [{ shown }] = (await runner.query(
-      'SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= $1::pg_lsn AS shown',
-      [position],
-    )) as [{ readonly shown: boolean | null }];
-    if (shown === true) return true;
-    if (performance.now() > deadlineMs) return false;
-    await delay(LOOK_EVERY_MS);
-  }
+async function replayedOf(runner: QueryRunner): Promise<string | null> {
+  const [row] = (await runner.query('SELECT pg_last_wal_replay_lsn()::text AS replayed')) as [
+    { readonly replayed: string | null },
+  ];
+  return row.replayed;
 }

@@ -166,7 +166,7 @@ const EXCEPTIONS: readonly Exception[] = [
   {
     feature: 'providers',
     access: 'reads',
-    tables: ['unclaimed_purchases', 'placement_lookups'],
+    tables: ['unclaimed_purchases', 'placement_lookups', 'restore_epochs'],
     why: 'a row that is accepted says whether its purchase may have been placed already (D54)',
   },
   {
