@@ -68,19 +68,30 @@ function connectToPrimary(address: RedisBehindSentinels, withoutServer: WithoutS
     sentinelRetryStrategy: (times) => Math.min(times * SENTINELS_AGAIN_MS, LONGEST_SENTINELS_AGAIN_MS),
     // A primary that froze or was cut off keeps its connections: only the sentinels say that it is none any more.
     failoverDetector: true,
-    Connector: QuietSentinelConnector,
+    Connector: FailoverConnector,
     // Of a primary that was made a replica under a connection: ask the sentinels again, and say it there (2: again).
     reconnectOnError: (error) => (error.message.includes('READONLY') ? 2 : false),
   });
 }
 
-/** ioredis's own, but that a sentinel which is away is no unhandled error, said on stderr for every connection. */
-class QuietSentinelConnector extends SentinelConnector {
+/**
+ * ioredis's own, with two faults mended. A sentinel that is away is no unhandled error, said on stderr for every connection.
+ * And the listener for failovers of a connection that was lost must not live on: it ended the next one for good when it
+ * heard of the failover while the sentinels were asked.
+ */
+class FailoverConnector extends SentinelConnector {
   constructor(options: unknown) {
     super(options as SentinelConnectionOptions);
     const connectToSentinel = this['connectToSentinel'] as (...args: unknown[]) => EventEmitter;
     this['connectToSentinel'] = (...args: unknown[]): EventEmitter =>
       connectToSentinel.apply(this, args).on('error', () => undefined);
+  }
+
+  override connect(
+    ...args: Parameters<SentinelConnector['connect']>
+  ): ReturnType<SentinelConnector['connect']> {
+    (this['failoverDetector'] as { cleanup(): void } | null)?.cleanup();
+    return super.connect(...args);
   }
 }
 
