@@ -123,7 +123,7 @@ export async function openProcess(
   const queue = openQueueConnection({
     databaseUrl: config.databaseDirectUrl,
     listenUrl: config.databaseDirectUrl,
-    redisUrl: config.redisUrl,
+    redis: config.redis,
     poolMax: QUEUE_POOL_MAX,
     logger: log,
   });

@@ -1,13 +1,14 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import type { Logger } from 'pino';
 import { type Counter, Gauge, Registry } from 'prom-client';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { counterIn, METRICS } from '../infra/metrics.js';
+import { openRedis, type RedisClient } from '../infra/redis-client.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
-const COMMAND_TIMEOUT_MS = 50;
+const ANSWER_LIMIT_MS = 50;
 /** After a failure the buckets of PostgreSQL are used for this long before Redis is asked again. */
 const REST_MS = 5_000;
 
@@ -35,26 +36,17 @@ return out`;
 /** The rate-limit buckets in Redis, when `REDIS_URL` is set (D21). Every failure is answered with null. */
 @Injectable()
 export class RedisBuckets implements OnApplicationShutdown {
-  private readonly redis: Redis | null;
+  private readonly redis: RedisClient | null;
   private readonly fallbacks: Counter;
   private restUntil = 0;
 
   constructor(
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'redisUrl'>,
+    @Inject(APP_CONFIG) config: Pick<AppConfig, 'redis'>,
     @Inject(LOGGER) private readonly logger: Logger,
     @Inject(METRICS) metrics: Registry = new Registry(),
   ) {
     this.fallbacks = this.showFallback(metrics);
-    this.redis =
-      config.redisUrl === null
-        ? null
-        : new Redis(config.redisUrl, {
-            commandTimeout: COMMAND_TIMEOUT_MS,
-            enableOfflineQueue: false,
-            maxRetriesPerRequest: 1,
-          });
-    // Failures are seen, and logged, where a charge fails.
-    this.redis?.on('error', () => undefined);
+    this.redis = config.redis === null ? null : openRedis(config.redis, 'fail');
   }
 
   /** Whether Redis is configured and has not just failed. */
@@ -66,24 +58,14 @@ export class RedisBuckets implements OnApplicationShutdown {
     calls: ReadonlyMap<string, number>,
     shape: RateLimitShape,
   ): Promise<Map<string, BucketState> | null> {
-    if (!this.redis) return null;
+    const { redis } = this;
+    if (!redis) return null;
     try {
       const keys = [...calls.keys()];
-      const reply = (await this.redis.eval(
-        CHARGE_SCRIPT,
-        keys.length,
-        ...keys.map((key) => `rate:${key}`),
-        shape.burst,
-        shape.microsecondsPerToken,
-        ...calls.values(),
-      )) as (string | number)[];
-      const nowUs = Number(reply[0]);
-      return new Map(
-        keys.map((key, i) => [
-          key,
-          { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs },
-        ]),
-      );
+      // A cluster has each bucket in a slot, and mostly on a node, of its own.
+      const groups = redis instanceof Cluster ? keys.map((key) => [key]) : [keys];
+      const charges = groups.map((group) => this.chargeTogether(redis, group, calls, shape));
+      return new Map((await withinLimit(Promise.all(charges))).flat());
     } catch (error) {
       this.restUntil = performance.now() + REST_MS;
       this.fallbacks.inc();
@@ -93,6 +75,27 @@ export class RedisBuckets implements OnApplicationShutdown {
       );
       return null;
     }
+  }
+
+  private async chargeTogether(
+    redis: RedisClient,
+    keys: readonly string[],
+    calls: ReadonlyMap<string, number>,
+    shape: RateLimitShape,
+  ): Promise<(readonly [string, BucketState])[]> {
+    const reply = (await redis.eval(
+      CHARGE_SCRIPT,
+      keys.length,
+      ...keys.map((key) => `rate:${key}`),
+      shape.burst,
+      shape.microsecondsPerToken,
+      ...keys.map((key) => calls.get(key)!),
+    )) as (string | number)[];
+    const nowUs = Number(reply[0]);
+    return keys.map((key, i) => [
+      key,
+      { granted: Number(reply[1 + 2 * i]), tatUs: Number(reply[2 + 2 * i]), nowUs },
+    ]);
   }
 
   private showFallback(metrics: Registry): Counter {
@@ -116,5 +119,22 @@ export class RedisBuckets implements OnApplicationShutdown {
   async onApplicationShutdown(): Promise<void> {
     this.redis?.disconnect();
     await Promise.resolve();
+  }
+}
+
+/**
+ * Not ioredis's `commandTimeout`: that would hold for its own questions too, which find out where a cluster's slots are
+ * over a new connection each time.
+ * @throws Error when the time is over
+ */
+async function withinLimit<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('Redis did not answer in time')), ANSWER_LIMIT_MS);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -12,6 +12,7 @@ import { readDatabaseUrl, readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
 import { type PortalConfig, readPortalConfig } from './portal.js';
+import { readRedisAddress, type RedisAddress } from './redis-address.js';
 import { readRetention, type RetentionConfig } from './retention.js';
 
 /** Every setting of the service, parsed once at boot; `.env.example` documents each variable. */
@@ -33,7 +34,8 @@ export interface AppConfig {
   readonly statementTimeouts: StatementTimeouts;
   /** Lists of one partner that one process reads at a time (D43). */
   readonly listsPerPartner: number;
-  readonly redisUrl: string | null;
+  /** Null: queues and rate limits are in PostgreSQL. */
+  readonly redis: RedisAddress | null;
   readonly partnerApi: ListenAddress;
   readonly adminApi: ListenAddress;
   readonly portal: PortalConfig;
@@ -153,7 +155,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
       read.choice('DATABASE_PREPARED', urls.databaseIsPooled ? 'off' : 'on', ['on', 'off']) === 'on',
     statementTimeouts: readStatementTimeouts(read),
     listsPerPartner: read.integer('LISTS_PER_PARTNER', 2, COUNTS),
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:']) ?? null,
+    redis: readRedisAddress(read),
     partnerApi: { host: read.text('HOST') ?? '0.0.0.0', port: read.integer('PORT', 3000, PORTS) },
     adminApi: { host: read.text('ADMIN_HOST') ?? '127.0.0.1', port: read.integer('ADMIN_PORT', 3001, PORTS) },
     portal: readPortalConfig(read, { production, usesPortal: role !== null && PORTAL_ROLES.includes(role) }),

@@ -17,4 +17,5 @@ export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';
 export type { PortalBrand, PortalConfig } from './portal.js';
+export type { RedisAddress, RedisBehindSentinels, RedisCluster } from './redis-address.js';
 export { DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';

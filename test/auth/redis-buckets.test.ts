@@ -17,7 +17,7 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
 
   beforeAll(async () => {
     redis = await startRedis();
-    buckets = new RedisBuckets({ redisUrl: redis.url }, pino({ level: 'silent' }));
+    buckets = new RedisBuckets({ redis: { topology: 'single', url: redis.url } }, pino({ level: 'silent' }));
   });
 
   afterAll(async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
 
@@ -24,34 +24,53 @@ export function redisMissing(): string | null {
 /** A Redis server of its own, without persistence, on a free port of loopback. */
 export async function startRedis(fixedPort?: number): Promise<TestRedis> {
   const port = fixedPort ?? (await freePort());
-  const server = spawn(
-    'redis-server',
-    ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-    {
-      stdio: 'ignore',
-    },
-  );
+  const server = RedisProcess.launch(['--port', String(port), ...ON_LOOPBACK, ...MEMORY_ONLY]);
   const url = `redis://127.0.0.1:${port}`;
-  await eventually('redis answers', () => answers(url));
-  return { url, port, kill: () => kill(server) };
+  await eventually('redis answers', () => answers({ port }));
+  return { url, port, kill: () => server.kill() };
 }
 
-async function answers(url: string): Promise<boolean> {
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+export const ON_LOOPBACK = ['--bind', '127.0.0.1'];
+export const MEMORY_ONLY = ['--save', '', '--appendonly', 'no'];
+
+/** A redis-server, which may be a sentinel or a node of a cluster. */
+export class RedisProcess {
+  private constructor(private readonly child: ChildProcess) {}
+
+  static launch(args: readonly string[]): RedisProcess {
+    return new RedisProcess(spawn('redis-server', args, { stdio: 'ignore' }));
+  }
+
+  /** SIGKILL: its connections are closed, and nobody takes new ones. */
+  async kill(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const ended = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await ended;
+  }
+
+  /** SIGSTOP: its connections stay, and it answers nothing, as a host that is cut off. */
+  freeze(): void {
+    this.child.kill('SIGSTOP');
+  }
+}
+
+/** Asks one server something over a connection of its own. */
+export async function askRedis<T>(
+  options: RedisOptions,
+  question: (client: Redis) => Promise<T>,
+): Promise<T> {
+  const client = new Redis({ host: '127.0.0.1', ...options, lazyConnect: true, retryStrategy: () => null });
   client.on('error', () => undefined);
   try {
     await client.connect();
-    return (await client.ping()) === 'PONG';
-  } catch {
-    return false;
+    return await question(client);
   } finally {
     client.disconnect();
   }
 }
 
-async function kill(server: ChildProcess): Promise<void> {
-  if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = once(server, 'exit');
-  server.kill('SIGKILL');
-  await ended;
+/** Whether a server takes commands. */
+export async function answers(options: RedisOptions): Promise<boolean> {
+  return askRedis(options, async (client) => (await client.ping()) === 'PONG').catch(() => false);
 }

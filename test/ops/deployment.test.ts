@@ -55,7 +55,7 @@ describe('what runs the service', () => {
       ...templates.matchAll(/name: ([A-Z][A-Z0-9_]+), value/g),
     ].map(([, name]) => name!);
     expect(names.length).toBeGreaterThan(10);
-    const foreign = /^(POSTGRES_|ENV_FILE$)/;
+    const foreign = /^(POSTGRES_|ENV_FILE$|NODE_EXTRA_CA_CERTS$)/;
     expect(names.filter((name) => !SETTINGS.has(name) && !foreign.test(name) && !isOfPortal(name))).toEqual(
       [],
     );

@@ -63,9 +63,33 @@ env:
 {{- if has .role (list "admin" "portal") }}
   - { name: PORTAL_URL, value: {{ .root.Values.portal.url | quote }} }
 {{- end }}
+{{- with .root.Values.privateCa }}
+{{- if .configMap }}
+  - { name: NODE_EXTRA_CA_CERTS, value: {{ printf "/etc/private-ca/%s" .key | quote }} }
+{{- end }}
+{{- end }}
 {{- range $name, $value := $settings }}
   - name: {{ $name }}
     value: {{ $value | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Of the container, and of the pod. */}}
+{{- define "esim.volumeMounts" -}}
+volumeMounts:
+  - { name: tmp, mountPath: /tmp }
+{{- if .root.Values.privateCa.configMap }}
+  - { name: private-ca, mountPath: /etc/private-ca, readOnly: true }
+{{- end }}
+{{- end -}}
+
+{{- define "esim.volumes" -}}
+volumes:
+  - name: tmp
+    emptyDir: { medium: Memory, sizeLimit: 64Mi }
+{{- if .root.Values.privateCa.configMap }}
+  - name: private-ca
+    configMap: { name: {{ .root.Values.privateCa.configMap }} }
 {{- end }}
 {{- end -}}
 
@@ -141,11 +165,8 @@ spec:
             preStop: { sleep: { seconds: 5 } }
           resources: {{- toYaml .values.resources | nindent 12 }}
           securityContext: {{- include "esim.securityContext" . | nindent 12 }}
-          volumeMounts:
-            - { name: tmp, mountPath: /tmp }
-      volumes:
-        - name: tmp
-          emptyDir: { medium: Memory, sizeLimit: 64Mi }
+          {{- include "esim.volumeMounts" . | nindent 10 }}
+      {{- include "esim.volumes" . | nindent 6 }}
 {{- end -}}
 
 {{- define "esim.service" -}}

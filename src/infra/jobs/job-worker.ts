@@ -49,14 +49,22 @@ export abstract class JobWorker<Job>
     });
   }
 
-  /** Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. */
+  /**
+   * Begins here, so that every drain of the process has the whole time: Nest waits for hooks one by one. A worker of BullMQ
+   * that is not closing when its connection ends asks it again and again without a pause, and the process never ends.
+   */
   onModuleDestroy(): void {
     this.detach();
     void this.runner.stop();
+    this.closeWorker().catch(() => undefined);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([this.worker.close(), this.runner.stop()]);
+    await Promise.all([this.closeWorker(), this.runner.stop()]);
+  }
+
+  private async closeWorker(): Promise<void> {
+    await this.worker.close();
   }
 
   @OnWorkerEvent('error')

@@ -1,19 +1,29 @@
+import type { EventEmitter } from 'node:events';
 import { createRedisBackend, setDefaultBackendFactory, type ConnectionOptions } from 'bullmq';
-import { Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
+import type { RedisAddress } from '../../config/index.js';
 import { surviveLostConnections } from '../database/index.js';
+import { openRedis } from '../redis-client.js';
 import { createRetryingPostgresBackend } from './retrying-postgres-backend.js';
+import { ClusterChannel } from './signals/cluster-channel.js';
 import { PostgresChannel } from './signals/postgres-channel.js';
 import { RedisChannel } from './signals/redis-channel.js';
 import { WorkSignals } from './signals/work-signals.js';
 
 /** BullMQ's own schema: its table names (job, event, migration) must not meet ours. */
 export const QUEUE_SCHEMA = 'bullmq';
+/** BullMQ's own default: the jobs of a running system lie under it. */
+const PREFIX = 'bull';
+/** BullMQ's scripts touch several keys, which a cluster allows in one slot only: what is in braces chooses it. */
+const CLUSTER_PREFIX = '{bull}';
 
 /** The connection that all queues and workers of a process share, and the signals between processes. */
 export interface QueueConnection {
   readonly options: ConnectionOptions;
+  /** What the names of all keys in Redis begin with; PostgreSQL has none. */
+  readonly prefix: string;
   readonly signals: WorkSignals;
   /** To be called last, after every queue and worker is closed. */
   close(): Promise<void>;
@@ -23,7 +33,7 @@ export interface QueueConnectionSettings {
   readonly databaseUrl: string;
   /** Of PostgreSQL itself: the connection that hears signals must not go through a pooler (D51). */
   readonly listenUrl: string;
-  readonly redisUrl: string | null;
+  readonly redis: RedisAddress | null;
   /** Every worker pins one connection for LISTEN; fewer than workers + 2 hang in silence. */
   readonly poolMax: number;
   readonly logger: Logger;
@@ -34,7 +44,7 @@ export interface QueueConnectionSettings {
  * choice process-wide and `@nestjs/bullmq` has no option for it, so this must run before any queue exists.
  */
 export function openQueueConnection(settings: QueueConnectionSettings): QueueConnection {
-  return settings.redisUrl === null ? openPostgres(settings) : openRedis(settings.redisUrl, settings.logger);
+  return settings.redis === null ? openPostgres(settings) : openOnRedis(settings.redis, settings.logger);
 }
 
 function openPostgres({ databaseUrl, listenUrl, poolMax, logger }: QueueConnectionSettings): QueueConnection {
@@ -53,6 +63,7 @@ function openPostgres({ databaseUrl, listenUrl, poolMax, logger }: QueueConnecti
   const signals = new WorkSignals(new PostgresChannel({ pool, listenUrl, logger }), logger);
   return {
     options: pool,
+    prefix: PREFIX,
     signals,
     close: async () => {
       await signals.close();
@@ -61,13 +72,16 @@ function openPostgres({ databaseUrl, listenUrl, poolMax, logger }: QueueConnecti
   };
 }
 
-function openRedis(url: string, logger: Logger): QueueConnection {
+function openOnRedis(address: RedisAddress, logger: Logger): QueueConnection {
   setDefaultBackendFactory(createRedisBackend);
-  const redis = new Redis(url, { maxRetriesPerRequest: null });
-  redis.on('error', () => undefined);
-  const signals = new WorkSignals(new RedisChannel(redis), logger);
+  const redis = openRedis(address, 'wait');
+  reportSentinels(redis, logger);
+  const isCluster = redis instanceof Cluster;
+  const channel = isCluster ? new ClusterChannel(redis, logger) : new RedisChannel(redis);
+  const signals = new WorkSignals(channel, logger);
   return {
     options: redis,
+    prefix: isCluster ? CLUSTER_PREFIX : PREFIX,
     signals,
     close: async () => {
       await signals.close();
@@ -75,4 +89,17 @@ function openRedis(url: string, logger: Logger): QueueConnection {
       redis.disconnect();
     },
   };
+}
+
+/** When no sentinel helps, ioredis's error says that none was reached, even of a wrong name: this says what each said. */
+function reportSentinels(redis: EventEmitter, logger: Logger): void {
+  let last = '';
+  redis.on('sentinelError', (error: Error) => {
+    if (error.message === last) return;
+    last = error.message;
+    logger.warn(
+      { event: 'queue.sentinel_failed', err: error },
+      'a sentinel does not tell where the primary is',
+    );
+  });
 }

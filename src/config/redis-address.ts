@@ -1,0 +1,180 @@
+import type { EnvReader } from './env-reader.js';
+
+export interface RedisNode {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Of an ACL user, or of the default user when there is a password only. */
+export interface RedisLogin {
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** One server, which may be a proxy or a name that follows a failover. */
+interface SingleRedis {
+  readonly topology: 'single';
+  readonly url: string;
+}
+
+/** A primary with replicas; sentinels know which one is the primary now. */
+export interface RedisBehindSentinels {
+  readonly topology: 'sentinel';
+  readonly sentinels: readonly RedisNode[];
+  /** The name under which the sentinels watch it. */
+  readonly primary: string;
+  readonly database: number;
+  /** Of the servers and of the sentinels. */
+  readonly tls: boolean;
+  readonly login: RedisLogin;
+  readonly sentinelLogin: RedisLogin;
+}
+
+export interface RedisCluster {
+  readonly topology: 'cluster';
+  /** Some of its nodes; they name the others. */
+  readonly nodes: readonly RedisNode[];
+  readonly tls: boolean;
+  readonly login: RedisLogin;
+}
+
+/** Where Redis or Valkey is, and who says where it is after a failover (D1). */
+export type RedisAddress = SingleRedis | RedisBehindSentinels | RedisCluster;
+
+const SENTINEL_PORT = 26_379;
+const SERVER_PORT = 6_379;
+const OF_SEVERAL =
+  /^(redis|rediss)\+(sentinel|cluster):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/i;
+const HOST_AND_PORT = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s]+))(?::([0-9]{1,5}))?$/i;
+/** A name as sentinels take it, and a database. */
+const PRIMARY = /^([\w.-]+)(?:\/([0-9]{1,4})?)?$/;
+
+/** Why a value is refused. It repeats no part of the value: any part may be a piece of a password that is not encoded. */
+class WrongAddress extends Error {}
+
+/** `REDIS_URL`; null when it is not set, or wrong and reported. */
+export function readRedisAddress(read: EnvReader): RedisAddress | null {
+  const text = read.text('REDIS_URL');
+  if (text === undefined) return null;
+  try {
+    return parseRedisAddress(text);
+  } catch (error) {
+    if (!(error instanceof WrongAddress)) throw error;
+    read.problems.push(`REDIS_URL ${error.message}`);
+    return null;
+  }
+}
+
+function parseRedisAddress(text: string): RedisAddress {
+  if (/^rediss?:\/\//i.test(text)) return parseSingle(text);
+  const [, scheme, kind, login, hosts, path, query] = OF_SEVERAL.exec(text) ?? [];
+  if (scheme === undefined || kind === undefined || hosts === undefined) {
+    throw new WrongAddress(
+      'must begin with redis://, rediss://, redis+sentinel://, rediss+sentinel://, redis+cluster:// or ' +
+        'rediss+cluster://; what is special in a password is percent-encoded (@ is %40, / is %2F)',
+    );
+  }
+  const common = { tls: scheme.toLowerCase() === 'rediss', login: parseLogin(login) };
+  return kind.toLowerCase() === 'sentinel'
+    ? { topology: 'sentinel', ...common, ...parseSentinels(hosts, path, query) }
+    : { topology: 'cluster', ...common, nodes: parseCluster(hosts, path, query) };
+}
+
+/** Everything else in it is ioredis's to read. */
+function parseSingle(text: string): RedisAddress {
+  if (!URL.canParse(text)) {
+    throw new WrongAddress(
+      'is no URL of one server; several are redis+sentinel:// or redis+cluster://, and what is special in a ' +
+        'password is percent-encoded (@ is %40, / is %2F)',
+    );
+  }
+  const { username, password } = new URL(text);
+  [username, password].forEach(decode);
+  // ioredis reads `REDISS://` as an address without TLS.
+  return { topology: 'single', url: text.replace(/^\w+/, (scheme) => scheme.toLowerCase()) };
+}
+
+function parseSentinels(
+  hosts: string,
+  path: string | undefined,
+  query: string | undefined,
+): Pick<RedisBehindSentinels, 'sentinels' | 'primary' | 'database' | 'sentinelLogin'> {
+  const [, primary, database] = PRIMARY.exec(decode(path ?? '')) ?? [];
+  if (primary === undefined) {
+    throw new WrongAddress(
+      'must end with the name under which the sentinels watch the primary, and may end with a database: ' +
+        'redis+sentinel://host1:26379,host2:26379/mymaster/0',
+    );
+  }
+  const options = parseOptions(query);
+  const username = options.get('sentinel_username');
+  const password = options.get('sentinel_password');
+  if (options.size > [username, password].filter((value) => value !== undefined).length)
+    throw new WrongAddress('takes no options but sentinel_username and sentinel_password');
+  return {
+    sentinels: parseNodes(hosts, SENTINEL_PORT),
+    primary,
+    database: Number(database ?? 0),
+    sentinelLogin: toLogin(username, password),
+  };
+}
+
+function parseCluster(
+  hosts: string,
+  path: string | undefined,
+  query: string | undefined,
+): readonly RedisNode[] {
+  if ((path ?? '') !== '' && path !== '0') throw new WrongAddress('takes no database: a cluster has only 0');
+  if (parseOptions(query).size > 0) throw new WrongAddress('takes no options with a cluster');
+  return parseNodes(hosts, SERVER_PORT);
+}
+
+function parseNodes(hosts: string, defaultPort: number): readonly RedisNode[] {
+  return hosts.split(',').map((text) => {
+    const [, address, name, digits] = HOST_AND_PORT.exec(text) ?? [];
+    const host = address ?? name;
+    const port = Number(digits ?? defaultPort);
+    if (host === undefined || port < 1 || port > 65_535)
+      throw new WrongAddress(
+        'must name its servers as host1:port,host2:port; an IPv6 address is in brackets',
+      );
+    return { host, port };
+  });
+}
+
+/** `user:password`, or `:password`. */
+function parseLogin(text: string | undefined): RedisLogin {
+  if (text === undefined || text === '') return {};
+  const colon = text.indexOf(':');
+  if (colon < 0) return toLogin(decode(text), undefined);
+  return toLogin(decode(text.slice(0, colon)), decode(text.slice(colon + 1)));
+}
+
+function toLogin(username: string | undefined, password: string | undefined): RedisLogin {
+  const isNamed = username !== undefined && username !== '';
+  if (password === undefined || password === '') {
+    if (isNamed)
+      throw new WrongAddress('names a user without a password; a password alone is written :password@');
+    return {};
+  }
+  return isNamed ? { username, password } : { password };
+}
+
+/** Not `URLSearchParams`, which would read a `+` of a password as a space. */
+function parseOptions(query: string | undefined): ReadonlyMap<string, string> {
+  const pairs = (query ?? '').split('&').filter((pair) => pair !== '');
+  return new Map(
+    pairs.map((pair) => {
+      const sign = pair.indexOf('=');
+      return sign < 0 ? [decode(pair), ''] : [decode(pair.slice(0, sign)), decode(pair.slice(sign + 1))];
+    }),
+  );
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new WrongAddress('has a percent sign that encodes nothing; as itself it is written %25');
+  }
+}
