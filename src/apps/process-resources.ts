@@ -23,6 +23,7 @@ import {
 import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { createLogger } from '../infra/logging.js';
+import { openTracer, type Tracer } from '../infra/tracing/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
 import { PORTAL_SESSION_ENTITIES } from '../portal-sessions/index.js';
@@ -67,6 +68,7 @@ export interface ProcessResources {
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
+  readonly tracer: Tracer;
   /** The same with the connections of one of the process's roles: what one role waits for takes none from another. */
   of(role: AppRole): ProcessResources;
   /** To be called after every app is closed. */
@@ -89,6 +91,8 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
 const QUEUE_POOL_MAX = 8;
 /** Beside a pooler: partitions are detached one after the other. */
 const DIRECT_POOL_MAX = 2;
+/** What a collector may take of a stop for the last spans, while connections are closed. */
+const LAST_SPANS_MS = 500;
 
 /** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
 export async function openProcess(
@@ -113,6 +117,7 @@ export async function openProcess(
   );
   const destination = logDestinationOf(log);
   destination?.reportTo(log, metrics);
+  const tracer = await openTracer({ config, role, logger: log, metrics });
   const queue = openQueueConnection({
     databaseUrl: config.databaseDirectUrl,
     listenUrl: config.databaseDirectUrl,
@@ -129,14 +134,17 @@ export async function openProcess(
     directDataSource: directOf(dataSources, dataSources.get(APP_ROLES[role][0])!),
     queue,
     metrics,
+    tracer,
     of: (app) => {
       const dataSource = dataSources.get(app)!;
       return { ...resources, dataSource, directDataSource: directOf(dataSources, dataSource) };
     },
     close: async () => {
+      const sent = tracer.close(LAST_SPANS_MS);
       await queue.close();
       await edgePool.end();
       await destroyAll(dataSources);
+      await sent;
       await destination?.close();
     },
   };

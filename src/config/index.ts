@@ -18,3 +18,4 @@ export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';
 export type { PortalBrand, PortalConfig } from './portal.js';
 export { DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';
+export type { TracingConfig } from './tracing.js';

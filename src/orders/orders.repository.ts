@@ -39,13 +39,15 @@ type NewOrder = Pick<
   | 'unitCostMicros'
   | 'unitCostCurrency'
   | 'acceptedRequestId'
+  | 'traceparent'
 >;
 
 const INSERT_ORDER = prepared(`
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
-                      unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at)
-  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
+                      unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, traceparent,
+                      next_attempt_at)
+  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, now())
   RETURNING created_at, next_attempt_at`);
 
 /** The table's defaults: an order that nobody has worked on. */
@@ -140,6 +142,7 @@ export class OrdersRepository {
         order.dataBytes,
         order.validityDays,
         order.activationPolicy,
+        order.traceparent,
       ]);
       const { created_at, next_attempt_at } = rows[0]!;
       const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };

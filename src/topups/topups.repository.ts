@@ -37,13 +37,15 @@ type NewTopup = Pick<
   | 'unitCostMicros'
   | 'unitCostCurrency'
   | 'acceptedRequestId'
+  | 'traceparent'
 >;
 
 const INSERT_TOPUP = prepared(`
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
-                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at)
-  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now())
+                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, traceparent,
+                      next_attempt_at)
+  VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, now())
   RETURNING created_at, next_attempt_at`);
 
 /** The table's defaults: a top-up that nobody has worked on. */
@@ -115,6 +117,7 @@ export class TopupsRepository {
         topup.unitCostMicros,
         topup.unitCostCurrency,
         topup.acceptedRequestId,
+        topup.traceparent,
       ]);
       const { created_at, next_attempt_at } = rows[0]!;
       const times = { createdAt: created_at, updatedAt: created_at, nextAttemptAt: next_attempt_at };
