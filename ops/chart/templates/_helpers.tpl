@@ -63,6 +63,11 @@ env:
 {{- if has .role (list "admin" "portal") }}
   - { name: PORTAL_URL, value: {{ .root.Values.portal.url | quote }} }
 {{- end }}
+{{- if and .root.Values.tracing.endpoint (ne .role "migrate") }}
+  - { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .root.Values.tracing.endpoint | quote }} }
+  - { name: OTEL_TRACES_SAMPLER, value: {{ .root.Values.tracing.sampler | quote }} }
+  - { name: OTEL_TRACES_SAMPLER_ARG, value: {{ .root.Values.tracing.ratio | toString | quote }} }
+{{- end }}
 {{- range $name, $value := $settings }}
   - name: {{ $name }}
     value: {{ $value | toString | quote }}
