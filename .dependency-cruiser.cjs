@@ -130,6 +130,19 @@ module.exports = {
       to: { path: '^(test|bench)/' },
     },
     {
+      name: 'opentelemetry-in-its-folder',
+      comment: 'A process without an endpoint for traces loads nothing of it.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/infra/tracing/otlp/' },
+      to: { path: 'node_modules/@opentelemetry/' },
+    },
+    {
+      name: 'opentelemetry-on-demand',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/infra/tracing/otlp/' },
+      to: { path: '^src/infra/tracing/otlp/', dynamic: false },
+    },
+    {
       name: 'migrations-only-typeorm',
       severity: 'error',
       from: { path: '^migrations/' },

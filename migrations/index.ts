@@ -30,6 +30,7 @@ import { ChooseSignatureSchemes1763700000035 } from './1763700000035-choose-sign
 import { ClaimFromManyEndpoints1763700000036 } from './1763700000036-claim-from-many-endpoints.js';
 import { IndexRecentReplays1763700000038 } from './1763700000038-index-recent-replays.js';
 import { DateDisabledEndpoints1763700000039 } from './1763700000039-date-disabled-endpoints.js';
+import { CarryTraceContext1763700000040 } from './1763700000040-carry-trace-context.js';
 import { RestoreEpochs1763700000041 } from './1763700000041-restore-epochs.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
@@ -66,5 +67,6 @@ export const MIGRATIONS = [
   ClaimFromManyEndpoints1763700000036,
   IndexRecentReplays1763700000038,
   DateDisabledEndpoints1763700000039,
+  CarryTraceContext1763700000040,
   RestoreEpochs1763700000041,
 ];

@@ -17,8 +17,12 @@ const ENTRIES = {
 /** A thread of its own shares nothing with its process, and needs one library of them all. */
 const THREADS = { 'draw-qr-code.thread': 'src/esims/draw-qr-code.thread.ts' };
 
-/** All but the entries: what such a file holds runs in every process. */
-const SERVICE = /\/(src\/[^/]+|migrations)\//;
+/** Loaded only where traces go somewhere (D53): the last group, as each takes along what its files import. */
+const TRACES = /\/(node_modules\/@opentelemetry|src\/infra\/tracing\/otlp)\//;
+/** All but that. prom-client needs the API of OpenTelemetry, which is small. */
+const LIBRARIES = /\/node_modules\/(?!@opentelemetry\/(?!api\/))/;
+/** All of ours but that and the entries: what such a file holds runs in every process. */
+const SERVICE = /\/(src\/(?!infra\/tracing\/otlp\/)[^/]+|migrations)\//;
 
 /** Libraries load these only where somebody installed them; we did not. */
 const NOT_INSTALLED =
@@ -42,8 +46,9 @@ export async function bundleRoles(root) {
   await bundle(root, output, THREADS, {});
   await bundle(root, output, ENTRIES, {
     groups: [
-      { name: 'libraries', test: /\/node_modules\//, priority: 2 },
-      { name: 'service', test: SERVICE, priority: 1 },
+      { name: 'libraries', test: LIBRARIES, priority: 3 },
+      { name: 'service', test: SERVICE, priority: 2 },
+      { name: 'traces', test: TRACES, priority: 1 },
     ],
   });
   dropMapsOfLibraries(output);

@@ -87,6 +87,8 @@ async function createHttpApp(
     closeWithinMs,
     idempotencyKeyRequired: options.idempotencyKeyRequired,
     onUnexpectedError,
+    tracer: process.tracer,
+    namesCalls: options.port === 'admin',
     ...(options.isPublicPath ? { isPublicPath: options.isPublicPath } : {}),
     ...(options.anonymousPaths ? { anonymousPaths: options.anonymousPaths } : {}),
   });

@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
+import { NO_TRACER } from '../infra/tracing/index.js';
 import { completeDocument, securitySchemeOf } from '../infra/http/openapi/document/complete-document.js';
 import { METHODS, type Port } from '../infra/http/openapi/document/operation.js';
 import { AdminModule } from './admin.app.js';
@@ -149,6 +150,7 @@ export function previewProcess(): ProcessResources {
     standby: null,
     metrics: new Registry(),
     queue: nothing as ProcessResources['queue'],
+    tracer: NO_TRACER,
     of: () => resources,
     close: () => Promise.resolve(),
   };

@@ -14,6 +14,7 @@ import {
 import { IdempotencyModule } from '../infra/idempotency/index.js';
 import { LoggerModule } from '../infra/logging.js';
 import { MetricsModule } from '../infra/metrics.js';
+import { TracingModule } from '../infra/tracing/index.js';
 import { JobsModule } from '../infra/jobs/index.js';
 import { SweepsModule } from '../infra/sweeps.js';
 import type { ProcessResources } from './process-resources.js';
@@ -28,6 +29,7 @@ export class PlatformModule {
         ConfigModule.of(process.config),
         LoggerModule.of(process.logger),
         MetricsModule.of(process.metrics),
+        TracingModule.of(process.tracer),
         DatabaseModule.of(process.dataSource, process.edgePool, process.directDataSource, process.standby),
         JobsModule.of(process.queue),
         SweepsModule,

@@ -24,6 +24,7 @@ import {
 import { logDestinationOf } from '../infra/log-destination.js';
 import { openQueueConnection, type QueueConnection } from '../infra/jobs/index.js';
 import { createLogger } from '../infra/logging.js';
+import { openTracer, type Tracer } from '../infra/tracing/index.js';
 import { OrderEntity } from '../orders/index.js';
 import { PARTNER_ENTITIES } from '../partners/index.js';
 import { PORTAL_SESSION_ENTITIES } from '../portal-sessions/index.js';
@@ -70,6 +71,7 @@ export interface ProcessResources {
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
+  readonly tracer: Tracer;
   /** The same with the connections of one of the process's roles: what one role waits for takes none from another. */
   of(role: AppRole): ProcessResources;
   /** To be called after every app is closed. */
@@ -96,6 +98,8 @@ const DIRECT_POOL_MAX = 2;
 /** The primary reads as well as a standby that nobody reaches. */
 const STANDBY_POOL_WAIT_MS = 1_000;
 const STANDBY_ANSWER_MS = 2_000;
+/** What a collector may take of a stop for the last spans, while connections are closed. */
+const LAST_SPANS_MS = 500;
 
 /** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
 export async function openProcess(
@@ -120,6 +124,7 @@ export async function openProcess(
   );
   const destination = logDestinationOf(log);
   destination?.reportTo(log, metrics);
+  const tracer = await openTracer({ config, role, logger: log, metrics });
   const queue = openQueueConnection({
     databaseUrl: config.databaseDirectUrl,
     listenUrl: config.databaseDirectUrl,
@@ -137,15 +142,18 @@ export async function openProcess(
     standby: standbyOf(config, role, dataSources.get(APP_ROLES[role][0])!, metrics, log),
     queue,
     metrics,
+    tracer,
     of: (app) => {
       const dataSource = dataSources.get(app)!;
       return { ...resources, dataSource, directDataSource: directOf(dataSources, dataSource) };
     },
     close: async () => {
+      const sent = tracer.close(LAST_SPANS_MS);
       await queue.close();
       await edgePool.end();
       await resources.standby?.close();
       await destroyAll(dataSources);
+      await sent;
       await destination?.close();
     },
   };

@@ -34,5 +34,6 @@ export function toAccessLogLine(call: FinishedCall): Record<string, unknown> {
   if (call.route === null) line['path'] = toLoggedPath(call.path);
   if (call.errorCode !== null) line['errorCode'] = call.errorCode;
   if (call.clientRequestId !== null) line['clientRequestId'] = call.clientRequestId;
+  if (call.traceId !== null) line['trace_id'] = call.traceId;
   return line;
 }

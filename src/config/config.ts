@@ -14,6 +14,7 @@ import { type LivePackageRule, parseLivePackageRules } from './live-package-rule
 import { type PortalConfig, readPortalConfig } from './portal.js';
 import { readRedisAddress, type RedisAddress } from './redis-address.js';
 import { readRetention, type RetentionConfig } from './retention.js';
+import { readTracingConfig, type TracingConfig } from './tracing.js';
 
 /** Every setting of the service, parsed once at boot; `.env.example` documents each variable. */
 export interface AppConfig {
@@ -57,6 +58,8 @@ export interface AppConfig {
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly retention: RetentionConfig;
+  /** Null: nothing is traced. */
+  readonly tracing: TracingConfig | null;
   /** From one comparison of all books to the next (D27). */
   readonly reconcileIntervalMs: number;
   /** Orders or top-ups that a provider is asked about between two places where another worker may go on (D27). */
@@ -189,6 +192,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
     retention: readRetention(read),
+    tracing: readTracingConfig(read),
     reconcileIntervalMs: read.integer('RECONCILE_INTERVAL_MS', 86_400_000, MILLISECONDS),
     reconcilePageSize: read.integer('RECONCILE_PAGE_SIZE', 500, { min: 1, max: 5_000 }),
     shutdownTimeoutMs: read.integer('SHUTDOWN_TIMEOUT_MS', 4_000, { min: 100, max: 120_000 }),

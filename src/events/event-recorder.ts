@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { newId } from '../common/ids.js';
 import { databaseNow, prepared, sql, type Tx } from '../infra/database/index.js';
+import { currentTraceparent } from '../infra/tracing/index.js';
 import type { NewEvent } from './event.js';
 
 /** Sends what is owed to endpoints. The webhooks feature is the one that does. */
@@ -40,7 +41,7 @@ export class EventRecorder implements OnApplicationBootstrap {
   }
 }
 
-const RECORD = prepared('SELECT endpoint_id FROM record_events($1, $2, $3, $4, $5, $6, $7)');
+const RECORD = prepared('SELECT endpoint_id FROM record_events($1, $2, $3, $4, $5, $6, $7, $8)');
 
 /**
  * Records the events with ids of this time, and answers the enabled endpoints that they are owed to. The time of an id
@@ -50,6 +51,7 @@ const RECORD = prepared('SELECT endpoint_id FROM record_events($1, $2, $3, $4, $
 async function recordAt(tx: Tx, events: readonly NewEvent[], at: Date): Promise<readonly string[] | null> {
   // The feed orders events of one moment by id: sorted ids keep the order in which they happened.
   const ids = events.map(() => newId('evt', at.getTime())).sort();
+  const within = currentTraceparent();
   const { rows } = await sql<{ endpoint_id: string | null }>(tx.manager, RECORD, [
     ids,
     events.map((event) => event.partnerId),
@@ -58,6 +60,7 @@ async function recordAt(tx: Tx, events: readonly NewEvent[], at: Date): Promise<
     events.map((event, index) => toBody(event, ids[index]!)),
     events.map((event) => event.happenedAt),
     at,
+    events.map((event) => event.traceparent ?? within),
   ]);
   const endpointIds = rows.map((row) => row.endpoint_id).filter((id) => id !== null);
   return endpointIds.length === rows.length ? endpointIds : null;

@@ -25,6 +25,10 @@ export class EventEntity {
   @Column({ type: 'bigint', nullable: true, transformer: bigintColumn })
   position!: number | null;
 
+  /** Of what made it happen (D53): its attempts are parts of that trace. Null when nothing was traced. */
+  @Column({ type: 'text', nullable: true })
+  traceparent!: string | null;
+
   @Column({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 }

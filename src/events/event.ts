@@ -77,5 +77,7 @@ export type NewEvent = {
     readonly mode: Mode;
     readonly happenedAt: Date;
     readonly data: EventData[Type];
+    /** Of what made it happen (D53); left out: of the work that records it. */
+    readonly traceparent?: string | null;
   };
 }[EventType];

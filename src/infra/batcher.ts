@@ -1,4 +1,5 @@
 import { mayBeOfOneRow } from './database/index.js';
+import { runApart } from './tracing/index.js';
 
 export interface BatcherOptions<T> {
   /**
@@ -97,7 +98,8 @@ export class Batcher<T> {
     const batch = this.take();
     this.underWay++;
     this.arm();
-    void this.work(batch);
+    // It is the work of all of them, and no part of the one that happens to begin it.
+    runApart(() => void this.work(batch));
   }
 
   private take(): T[] {

@@ -1,6 +1,7 @@
 import type { Mode } from '../common/mode.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
 import { isLockTimeout } from './database/index.js';
+import { runApart } from './tracing/index.js';
 
 export interface GroupCommitOptions<Item, Result> {
   /**
@@ -90,7 +91,8 @@ export class GroupCommit<Item, Result> {
     if (this.waiting.length === 0 || this.underWay >= this.options.maxUnderWay) return;
     const batch = this.waiting.splice(0, this.options.maxItems);
     this.underWay++;
-    void this.commit(batch);
+    // It is the work of all of them, and no part of the one that happens to begin it.
+    runApart(() => void this.commit(batch));
     this.arm();
   }
 

@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type DynamicModule, Global, type LoggerService, Module } from '@nestjs/common';
 import { LogDestination } from './log-destination.js';
+import { fieldsOfWork, mergeFields } from './tracing/index.js';
 
 /** Injection token of the process's pino logger. */
 export const LOGGER = Symbol('LOGGER');
@@ -40,7 +41,7 @@ export function toLoggableError(error: unknown): LoggableError {
   };
 }
 
-/** JSON lines, on stdout unless said. */
+/** JSON lines, on stdout unless said. Each names what the work concerns that it is written in, and its trace (D53). */
 export function createLogger(
   level: string,
   role: string,
@@ -54,6 +55,8 @@ export function createLogger(
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: toLoggableError },
       redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
+      mixin: fieldsOfWork,
+      mixinMergeStrategy: mergeFields,
     },
     destination,
   );

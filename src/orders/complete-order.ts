@@ -17,6 +17,8 @@ export interface OrderEnd {
   readonly order: OrderEntity;
   /** What it was sold; without a profile it fails, by its shortfall. */
   readonly result: Provisioned | Extract<ProviderOrderState, { state: 'rejected' }>;
+  /** Of the job that ended it; without one its event is traced as a part of the order's acceptance. */
+  readonly traceparent?: string | null;
 }
 
 /** An order that this transaction has ended. */
@@ -27,6 +29,7 @@ interface EndedOrder {
   readonly profiles: readonly ProviderProfile[];
   readonly failure: ProviderFailure | null;
   readonly result: OrderEnd['result'];
+  readonly traceparent?: string | null;
 }
 
 const NOTHING_PROVISIONED: ProviderFailure = {
@@ -134,11 +137,13 @@ function toIssue({ order, profiles, end }: EndedOrder): EsimIssue {
   return { terms, profiles };
 }
 
-function toEvent({ order, profiles, failure, end }: EndedOrder, esims: readonly IssuedEsim[]): NewEvent {
+function toEvent(ended: EndedOrder, esims: readonly IssuedEsim[]): NewEvent {
+  const { order, profiles, failure, end } = ended;
   const { partnerId, mode } = order;
   const { version } = end;
   const identity = { order_id: order.id, reference: order.reference, package_id: order.packageId };
-  const about = { partnerId, mode, happenedAt: end.at };
+  const traceparent = ended.traceparent ?? order.traceparent;
+  const about = { partnerId, mode, happenedAt: end.at, traceparent };
   if (profiles.length === 0) {
     const { code, reason } = failure!;
     const refunded = priceOf(order, order.quantity);

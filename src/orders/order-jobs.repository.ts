@@ -11,6 +11,7 @@ import {
   notifierModule,
   WorkerNotifier,
 } from '../infra/jobs/index.js';
+import { type TraceContext, Tracer } from '../infra/tracing/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { OrderEntity, type OrderStatus, statusesBefore } from './order.js';
 
@@ -33,6 +34,8 @@ export interface ClaimedOrder extends OrderLease {
   readonly neverPlaced: boolean;
   /** A time of `performance.now()` before the claim's record was written. */
   readonly sendWindowStart: number;
+  /** The span of a claim that took several; null of one alone, or when nothing is traced. */
+  readonly claimedIn: TraceContext | null;
 }
 
 /** A lease that support has acquired. */
@@ -55,7 +58,7 @@ const COLUMNS = `o.id, o.partner_id, o.mode, o.status, o.version, o.package_id, 
   o.provider, o.provider_reference, o.upstream_package_id, o.unit_cost_micros, o.unit_cost_currency,
   o.upstream_placed_at, o.failure_code, o.failure_reason, o.cancel_failure_code, o.cancel_failure_reason,
   o.status_before_cancel, o.cancel_requested_at, o.upstream_attempts, o.last_error, o.next_attempt_at, o.lease_until,
-  o.fence, o.accepted_request_id, o.created_at, o.updated_at, o.issued_at, o.failed_at`;
+  o.fence, o.accepted_request_id, o.traceparent, o.created_at, o.updated_at, o.issued_at, o.failed_at`;
 
 const CLAIM = `UPDATE orders o
   SET status = CASE WHEN o.status = 'pending' THEN 'processing' ELSE o.status END,
@@ -82,19 +85,30 @@ export class OrderJobsRepository extends LeasedJobsRepository<OrderLease, Claime
     @InjectEntityManager() manager: EntityManager,
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
+    tracer: Tracer,
   ) {
-    super(manager, { table: 'orders', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.orderId });
+    super(manager, {
+      table: 'orders',
+      claim: CLAIM,
+      leaseMs,
+      notifier,
+      tracer,
+      idOf: (lease) => lease.orderId,
+    });
   }
 
   /** Leases and reads up to `limit` due orders of a partner and mode, oldest due first; pending ones become processing. */
   async claim(group: string, limit: number): Promise<Claim<ClaimedOrder>> {
     const sendWindowStart = performance.now();
-    const { items, ...rest } = await this.claimRows<{ id: string; never_placed: boolean }>(group, limit, [
-      this.leaseMs,
-    ]);
+    const { items, claimedIn, ...rest } = await this.claimRows<{
+      id: string;
+      traceparent: string | null;
+      never_placed: boolean;
+    }>(group, limit, [this.leaseMs]);
     const claimed = items.map((row) => {
       const order = rowToEntity(this.manager, OrderEntity, row);
-      return { orderId: order.id, fence: order.fence, order, neverPlaced: row.never_placed, sendWindowStart };
+      const lease = { orderId: order.id, fence: order.fence };
+      return { ...lease, order, neverPlaced: row.never_placed, sendWindowStart, claimedIn };
     });
     return { ...rest, items: claimed };
   }

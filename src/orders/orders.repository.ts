@@ -40,6 +40,7 @@ type NewOrder = Pick<
   | 'unitCostMicros'
   | 'unitCostCurrency'
   | 'acceptedRequestId'
+  | 'traceparent'
 > & {
   /** The provider reference where `providerReference` is that of an earlier order: its key is used again. */
   readonly otherReference: string;
@@ -49,11 +50,11 @@ const NEW_ROW = { mode: '$3', provider: '$10', reference: '$11', otherReference:
 const INSERT_ORDER = prepared(`
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
-                      unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, next_attempt_at,
-                      upstream_placed_at)
+                      unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, traceparent,
+                      next_attempt_at, upstream_placed_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10,
           ${referenceOfNew('order', NEW_ROW)},
-          $12, $13, $14, $15, $16, $17, $18, now(),
+          $12, $13, $14, $15, $16, $17, $18, $20, now(),
           ${mayBePlacedSince('order', NEW_ROW)})
   RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
 
@@ -149,6 +150,7 @@ export class OrdersRepository {
         order.validityDays,
         order.activationPolicy,
         otherReference,
+        order.traceparent,
       ]);
       return { ...UNTOUCHED, ...order, ...toAccepted(rows[0]!) };
     } catch (error) {

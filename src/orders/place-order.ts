@@ -5,6 +5,7 @@ import { type Money, multiplyMoney } from '../common/money.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
+import { currentTraceparent } from '../infra/tracing/index.js';
 import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.js';
@@ -76,6 +77,7 @@ export class PlaceOrder {
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,
       acceptedRequestId: command.requestId,
+      traceparent: currentTraceparent(),
     });
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
     const money = multiplyMoney(price, quantity);

@@ -7,6 +7,7 @@ import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { METRICS } from '../infra/metrics.js';
+import { Tracer } from '../infra/tracing/index.js';
 import { EsimAccessProvider } from './esim-access/esim-access-provider.js';
 import { EsimPurchasesRepository } from './esim-purchases.repository.js';
 import {
@@ -40,6 +41,7 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
     private readonly health: ProviderHealthRepository,
     private readonly guard: PlacementGuard,
     private readonly metrics: ProviderMetrics,
+    private readonly tracer: Tracer,
   ) {}
 
   onModuleInit(): void {
@@ -63,6 +65,7 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
         logger: this.logger,
         health: this.health,
         metrics: this.metrics,
+        tracer: this.tracer,
       },
     );
     this.closers.push(() => provider.close());
@@ -82,6 +85,7 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
       logger: this.logger,
       health: this.health,
       metrics: this.metrics,
+      tracer: this.tracer,
     });
     this.closers.push(() => client.close());
     return new ZenditProvider({ client, apiKey, ...this.timing(), guard: this.guard, logger: this.logger });

@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { type EsimEntity, EsimsRepository, isUntouched } from '../esims/index.js';
+import { runWithin } from '../infra/tracing/index.js';
 import {
   type OrderEntity,
   OrderJobsRepository,
@@ -73,7 +74,11 @@ export class InspectProviderOrder {
     return { order, snapshot: await this.lookUp(this.providers.findByName(order.provider), order) };
   }
 
-  private async lookUp(provider: EsimProvider | null, order: WaitingOrder): Promise<ProviderSnapshot> {
+  private lookUp(provider: EsimProvider | null, order: WaitingOrder): Promise<ProviderSnapshot> {
+    return runWithin(null, { orderId: order.id }, () => this.ask(provider, order));
+  }
+
+  private async ask(provider: EsimProvider | null, order: WaitingOrder): Promise<ProviderSnapshot> {
     if (order.status === 'canceling') {
       const cancelStatuses = provider && (await this.findCancelStatuses(provider, order));
       return { orderStatus: order.status, cancelStatuses };

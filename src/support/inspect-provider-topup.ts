@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EsimsRepository } from '../esims/index.js';
+import { runWithin } from '../infra/tracing/index.js';
 import {
   askProvider,
   EsimPurchasesRepository,
@@ -44,7 +45,9 @@ export class InspectProviderTopup {
     if (!topup) return null;
     const provider = this.providers.findByName(topup.provider);
     const version = await this.jobs.deferRetries(topupId, provider?.readLagMs ?? this.usualReadLagMs);
-    return version && { version, state: await this.lookUp(provider, topup, version) };
+    if (version === null) return null;
+    const lookUp = () => this.lookUp(provider, topup, version);
+    return { version, state: await runWithin(null, { topupId }, lookUp) };
   }
 
   private async lookUp(

@@ -19,6 +19,8 @@ export interface TopupEnd {
   readonly lease: TopupLease;
   readonly topup: TopupEntity;
   readonly result: Exclude<ProviderTopupState, { state: 'in_progress' }>;
+  /** Of the job that ended it; without one its event is traced as a part of the top-up's acceptance. */
+  readonly traceparent?: string | null;
 }
 
 /** A top-up that this transaction has ended. */
@@ -126,9 +128,9 @@ function toAdded({ topup, esim, result, end }: EndedTopup): Parameters<EsimObser
   return [{ esim, added, at: end.at }];
 }
 
-function toEvent({ topup, esim, result, end }: EndedTopup): NewEvent {
+function toEvent({ topup, esim, result, end, traceparent: ofJob }: EndedTopup): NewEvent {
   const { partnerId, mode } = topup;
-  const about = { partnerId, mode, happenedAt: end.at };
+  const about = { partnerId, mode, happenedAt: end.at, traceparent: ofJob ?? topup.traceparent };
   const data = { ...identity(topup, esim), version: end.version };
   if (result.state === 'rejected') {
     const { code, reason } = result.failure;

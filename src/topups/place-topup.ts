@@ -7,6 +7,7 @@ import type { TenantScope } from '../common/tenant-scope.js';
 import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
+import { currentTraceparent } from '../infra/tracing/index.js';
 import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.js';
@@ -84,6 +85,7 @@ export class PlaceTopup {
       unitCostMicros: source.unitCost?.micros ?? null,
       unitCostCurrency: source.unitCost?.currency ?? null,
       acceptedRequestId: command.requestId,
+      traceparent: currentTraceparent(),
     });
     await this.wallet.hold(tx, {
       partnerId: scope.partnerId,

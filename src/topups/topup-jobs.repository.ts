@@ -11,6 +11,7 @@ import {
   notifierModule,
   WorkerNotifier,
 } from '../infra/jobs/index.js';
+import { type TraceContext, Tracer } from '../infra/tracing/index.js';
 import type { ProviderFailure } from '../providers/index.js';
 import { TopupEntity } from './topup.js';
 
@@ -29,6 +30,8 @@ export interface TopupLease {
 export interface ClaimedTopup extends TopupLease {
   /** As the claim left it. */
   readonly topup: TopupEntity;
+  /** The span of a claim that took several; null of one alone, or when nothing is traced. */
+  readonly claimedIn: TraceContext | null;
 }
 
 /** The last placement of a top-up as it was at one time, while no worker held the top-up. */
@@ -44,7 +47,7 @@ const COLUMNS = `t.id, t.partner_id, t.mode, t.esim_id, t.iccid, t.package_id, t
   t.data_added_bytes, t.validity_added_days, t.reference, t.metadata, t.provider, t.provider_reference,
   t.upstream_package_id, t.unit_cost_micros, t.unit_cost_currency, t.upstream_placed_at, t.failure_code,
   t.failure_reason, t.attempts, t.last_error, t.next_attempt_at, t.lease_until, t.fence, t.accepted_request_id,
-  t.created_at, t.updated_at, t.completed_at, t.failed_at`;
+  t.traceparent, t.created_at, t.updated_at, t.completed_at, t.failed_at`;
 
 const CLAIM = `UPDATE topups t
   SET status = 'processing',
@@ -66,16 +69,28 @@ export class TopupJobsRepository extends LeasedJobsRepository<TopupLease, Claime
     @InjectEntityManager() manager: EntityManager,
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) { leaseMs }: Pick<AppConfig, 'leaseMs'>,
+    tracer: Tracer,
   ) {
-    super(manager, { table: 'topups', claim: CLAIM, leaseMs, notifier, idOf: (lease) => lease.topupId });
+    super(manager, {
+      table: 'topups',
+      claim: CLAIM,
+      leaseMs,
+      notifier,
+      tracer,
+      idOf: (lease) => lease.topupId,
+    });
   }
 
   /** Leases and reads up to `limit` due top-ups of a partner and mode, oldest due first; pending ones become processing. */
   async claim(group: string, limit: number): Promise<Claim<ClaimedTopup>> {
-    const { items, ...rest } = await this.claimRows<{ id: string }>(group, limit, [this.leaseMs]);
+    const { items, claimedIn, ...rest } = await this.claimRows<{ id: string; traceparent: string | null }>(
+      group,
+      limit,
+      [this.leaseMs],
+    );
     const claimed = items.map((row) => {
       const topup = rowToEntity(this.manager, TopupEntity, row);
-      return { topupId: topup.id, fence: topup.fence, topup };
+      return { topupId: topup.id, fence: topup.fence, topup, claimedIn };
     });
     return { ...rest, items: claimed };
   }

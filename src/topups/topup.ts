@@ -109,6 +109,10 @@ export class TopupEntity {
   @Column({ name: 'accepted_request_id', type: 'text' })
   acceptedRequestId!: string;
 
+  /** Of the call that accepted it (D53); null when that was not traced. */
+  @Column({ type: 'text', nullable: true })
+  traceparent!: string | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt!: Date;
 

@@ -38,6 +38,7 @@ type NewTopup = Pick<
   | 'unitCostMicros'
   | 'unitCostCurrency'
   | 'acceptedRequestId'
+  | 'traceparent'
 > & {
   /** The provider reference where `providerReference` is that of an earlier top-up: its key is used again. */
   readonly otherReference: string;
@@ -50,11 +51,11 @@ const NEW_ROW = {
 const INSERT_TOPUP = prepared(`
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
-                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, next_attempt_at,
-                      upstream_placed_at)
+                      upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, traceparent,
+                      next_attempt_at, upstream_placed_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
           ${referenceOfNew('topup', NEW_ROW)},
-          $15, $16, $17, $18, now(),
+          $15, $16, $17, $18, $20, now(),
           ${mayBePlacedSince('topup', NEW_ROW)})
   RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
 
@@ -127,6 +128,7 @@ export class TopupsRepository {
         topup.unitCostCurrency,
         topup.acceptedRequestId,
         otherReference,
+        topup.traceparent,
       ]);
       return { ...UNTOUCHED, ...topup, ...toAccepted(rows[0]!) };
     } catch (error) {

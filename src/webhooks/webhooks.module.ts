@@ -32,6 +32,7 @@ import { AttemptRecorder } from './worker/attempt-recorder.js';
 import { BacklogRepository } from './worker/backlog.repository.js';
 import { BacklogRunner } from './worker/backlog-runner.js';
 import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
+import { DeliveryTracesRepository } from './worker/delivery-traces.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
 import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
 import { OutcomesRepository } from './worker/outcomes.repository.js';
@@ -105,6 +106,7 @@ export class WebhooksAdminModule {}
   imports: [WebhooksCoreModule, AuditModule, AlertsModule],
   providers: [
     DeliveryJobsRepository,
+    DeliveryTracesRepository,
     OutcomesRepository,
     EndpointTransitionsRepository,
     AttemptRecorder,

@@ -18,6 +18,7 @@ export function finishedCall(changes: Partial<FinishedCall> = {}): FinishedCall 
     replayOf: null,
     finishedAt: new Date(),
     errorCode: null,
+    traceId: null,
     ...changes,
   };
 }

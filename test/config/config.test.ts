@@ -125,6 +125,51 @@ describe('loadConfig', () => {
     expect(problems.find((line) => line.startsWith('LIVE_PACKAGE_PROVIDERS: '))).toContain(problem);
   });
 
+  it('traces nothing without an endpoint, whatever else is set, and all with one, as OpenTelemetry has it', () => {
+    const read = (env: Record<string, string>) => loadConfig(testEnvironment(DATABASE_URL, env)).tracing;
+    expect(read({ OTEL_TRACES_SAMPLER: 'xray', OTEL_SERVICE_NAME: 'x' })).toBeNull();
+    const endpoint = 'http://collector:4318';
+    expect(read({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })).toEqual({
+      url: 'http://collector:4318/v1/traces',
+      headers: {},
+      serviceName: 'partner-esim-service',
+      sampler: 'parentbased_always_on',
+      ratio: 1,
+    });
+    const all = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example/otlp/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'X-Tenant=a%20b, api=c=d',
+      OTEL_SERVICE_NAME: 'esims',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.05',
+    };
+    expect(read(all)).toEqual({
+      url: 'https://collector.example/otlp/v1/traces',
+      headers: { 'x-tenant': 'a b', api: 'c=d' },
+      serviceName: 'esims',
+      sampler: 'parentbased_traceidratio',
+      ratio: 0.05,
+    });
+  });
+
+  it.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'no-value-at-all'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'api=%zz-not-encoded'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'api=%0d%0ainjected'],
+    ['OTEL_TRACES_SAMPLER', 'xray'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
+    ['OTEL_TRACES_SAMPLER_ARG', '.'],
+  ])('refuses %s=%s, and does not repeat it', (name, value) => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', [name]: value };
+    const error = thrownBy(() => loadConfig(testEnvironment(DATABASE_URL, env)));
+    expect(error).toBeInstanceOf(ConfigError);
+    const { problems } = error as ConfigError;
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^${name} `));
+    expect(problems[0]!.slice(name.length).includes(value) && value.length > 1).toBe(false);
+  });
+
   it('is described by .env.example: the same variables, no more and no less', () => {
     const example = readFileSync('.env.example', 'utf8');
     const documented = [...example.matchAll(/^([A-Z_]+)=/gm)].map((match) => match[1]);

@@ -253,8 +253,8 @@ function toAttempt(delivery: DeliveryRow & { readonly outcome: AttemptOutcome })
   const { id: deliveryId, endpointId, countedAttempts, outcome } = delivery;
   const answer = { statusCode: null, latencyMs: 1, error: null, phases: null, reusedConnection: false };
   const bytes = { requestHeaders: null, responseHeaders: null, responseBody: null };
-  const endedAt = performance.now();
-  return { ...answer, ...bytes, deliveryId, endpointId, countedAttempts, outcome, fence: '1', endedAt };
+  const logged = { orderId: null, traceId: null, endedAt: performance.now() };
+  return { ...answer, ...bytes, ...logged, deliveryId, endpointId, countedAttempts, outcome, fence: '1' };
 }
 
 describe('the statements that change endpoints', () => {

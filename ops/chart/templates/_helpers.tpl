@@ -68,6 +68,11 @@ env:
   - { name: NODE_EXTRA_CA_CERTS, value: {{ printf "/etc/private-ca/%s" .key | quote }} }
 {{- end }}
 {{- end }}
+{{- if and .root.Values.tracing.endpoint (ne .role "migrate") }}
+  - { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .root.Values.tracing.endpoint | quote }} }
+  - { name: OTEL_TRACES_SAMPLER, value: {{ .root.Values.tracing.sampler | quote }} }
+  - { name: OTEL_TRACES_SAMPLER_ARG, value: {{ .root.Values.tracing.ratio | toString | quote }} }
+{{- end }}
 {{- range $name, $value := $settings }}
   - name: {{ $name }}
     value: {{ $value | toString | quote }}

@@ -79,8 +79,9 @@ export class PollEsimBatch {
   ): UsageReport {
     if (reading.totalBytes !== null && reading.totalBytes !== esim.totalBytes) {
       // What was bought here counts; a top-up under way explains it for a while.
-      const { id: esimId, totalBytes: bought } = esim;
-      this.logger.warn({ event: 'esim.total_differs', esimId, bought, upstream: reading.totalBytes });
+      const { id: esimId, orderId, totalBytes: bought } = esim;
+      const line = { event: 'esim.total_differs', esimId, orderId, bought };
+      this.logger.warn({ ...line, upstream: reading.totalBytes });
     }
     return { reading, source, askedAt };
   }

@@ -1,8 +1,6 @@
 import type { Registry } from 'prom-client';
 import { counterIn, histogramIn, LATENCY_SECONDS } from '../metrics.js';
-import type { CallRecorder } from './edge/index.js';
-
-const METHODS = new Set(['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']);
+import { type CallRecorder, METHODS } from './edge/index.js';
 
 /**
  * Counts and times the calls of a port, by route, and hands each on to `recorder`. What no route matches is `unmatched`:

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
+import type { Concerns } from '../tracing/index.js';
 
 /** How jobs of one kind are worked off: slots, times in ms, and what the runner tells others. */
-export interface JobRunnerOptions {
+export interface JobRunnerOptions<Job> {
   /** As it appears in the log: `orders`. */
   readonly name: string;
   /** Jobs of one group under way at once in this process: a hanging group fills its own part only (D34). */
@@ -22,6 +23,8 @@ export interface JobRunnerOptions {
   /** How long it waits after that for jobs that it has interrupted to record so; 0: it leaves them at once. */
   readonly recordMs: number;
   readonly logger: Logger;
+  /** Whom a job concerns, for the log. */
+  concernsOf?(job: Job): Concerns;
   /** Asks the queue for a notification of the group at that time. */
   notifyAt(group: string, at: Date): void;
 }

@@ -1,6 +1,7 @@
 import { endsWithin } from '../../common/ends-within.js';
 import { boundedCache } from '../bounded-cache.js';
 import { Sweeper } from '../sweeps.js';
+import { runApart } from '../tracing/index.js';
 import { ClaimScheduler } from './claim-scheduler.js';
 import { GatheredClaims } from './gathered-claims.js';
 import type { JobRunnerOptions } from './job-runner-options.js';
@@ -55,7 +56,7 @@ export class JobRunner<Job> {
   constructor(
     private readonly source: JobSource<Job>,
     private readonly run: RunJob<Job>,
-    private readonly options: JobRunnerOptions,
+    private readonly options: JobRunnerOptions<Job>,
   ) {
     const {
       name,
@@ -112,6 +113,11 @@ export class JobRunner<Job> {
    */
   notify(name: string): boolean {
     if (this.isStopping) return false;
+    // What is claimed is no part of the work that gives notice, which may be a call of this very process.
+    return runApart(() => this.askFor(name));
+  }
+
+  private askFor(name: string): boolean {
     const group = this.groups.get(name) ?? this.newGroup(name);
     const hasRoom = group.claiming || this.shares.roomFor(group) > 0;
     if (group.claiming) group.again = true;
@@ -265,7 +271,13 @@ export class JobRunner<Job> {
       return await this.run(job, control);
     } catch (error) {
       this.options.logger.error(
-        { event: 'jobs.run_failed', jobs: this.options.name, group: name, err: error },
+        {
+          event: 'jobs.run_failed',
+          jobs: this.options.name,
+          group: name,
+          ...this.options.concernsOf?.(job),
+          err: error,
+        },
         'job failed; its lease will lapse',
       );
       return { refetch: true };

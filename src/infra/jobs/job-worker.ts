@@ -6,7 +6,7 @@ import type { JobRunnerOptions } from './job-runner-options.js';
 import type { JobEnd, JobSource } from './job-source.js';
 import type { NotifyJob, WorkerNotifier } from './worker-notifier.js';
 
-export interface JobWorkerOptions extends Omit<JobRunnerOptions, 'notifyAt'> {
+export interface JobWorkerOptions<Job> extends Omit<JobRunnerOptions<Job>, 'notifyAt'> {
   readonly notifier: WorkerNotifier;
 }
 
@@ -24,7 +24,7 @@ export abstract class JobWorker<Job>
 
   protected constructor(
     source: JobSource<Job>,
-    private readonly options: JobWorkerOptions,
+    private readonly options: JobWorkerOptions<Job>,
   ) {
     super();
     this.runner = new JobRunner(source, (job, control) => this.run(job, control), {

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { prepared, type PreparedStatement, sql, type SqlParameter, type Tx } from '../database/index.js';
+import { parseTraceparent, type TraceContext, type Tracer } from '../tracing/index.js';
 import type { Claim, JobSource } from './job-source.js';
 import { partnerGroup, scopeOfGroup } from './partner-group.js';
 import type { GroupOwner } from './slot-shares.js';
@@ -13,12 +14,24 @@ export interface LeasedJobsOptions<Lease> {
   readonly claim: string;
   readonly leaseMs: number;
   readonly notifier: WorkerNotifier;
+  readonly tracer: Tracer;
   idOf(lease: Lease): string;
 }
 
 /** SQL: false while a restored database is being repaired, as what it does not know may be bought already (D54). */
 export const NO_OPEN_RESTORE = 'NOT EXISTS (SELECT FROM restore_epochs WHERE completed_at IS NULL)';
 const LOOK_AGAIN_MS = 5_000;
+
+/** What every claim answers of a row, besides its own. */
+interface ClaimedRow {
+  readonly id: string;
+  readonly traceparent: string | null;
+}
+
+interface ClaimOfRows<Row> extends Claim<Row> {
+  /** The span of the claim; null of one that took less than two. */
+  readonly claimedIn: TraceContext | null;
+}
 
 export interface ProviderReferences {
   readonly provider: string;
@@ -67,11 +80,12 @@ export abstract class LeasedJobsRepository<
   abstract claim(group: string, limit: number): Promise<Claim<Claimed>>;
 
   /** Claims as `LeasedJobsOptions.claim` says, for `more` its parameters from `$4` on. */
-  protected async claimRows<Row extends { readonly id: string }>(
+  protected async claimRows<Row extends ClaimedRow>(
     group: string,
     limit: number,
     more: readonly SqlParameter[],
-  ): Promise<Claim<Row>> {
+  ): Promise<ClaimOfRows<Row>> {
+    const startedAt = Date.now();
     const { partnerId, mode } = scopeOfGroup(group);
     const { rows } = await sql<{ next_due_in_ms: number | null } & (Row | { readonly id: null })>(
       this.manager,
@@ -81,7 +95,24 @@ export abstract class LeasedJobsRepository<
     const items = rows.filter((row): row is typeof row & Row => row.id !== null);
     const isMore = items.length === limit;
     // The end of a job claims the rest.
-    return { items, more: isMore, nextDueInMs: isMore ? null : (rows[0]?.next_due_in_ms ?? null) };
+    const nextDueInMs = isMore ? null : (rows[0]?.next_due_in_ms ?? null);
+    return { items, more: isMore, nextDueInMs, claimedIn: this.traceClaim(items, startedAt) };
+  }
+
+  /** A claim that takes several is part of no trace of theirs: a span of its own, linked with each (D53). */
+  private traceClaim(items: readonly ClaimedRow[], startedAt: number): TraceContext | null {
+    const { tracer, table } = this.jobs;
+    if (!tracer.isOn || items.length < 2) return null;
+    const span = tracer.start({
+      name: `claim ${table}`,
+      kind: 'consumer',
+      parent: null,
+      links: items.map(({ traceparent }) => parseTraceparent(traceparent)),
+      attributes: { 'esim.jobs': items.length },
+      startedAt,
+    });
+    span.end();
+    return span.context;
   }
 
   ownerOf(group: string): GroupOwner {

@@ -8,6 +8,7 @@ import {
   ProviderUnavailable,
   retryDelayMs,
 } from '../../providers/index.js';
+import { currentTraceparent } from '../../infra/tracing/index.js';
 import { type ClaimedOrder, OrderJobsRepository } from '../order-jobs.repository.js';
 import { toProviderOrderRequest } from '../order.js';
 import { OrderEnds } from './order-ends.js';
@@ -89,7 +90,7 @@ export class FulfilOrder {
         return this.jobs.postpone(claimed, result.checkAfterMs);
       case 'rejected':
       case 'provisioned':
-        return this.ends.add({ lease: claimed, order, result });
+        return this.ends.add({ lease: claimed, order, result, traceparent: currentTraceparent() });
     }
   }
 }

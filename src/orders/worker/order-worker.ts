@@ -5,6 +5,13 @@ import { APP_CONFIG } from '../../config/index.js';
 import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import {
+  type Concerns,
+  parseTraceparent,
+  type Span,
+  type SpanRequest,
+  Tracer,
+} from '../../infra/tracing/index.js';
+import {
   ProviderOutcomeUnknown,
   ProviderUnavailable,
   type ProviderWorkerConfig,
@@ -30,18 +37,25 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
     @InjectNotifier(ORDER_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) config: ProviderWorkerConfig,
     @Inject(LOGGER) private readonly logger: Logger,
+    private readonly tracer: Tracer,
   ) {
     super(jobs, {
       ...providerWorkerOptions(config),
       name: 'orders',
       concurrency: CONCURRENCY,
       keptForOthers: KEPT_FOR_OTHERS,
+      concernsOf,
       notifier,
       logger,
     });
   }
 
   protected override async run(claimed: ClaimedOrder): Promise<JobEnd> {
+    await this.tracer.inSpan(spanOf(claimed), (span) => this.work(claimed, span));
+    return { refetch: true };
+  }
+
+  private async work(claimed: ClaimedOrder, span: Span): Promise<void> {
     const { order } = claimed;
     try {
       if (order.status === 'canceling') await this.cancellation.execute(claimed);
@@ -53,8 +67,30 @@ export class OrderWorker extends JobWorker<ClaimedOrder> {
         { event: 'order.attempt_failed', orderId: order.id, attempt: order.upstreamAttempts, err: error },
         'no answer from the upstream; the order is tried again',
       );
+      span.fail((error as Error).name);
       await this.jobs.postpone(claimed, retryDelayMs(order.upstreamAttempts, error), (error as Error).name);
     }
-    return { refetch: true };
   }
+}
+
+function concernsOf({ order }: ClaimedOrder): Concerns {
+  return { requestId: order.acceptedRequestId, orderId: order.id };
+}
+
+/** Each of an order's jobs is a child of the call that accepted it, however many one claim took (D53). */
+function spanOf(claimed: ClaimedOrder): SpanRequest {
+  const { order, claimedIn } = claimed;
+  return {
+    name: order.status === 'canceling' ? 'cancel order' : 'process order',
+    kind: 'consumer',
+    parent: parseTraceparent(order.traceparent),
+    links: [claimedIn],
+    concerns: concernsOf(claimed),
+    attributes: {
+      'esim.mode': order.mode,
+      'esim.provider': order.provider,
+      'esim.quantity': order.quantity,
+      'esim.attempt': order.upstreamAttempts,
+    },
+  };
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { NO_TRACER, type Tracer } from '../../infra/tracing/index.js';
 import type {
   LiveProvider,
   PackageList,
@@ -56,6 +57,7 @@ export interface EsimAccessTools {
   readonly health?: ProviderHealthRecorder | null;
   readonly breaker?: CircuitBreaker;
   readonly metrics?: ProviderMetrics | null;
+  readonly tracer?: Tracer;
 }
 
 /** The whole list of packages with their networks is a few megabytes. */
@@ -81,13 +83,13 @@ export class EsimAccessProvider implements LiveProvider {
   private readonly packages: PackageListing;
 
   constructor(settings: EsimAccessSettings, tools: EsimAccessTools) {
-    const { pace, guard, logger, health = null, breaker, metrics = null } = tools;
+    const { pace, guard, logger, health = null, breaker, metrics = null, tracer = NO_TRACER } = tools;
     const { baseUrl, timeoutMs, readLagMs } = settings;
     this.timeoutMs = timeoutMs;
     this.readLagMs = readLagMs;
     this.client = new ProviderHttpClient({
       ...{ provider: ESIM_ACCESS, baseUrl, timeoutMs, maxAnswerBytes: MAX_ANSWER_BYTES },
-      ...{ pace, logger, health, metrics, breaker: breaker ?? new CircuitBreaker() },
+      ...{ pace, logger, health, metrics, tracer, breaker: breaker ?? new CircuitBreaker() },
     });
     this.api = new EsimAccessApi(this.client, settings, guard, logger);
     const search = new EsimSearch(this.api);

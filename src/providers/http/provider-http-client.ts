@@ -4,10 +4,12 @@ import { Agent, type Dispatcher, request as send } from 'undici';
 import { deadlineOf, failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
+import { NO_TRACER, type Span, type Tracer } from '../../infra/tracing/index.js';
 import type { PlacementPermit } from './placement-guard.js';
 import type { ProviderHealthRecorder } from './provider-health.repository.js';
 import { outcomeOf, type ProviderMetrics } from './provider-metrics.js';
 import type { CallPurpose, ProviderRateLimiter } from './provider-rate-limiter.js';
+import { type ReadBody, readJsonBody } from './response-body.js';
 
 export interface ProviderHttpClientOptions {
   readonly provider: string;
@@ -23,6 +25,8 @@ export interface ProviderHttpClientOptions {
   readonly health?: ProviderHealthRecorder | null;
   /** Counts calls; null where nobody looks. */
   readonly metrics?: ProviderMetrics | null;
+  /** Makes a span of each call; none without it. */
+  readonly tracer?: Tracer;
 }
 
 export interface ProviderHttpRequest {
@@ -84,15 +88,24 @@ export class ProviderHttpClient {
    * @throws ProviderOutcomeUnknown when it left and the answer is missing, cut or late, or a 2xx is no JSON.
    */
   async request(request: ProviderHttpRequest): Promise<ProviderHttpResponse> {
+    const { provider, tracer = NO_TRACER } = this.options;
+    const { method, purpose } = request;
+    const attributes = { 'esim.provider': provider, 'esim.purpose': purpose, 'http.request.method': method };
+    const span = { name: `${provider} ${purpose}`, kind: 'client', attributes } as const;
+    return tracer.inSpan(span, (own) => this.callInSlot(request, own));
+  }
+
+  private async callInSlot(request: ProviderHttpRequest, span: Span): Promise<ProviderHttpResponse> {
     const { breaker, provider, pace, metrics } = this.options;
     const timeoutMs = request.timeoutMs ?? this.options.timeoutMs;
     const permit = breaker.admit();
     metrics?.circuit(provider, breaker.state);
     if (!permit) {
       metrics?.called(provider, request.purpose, 'circuit_open', null);
+      span.set({ 'esim.outcome': 'circuit_open' });
       throw new ProviderUnavailable(Math.max(breaker.retryAfterMs, RETRY_CONNECTION_MS));
     }
-    const slot = this.watchSlot(request.purpose);
+    const slot = this.watchSlot(request.purpose, span);
     const sendDeadline = Math.min(deadlineOf(request.signal), performance.now() + timeoutMs);
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
     try {
@@ -106,6 +119,7 @@ export class ProviderHttpClient {
           request,
           { signal, sendDeadline: Math.min(sendDeadline, closesAt), timeoutMs },
           permit,
+          span,
         );
       });
     } finally {
@@ -116,18 +130,22 @@ export class ProviderHttpClient {
   }
 
   /** Times the wait for a slot, and counts a call that found none; a slot that was missed is another wait. */
-  private watchSlot(purpose: CallPurpose): { isGiven(): void; end(): void } {
+  private watchSlot(purpose: CallPurpose, span: Span): { isGiven(): void; end(): void } {
     const { provider, metrics } = this.options;
     const askedAt = performance.now();
     let given = false;
     const isGiven = (): void => {
-      if (!given) metrics?.paced(provider, purpose, performance.now() - askedAt);
+      if (given) return;
       given = true;
+      const waitedMs = performance.now() - askedAt;
+      metrics?.paced(provider, purpose, waitedMs);
+      span.set({ 'esim.wait_ms': Math.round(waitedMs) });
     };
     const end = (): void => {
       if (given) return;
       isGiven();
       metrics?.called(provider, purpose, 'not_paced', null);
+      span.set({ 'esim.outcome': 'not_paced' });
     };
     return { isGiven, end };
   }
@@ -141,6 +159,7 @@ export class ProviderHttpClient {
     request: ProviderHttpRequest,
     limits: CallLimits,
     permit: CircuitPermit,
+    span: Span,
   ): Promise<ProviderHttpResponse> {
     const startedAt = performance.now();
     let status: number | null = null;
@@ -159,7 +178,11 @@ export class ProviderHttpClient {
     } finally {
       // What never left proves nothing of the provider.
       if (hasLeft)
-        this.settle(request, permit, { status, code, latencyMs: Math.round(performance.now() - startedAt) });
+        this.settle(request, permit, span, {
+          status,
+          code,
+          latencyMs: Math.round(performance.now() - startedAt),
+        });
     }
   }
 
@@ -190,11 +213,18 @@ export class ProviderHttpClient {
   private settle(
     request: ProviderHttpRequest,
     permit: CircuitPermit,
+    span: Span,
     call: { status: number | null; code: string | null; latencyMs: number },
   ): void {
     const { provider, logger, health, metrics } = this.options;
     const { method, path, purpose } = request;
-    metrics?.called(provider, purpose, outcomeOf(call.status, call.code), call.latencyMs);
+    const outcome = outcomeOf(call.status, call.code);
+    metrics?.called(provider, purpose, outcome, call.latencyMs);
+    span.set({
+      'esim.outcome': outcome,
+      'http.response.status_code': call.status,
+      'esim.error_code': call.code,
+    });
     const line = { event: 'provider.call', provider, purpose, method, path, ...call };
     if (call.code === null) {
       permit.succeeded();
@@ -202,6 +232,7 @@ export class ProviderHttpClient {
       logger.info(line);
     } else {
       permit.failed();
+      span.fail(call.code);
       health?.recordError(provider, call.code);
       logger.warn(line);
     }
@@ -220,37 +251,6 @@ function asProviderError(error: unknown): Error {
   return isBeforeSending(error)
     ? new ProviderUnavailable(RETRY_CONNECTION_MS, error)
     : new ProviderOutcomeUnknown(error);
-}
-
-/** What reading a body gave: `cut` and `late` bodies throw instead. */
-type ReadBody =
-  | { readonly kind: 'json'; readonly json: unknown }
-  | { readonly kind: 'unreadable'; readonly why: 'too_large' | 'not_json' };
-
-/** Reads at most `maxBytes` and parses them. @throws whatever the stream throws when the answer is cut. */
-async function readJsonBody(
-  body: AsyncIterable<Uint8Array> & { destroy(): unknown },
-  maxBytes: number,
-): Promise<ReadBody> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBytes) {
-      body.destroy();
-      return { kind: 'unreadable', why: 'too_large' };
-    }
-    chunks.push(chunk);
-  }
-  return parse(Buffer.concat(chunks, bytes));
-}
-
-function parse(bytes: Buffer): ReadBody {
-  try {
-    return { kind: 'json', json: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
-  } catch {
-    return { kind: 'unreadable', why: 'not_json' };
-  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
 import { GroupCommitByMode } from '../../infra/group-commit.js';
 import type { PlacementNote, PlacementSlot } from '../../infra/jobs/index.js';
+import { currentTraceparent } from '../../infra/tracing/index.js';
 import {
   callProvider,
   type EsimProvider,
@@ -108,10 +109,11 @@ export class FulfilTopup {
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable without an answer: the top-up stays processing. */
   async execute(lease: ClaimedTopup): Promise<void> {
     const { topup } = lease;
+    const traceparent = currentTraceparent();
     const esim = await this.esims.add(topup.mode, topup.esimId);
     const failure = ENDED[esim.status];
     if (failure && topup.upstreamPlacedAt === null)
-      return this.ends.add({ lease, topup, result: { state: 'rejected', failure } });
+      return this.ends.add({ lease, topup, traceparent, result: { state: 'rejected', failure } });
     const result = await this.findOrPlace.execute(lease, topup, esim);
     switch (result?.state) {
       case undefined:
@@ -120,7 +122,7 @@ export class FulfilTopup {
         return this.jobs.postpone(lease, result.checkAfterMs);
       case 'rejected':
       case 'completed':
-        return this.ends.add({ lease, topup, result });
+        return this.ends.add({ lease, topup, traceparent, result });
     }
   }
 }

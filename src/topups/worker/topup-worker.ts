@@ -5,6 +5,13 @@ import { APP_CONFIG } from '../../config/index.js';
 import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import {
+  type Concerns,
+  parseTraceparent,
+  type Span,
+  type SpanRequest,
+  Tracer,
+} from '../../infra/tracing/index.js';
+import {
   ProviderOutcomeUnknown,
   ProviderUnavailable,
   type ProviderWorkerConfig,
@@ -28,21 +35,28 @@ export class TopupWorker extends JobWorker<ClaimedTopup> {
     @InjectNotifier(TOPUP_JOBS) notifier: WorkerNotifier,
     @Inject(APP_CONFIG) config: ProviderWorkerConfig,
     @Inject(LOGGER) private readonly logger: Logger,
+    private readonly tracer: Tracer,
   ) {
     super(jobs, {
       ...providerWorkerOptions(config),
       name: 'topups',
       concurrency: CONCURRENCY,
       keptForOthers: KEPT_FOR_OTHERS,
+      concernsOf,
       notifier,
       logger,
     });
   }
 
-  protected override async run(lease: ClaimedTopup): Promise<JobEnd> {
-    const { topup } = lease;
+  protected override async run(claimed: ClaimedTopup): Promise<JobEnd> {
+    await this.tracer.inSpan(spanOf(claimed), (span) => this.work(claimed, span));
+    return { refetch: true };
+  }
+
+  private async work(claimed: ClaimedTopup, span: Span): Promise<void> {
+    const { topup } = claimed;
     try {
-      await this.fulfil.execute(lease);
+      await this.fulfil.execute(claimed);
     } catch (error) {
       // Whatever went wrong, only the provider's answer ends a top-up (D22): it is asked for again.
       const known = error instanceof ProviderOutcomeUnknown || error instanceof ProviderUnavailable;
@@ -50,8 +64,25 @@ export class TopupWorker extends JobWorker<ClaimedTopup> {
         { event: 'topup.attempt_failed', topupId: topup.id, attempt: topup.attempts, err: error },
         'no answer from the upstream; the top-up is tried again',
       );
-      await this.jobs.postpone(lease, retryDelayMs(topup.attempts, error), (error as Error).name);
+      span.fail((error as Error).name);
+      await this.jobs.postpone(claimed, retryDelayMs(topup.attempts, error), (error as Error).name);
     }
-    return { refetch: true };
   }
+}
+
+function concernsOf({ topup }: ClaimedTopup): Concerns {
+  return { requestId: topup.acceptedRequestId, topupId: topup.id };
+}
+
+/** Each of a top-up's jobs is a child of the call that accepted it, however many one claim took (D53). */
+function spanOf(claimed: ClaimedTopup): SpanRequest {
+  const { topup, claimedIn } = claimed;
+  return {
+    name: 'process topup',
+    kind: 'consumer',
+    parent: parseTraceparent(topup.traceparent),
+    links: [claimedIn],
+    concerns: concernsOf(claimed),
+    attributes: { 'esim.mode': topup.mode, 'esim.provider': topup.provider, 'esim.attempt': topup.attempts },
+  };
 }

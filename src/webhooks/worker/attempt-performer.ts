@@ -5,8 +5,11 @@ import type { AttemptOutcome } from '../delivery.js';
 import { signWebhook, standardHeaders } from '../signature.js';
 import { boundedCache } from '../../infra/bounded-cache.js';
 import type { SecretBox } from '../../infra/crypto/index.js';
+import type { Tracer } from '../../infra/tracing/index.js';
 import type { ClaimedDelivery, DeliveryJobsRepository, LapsedLease } from './delivery-jobs.repository.js';
 import type { AttemptResult, FinishedAttempt } from './attempt-result.js';
+import { describeAttempt, orderOf, spanOfAttempt } from './attempt-span.js';
+import type { DeliveryTracesRepository } from './delivery-traces.repository.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
@@ -18,11 +21,14 @@ export interface AttemptPerformerParts {
   readonly secrets: DecryptedSecretCache;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly tracer: Tracer;
+  readonly traces: Pick<DeliveryTracesRepository, 'find'>;
   /** From then on what was claimed and not sent goes back untouched. */
   isStopping(): boolean;
 }
 
-type MadeAttempt = AttemptResult & Pick<FinishedAttempt, 'requestHeaders'>;
+type AttemptOfNow = AttemptResult & Pick<FinishedAttempt, 'requestHeaders'>;
+type MadeAttempt = AttemptOfNow & Pick<FinishedAttempt, 'traceId'>;
 
 const USER_AGENT = 'partner-esim-service-webhooks/1.0';
 /** After a fault of ours (a signing secret that does not open) the delivery waits and uses up no attempt. */
@@ -34,12 +40,23 @@ export class AttemptPerformer {
 
   /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
   async perform(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOutcome | null> {
-    const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.attempt(delivery, control);
+    const attempt = delivery.lapse ? lapsedAttempt(delivery.lapse) : await this.trace(delivery, control);
+    // Outside of its span: many are recorded together, and so are their log lines.
     if (attempt) await this.parts.batchers[delivery.mode].add(finished(delivery, attempt));
     return attempt?.outcome ?? null;
   }
 
-  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
+  private async trace(delivery: ClaimedDelivery, control: AbortController): Promise<MadeAttempt | null> {
+    const { tracer, traces } = this.parts;
+    const trace = tracer.isOn ? await traces.find(delivery) : null;
+    return tracer.inSpan(spanOfAttempt(delivery, trace), async (span) => {
+      const attempt = await this.attempt(delivery, control);
+      describeAttempt(span, attempt);
+      return attempt && { ...attempt, traceId: span.context?.traceId ?? null };
+    });
+  }
+
+  private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOfNow | null> {
     const body = delivery.body ?? (await this.parts.jobs.findBody(delivery));
     if (body === null) return this.discard(delivery);
     const isStopping = this.parts.isStopping();
@@ -112,7 +129,7 @@ function withoutSignature(headers: Readonly<Record<string, string>>): Readonly<R
 
 function finished(delivery: ClaimedDelivery, attempt: MadeAttempt): FinishedAttempt {
   const { id: deliveryId, endpointId, fence, countedAttempts } = delivery;
-  return { ...attempt, deliveryId, endpointId, fence, countedAttempts };
+  return { ...attempt, deliveryId, endpointId, fence, countedAttempts, orderId: orderOf(delivery) };
 }
 
 /** The attempt of a process that died: nobody knows what the receiver answered (D30). */
@@ -125,6 +142,7 @@ function lapsedAttempt({ agoMs, ranMs }: LapsedLease): MadeAttempt {
     phases: null,
     reusedConnection: false,
     requestHeaders: null,
+    traceId: null,
     responseHeaders: null,
     responseBody: null,
     endedAt: performance.now() - agoMs,

@@ -146,9 +146,9 @@ export class AttemptRecorder {
     blocked: readonly BlockedEndpoint[],
   ): void {
     const byId = new Map(recorded.map((row) => [row.deliveryId, row]));
-    for (const { deliveryId, endpointId, outcome, statusCode, latencyMs, error } of attempts) {
-      const row = byId.get(deliveryId);
-      const line = { deliveryId, endpointId, outcome, statusCode, latencyMs: Math.round(latencyMs), error };
+    for (const attempt of attempts) {
+      const row = byId.get(attempt.deliveryId);
+      const line = lineOf(attempt);
       if (row)
         this.logger.info({ event: 'webhook.attempt', attempt: row.number, status: row.status, ...line });
       else
@@ -162,6 +162,15 @@ export class AttemptRecorder {
       this.logger.warn({ event, endpointId: id, partnerId, consecutiveBlocks });
     }
   }
+}
+
+function lineOf({ deliveryId, endpointId, orderId, traceId, ...attempt }: FinishedAttempt) {
+  const { outcome, statusCode, latencyMs, error } = attempt;
+  return {
+    ...{ deliveryId, endpointId, outcome, statusCode, latencyMs: Math.round(latencyMs), error },
+    ...(orderId === null ? {} : { orderId }),
+    ...(traceId === null ? {} : { trace_id: traceId }),
+  };
 }
 
 function isTimeout({ outcome, error }: FinishedAttempt): boolean {

@@ -45,6 +45,9 @@ export interface FinishedAttempt extends AttemptResult {
   readonly countedAttempts: number;
   /** What was sent, without the signatures; null when nobody knows. */
   readonly requestHeaders: Readonly<Record<string, string>> | null;
+  /** For the log: of the event's order, and of the attempt's span. */
+  readonly orderId: string | null;
+  readonly traceId: string | null;
 }
 
 type Phase = 'dns' | 'connect' | 'tls';

@@ -8,10 +8,12 @@ import { SecretBox } from '../../infra/crypto/index.js';
 import { InjectNotifier, type JobEnd, JobWorker, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { METRICS, observeBatches } from '../../infra/metrics.js';
+import { Tracer } from '../../infra/tracing/index.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { AttemptPerformer, DecryptedSecretCache } from './attempt-performer.js';
 import { AttemptRecorder } from './attempt-recorder.js';
 import { type ClaimedDelivery, DeliveryJobsRepository } from './delivery-jobs.repository.js';
+import { DeliveryTracesRepository } from './delivery-traces.repository.js';
 import { OutcomeBatcher, type OutcomeBatcherOptions } from './outcome-batcher.js';
 import { WebhookSender } from './webhook-sender.js';
 
@@ -41,6 +43,8 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
     box: SecretBox,
     clock: Clock,
     @Inject(METRICS) metrics: Registry,
+    tracer: Tracer,
+    traces: DeliveryTracesRepository,
   ) {
     super(jobs, {
       name: 'webhooks',
@@ -53,6 +57,7 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
       leaseMs: config.leaseMs,
       drainMs: config.shutdownTimeoutMs * DRAIN_SHARE,
       recordMs: RECORD_MS,
+      concernsOf: ({ id, endpointId }) => ({ deliveryId: id, endpointId }),
       notifier,
       logger,
     });
@@ -68,7 +73,8 @@ export class DeliveryWorker extends JobWorker<ClaimedDelivery> {
     const batchers = { live: newBatcher(4), sandbox: newBatcher(2) };
     const secrets = new DecryptedSecretCache(box);
     const isStopping = (): boolean => this.runner.isStopping;
-    this.performer = new AttemptPerformer({ jobs, batchers, sender, secrets, clock, logger, isStopping });
+    const parts = { jobs, batchers, sender, secrets, clock, logger, tracer, traces, isStopping };
+    this.performer = new AttemptPerformer(parts);
   }
 
   /**

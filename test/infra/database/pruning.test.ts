@@ -13,6 +13,7 @@ import { BacklogRequestsRepository } from '../../../src/webhooks/backlog-request
 import { WebhookDeliveriesRepository } from '../../../src/webhooks/webhook-deliveries.repository.js';
 import { WebhookReplaysRepository } from '../../../src/webhooks/webhook-replays.repository.js';
 import { DeliveryJobsRepository } from '../../../src/webhooks/worker/delivery-jobs.repository.js';
+import { DeliveryTracesRepository } from '../../../src/webhooks/worker/delivery-traces.repository.js';
 import type { FinishedAttempt } from '../../../src/webhooks/worker/attempt-result.js';
 import { OutcomesRepository } from '../../../src/webhooks/worker/outcomes.repository.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../../harness/index.js';
@@ -99,6 +100,13 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
       ).toBeLessThanOrEqual(1);
     expect(claims.map(({ body }) => body)).toEqual(['{}']);
     const [claim] = claims;
+    const traced = { ...claim!, body: `{"id":"${event}"` };
+    // The day of the event, as its id says.
+    expect(
+      await daysOf(async (manager) =>
+        expect(await new DeliveryTracesRepository(manager).find(traced)).toEqual({ cause: null, number: 1 }),
+      ),
+    ).toBe(1);
     expect(await daysOf((manager) => jobs(manager).renew(claims))).toBe(0);
     expect(await daysOf((manager) => jobs(manager).listGroupsDue('', 100))).toBe(0);
     const attempt = {
@@ -111,6 +119,7 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
       },
       ...{ statusCode: 200, latencyMs: 1, error: null, phases: null, reusedConnection: false },
       ...{ requestHeaders: null, responseHeaders: null, responseBody: null, endedAt: performance.now() },
+      ...{ orderId: null, traceId: null },
     } satisfies FinishedAttempt;
     // The day that it goes to, and the day of its attempt.
     const record = (manager: EntityManager) =>

@@ -76,7 +76,7 @@ export function runnerOf(
   jobs: MemoryJobs,
   concurrencyPerGroup: number,
   concurrency: number,
-  options: Partial<JobRunnerOptions> = {},
+  options: Partial<JobRunnerOptions<string>> = {},
 ): JobRunner<string> {
   return new JobRunner(jobs, jobs.run, {
     name: 'test',

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../../../common/errors/index.js';
 import { parseAddress } from '../../network/ip-address.js';
+import { endCallSpan, routeOf } from './call-span.js';
 import type { AuthResult, CallRecorder, EdgeCall } from './contract.js';
 
 /** The call as the authenticator and the access log see it. */
@@ -62,9 +63,11 @@ export function recordCall(
   request: FastifyRequest,
   status: number,
 ): void {
-  const { startedAtMs, authResult, replayOf, errorCode } = request;
-  const route = request.is404 ? null : (request.routeOptions.url ?? null);
-  recordResponse(recorder, call, { status, startedAtMs, authResult, errorCode, route, replayOf });
+  const { startedAtMs, authResult, replayOf, errorCode, span } = request;
+  const traceId = span?.context?.traceId ?? null;
+  const route = routeOf(request);
+  recordResponse(recorder, call, { status, startedAtMs, authResult, errorCode, route, replayOf, traceId });
+  if (span) endCallSpan(span, request, status);
 }
 
 interface ResponseFacts {
@@ -74,6 +77,7 @@ interface ResponseFacts {
   readonly errorCode: ErrorCode | null;
   readonly route?: string | null;
   readonly replayOf?: string | null;
+  readonly traceId?: string | null;
 }
 
 /** Reports any call of which at least the head was read. */
@@ -95,6 +99,7 @@ export function recordResponse(recorder: CallRecorder, call: EdgeCall, response:
     replayOf: response.replayOf ?? null,
     finishedAt: new Date(),
     errorCode: response.errorCode,
+    traceId: response.traceId ?? null,
   });
 }
 
@@ -121,5 +126,6 @@ export function recordUnreadable(
     replayOf: null,
     finishedAt: new Date(),
     errorCode,
+    traceId: null,
   });
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AppError, ErrorCode } from '../../../common/errors/index.js';
+import type { Span, Tracer } from '../../tracing/index.js';
 import type { SocketLimits } from '../socket-limits.js';
 
 /** `Cache-Control` of every answer but the catalogue's (D46). */
@@ -78,6 +79,8 @@ export interface FinishedCall {
   readonly replayOf: string | null;
   readonly finishedAt: Date;
   readonly errorCode: ErrorCode | null;
+  /** Of the call's span; null when nothing is traced. */
+  readonly traceId: string | null;
 }
 
 /** Takes every response of the port exactly once. It must not throw and must not wait. */
@@ -106,6 +109,10 @@ export interface EdgeOptions {
   readonly requestTimeoutMs?: number;
   /** Default: `DEFAULT_SOCKET_LIMITS`. */
   readonly socketLimits?: SocketLimits;
+  /** Makes a span of every call that is recorded; null or left out: of none. */
+  readonly tracer?: Tracer | null;
+  /** Whether log lines of a handler name its call; those of a traced one do anyway. */
+  readonly namesCalls?: boolean;
   /** Asked when the port closes: for how long calls may still be answered, in milliseconds. Default 10 s. */
   closeWithinMs?(): number;
   onUnexpectedError(error: unknown, requestId: string): void;
@@ -122,5 +129,7 @@ declare module 'fastify' {
     authResult: AuthResult | null;
     /** The code of the response's error body, for the call log. Whoever writes such a body sets it. */
     errorCode: ErrorCode | null;
+    /** Null when the call is not traced. */
+    span: Span | null;
   }
 }

@@ -4,6 +4,7 @@ import { AppError } from '../../../common/errors/index.js';
 import { pathOf, toEdgeCall } from './call.js';
 import { type Connection, type Connections, finishCall } from './connection.js';
 import { type AuthResult, type EdgeCall, type EdgeOptions, NO_STORE } from './contract.js';
+import { startCallSpan } from './call-span.js';
 import { checkHead, checkUrl } from './head-checks.js';
 import { sendProblem, toFailure, unavailable } from './problem.js';
 
@@ -24,8 +25,10 @@ export function openCall(
   // Only the catalogue says something else (D46).
   reply.header('x-request-id', request.id).header('cache-control', NO_STORE);
   const { raw } = request;
+  const { tracer } = edge.options;
   const connection = edge.connections.of(raw.socket);
   const call = isAnonymous(edge, request) ? null : toEdgeCall(request.id, raw, edge.options.trustProxyHops);
+  if (call && tracer?.isOn) request.span = startCallSpan(tracer, request);
   connection.begin(reply, call);
   return { call, connection };
 }
@@ -93,7 +96,7 @@ export async function respondUnroutable(
   reply: FastifyReply,
 ): Promise<void> {
   // Fastify makes these requests without decorations.
-  Object.assign(request, { principal: null, replayOf: null, authResult: null, errorCode: null });
+  Object.assign(request, { principal: null, replayOf: null, authResult: null, errorCode: null, span: null });
   const { call } = openCall(edge, request, reply);
   const result = call && (await authenticate(edge, call));
   if (result) applyAuthResult(request, reply, result);

@@ -1,8 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyHttpOptions, FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newId } from '../../../common/ids.js';
+import { runWithin } from '../../tracing/index.js';
 import { DEFAULT_SOCKET_LIMITS, limitSockets } from '../socket-limits.js';
 import { useJsonParser } from './body.js';
 import { toOriginForm } from './call.js';
@@ -35,6 +36,7 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
   decorateRequests(fastify);
   useJsonParser(fastify);
   fastify.addHook('onRequest', createOnRequest(edge));
+  if (options.tracer?.isOn || options.namesCalls) fastify.addHook('preHandler', nameCall);
   fastify.addHook('onResponse', (_request, reply, done) => {
     finishCall(reply, reply.raw.writableFinished ? reply.statusCode : CLIENT_GONE);
     done();
@@ -45,6 +47,11 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
     done();
   });
   return adapter;
+}
+
+/** Everything behind it runs within the call. Here, because reading a body would leave what an earlier hook entered. */
+function nameCall({ span, id }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  runWithin(span?.context ?? null, { requestId: id }, done);
 }
 
 function fastifyOptions(edge: Edge): FastifyHttpOptions<Server> {
@@ -77,6 +84,7 @@ function decorateRequests(fastify: FastifyInstance): void {
   fastify.decorateRequest('replayOf', null);
   fastify.decorateRequest('authResult', null);
   fastify.decorateRequest('errorCode', null);
+  fastify.decorateRequest('span', null);
 }
 
 /**

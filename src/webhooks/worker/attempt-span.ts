@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Span, SpanRequest } from '../../infra/tracing/index.js';
+import type { AttemptResult } from './attempt-result.js';
+import type { ClaimedDelivery } from './delivery-jobs.repository.js';
+import type { DeliveryTrace } from './delivery-traces.repository.js';
+
+/** What a partner wrote cannot look like it: its own quotes are escaped in the body. */
+const ORDER_ID = /"order_id":"(ord_[0-9A-HJKMNP-TV-Z]{26})"/;
+
+/** Every event of ours names its order; a test none. */
+export function orderOf({ body }: ClaimedDelivery): string | null {
+  return ORDER_ID.exec(body ?? '')?.[1] ?? null;
+}
+
+/** No URL, header or body: a receiver's address may hold a secret, and an event's body an ICCID (D53). */
+export function spanOfAttempt(delivery: ClaimedDelivery, trace: DeliveryTrace | null): SpanRequest {
+  const { id: deliveryId, endpointId, eventType, mode } = delivery;
+  const orderId = orderOf(delivery);
+  return {
+    name: `webhook ${eventType}`,
+    kind: 'client',
+    ...(trace ? placeOfAttempt(deliveryId, trace) : { parent: null }),
+    concerns: { deliveryId, endpointId, ...(orderId === null ? {} : { orderId }) },
+    attributes: {
+      'esim.event_type': eventType,
+      'esim.mode': mode,
+      ...(trace ? { 'esim.attempt': trace.number } : {}),
+    },
+  };
+}
+
+/** @param attempt null: the lease was given back, and nothing was sent */
+export function describeAttempt(span: Span, attempt: AttemptResult | null): void {
+  if (!attempt) {
+    span.set({ 'esim.outcome': 'not_sent' });
+    return;
+  }
+  const { outcome, statusCode, error } = attempt;
+  span.set({
+    'esim.outcome': outcome,
+    'http.request.method': 'POST',
+    'http.response.status_code': statusCode,
+    'esim.status_class': statusCode === null ? null : `${Math.floor(statusCode / 100)}xx`,
+  });
+  if (outcome !== 'delivered') span.fail(error ?? outcome);
+}
+
+/**
+ * Where the attempt belongs: into the trace of its cause, or without one into a trace of its delivery. Its ids follow from
+ * the delivery and its number, so that a retry, by whatever process, is linked with the attempt before it, and no row has
+ * to remember that one.
+ */
+function placeOfAttempt(
+  deliveryId: string,
+  { cause, number }: DeliveryTrace,
+): Pick<SpanRequest, 'parent' | 'links' | 'ids'> {
+  const traceId = cause?.traceId ?? digits(deliveryId, 32);
+  const spanOf = (nth: number): string => digits(`${deliveryId} ${nth}`, 16);
+  const before = { traceId, spanId: spanOf(number - 1), sampled: cause?.sampled ?? true };
+  return { parent: cause, links: number > 1 ? [before] : [], ids: { traceId, spanId: spanOf(number) } };
+}
+
+/** So many hexadecimal digits that nobody else has. */
+function digits(text: string, count: number): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, count);
+}

@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
+import { Batcher } from '../../infra/batcher.js';
+import { sql } from '../../infra/database/index.js';
+import { parseTraceparent, type TraceContext } from '../../infra/tracing/index.js';
+import { IS_OPEN } from '../webhook-delivery.entity.js';
+
+/** What an attempt's span needs beside its delivery. */
+export interface DeliveryTrace {
+  /** The work that made the event; null for a test, and for what happened untraced. */
+  readonly cause: TraceContext | null;
+  /** Place of the attempt in the log, from 1. */
+  readonly number: number;
+}
+
+/** A delivery, by what a statement finds its traces with. */
+interface TracedDelivery {
+  readonly id: string;
+  readonly mode: Mode;
+  readonly body: string | null;
+}
+
+interface Waiting extends TracedDelivery {
+  readonly resolve: (trace: DeliveryTrace | null) => void;
+}
+
+const MAX_BATCH = 500;
+const EVENT_ID = /^\{"id":"(evt_[0-9A-HJKMNP-TV-Z]{26})"/;
+
+/**
+ * Reads the traces that claimed deliveries belong to. Only where traces are on, in a statement of its own: the claim, which
+ * every process pays for, knows nothing of them (D53).
+ */
+@Injectable()
+export class DeliveryTracesRepository {
+  /** What one claim has leased begins in one turn, and is read by one statement. */
+  private readonly batches = new Batcher<Waiting>({
+    handle: async (waiting) => {
+      const byMode = [...Map.groupBy(waiting, ({ mode }) => mode)];
+      const traces = new Map((await Promise.all(byMode.map(([mode, some]) => this.read(mode, some)))).flat());
+      for (const { id, resolve } of waiting) resolve(traces.get(id) ?? null);
+    },
+    // It is sent all the same, and its span is in no trace but its own.
+    failed: ({ resolve }) => resolve(null),
+    maxItems: MAX_BATCH,
+    gather: 'microtask',
+    concurrency: 2,
+  });
+
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** Null when nothing is known. Never rejects. */
+  find({ id, mode, body }: TracedDelivery): Promise<DeliveryTrace | null> {
+    return new Promise((resolve) => this.batches.add({ id, mode, body, resolve }));
+  }
+
+  /** The ids of the events, which their bodies begin with, are the days that are read. */
+  private async read(
+    mode: Mode,
+    deliveries: readonly TracedDelivery[],
+  ): Promise<(readonly [string, DeliveryTrace])[]> {
+    const { rows } = await sql<{ id: string; attempt_count: number; traceparent: string | null }>(
+      this.manager,
+      `SELECT d.id, d.attempt_count, e.traceparent
+       FROM webhook_deliveries d
+       LEFT JOIN events e ON e.id = d.event_id AND e.mode = $3 AND e.id = ANY ($2::text[])
+       WHERE d.id = ANY ($1::text[]) AND d.${IS_OPEN}`,
+      [
+        deliveries.map(({ id }) => id),
+        deliveries.flatMap(({ body }) => EVENT_ID.exec(body ?? '')?.[1] ?? []),
+        mode,
+      ],
+    );
+    return rows.map(({ id, attempt_count, traceparent }) => [
+      id,
+      { cause: parseTraceparent(traceparent), number: attempt_count + 1 },
+    ]);
+  }
+}
