@@ -8,7 +8,7 @@ import {
   type StatementTimeouts,
 } from './bounds.js';
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
-import { readDatabaseUrl, readDatabaseUrls } from './database-urls.js';
+import { readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
 import { type PortalConfig, readPortalConfig } from './portal.js';
@@ -206,22 +206,6 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
 function refuseShortReadLag(read: EnvReader, { production, provisioning }: AppConfig): void {
   if (!production || provisioning.providerReadLagMs >= provisioning.providerTimeoutMs) return;
   read.problems.push('PROVIDER_READ_LAG_MS must be at least PROVIDER_TIMEOUT_MS');
-}
-
-/** The direct address alone, for `npm run migrate`, whose lock is a session's. @throws ConfigError */
-export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
-  const read = new EnvReader(env);
-  const { databaseDirectUrl } = readDatabaseUrls(read);
-  if (read.problems.length > 0) throw new ConfigError(read.problems);
-  return databaseDirectUrl;
-}
-
-/** What `npm run reseal` needs. @throws ConfigError */
-export function readResealSettings(env: NodeJS.ProcessEnv): Pick<AppConfig, 'databaseUrl' | 'secretKeys'> {
-  const read = new EnvReader(env);
-  const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
-  if (read.problems.length > 0) throw new ConfigError(read.problems);
-  return settings;
 }
 
 function readWebhookConfig(read: EnvReader, production: boolean): WebhookConfig {

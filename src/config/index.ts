@@ -9,10 +9,9 @@ export {
   ConfigModule,
   DEFAULT_POOL_WAIT_MS,
   loadConfig,
-  readDatabaseSettings,
-  readResealSettings,
   type WebhookConfig,
 } from './config.js';
+export { readDatabaseSettings, readResealSettings } from './command-settings.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';

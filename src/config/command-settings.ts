@@ -1,0 +1,24 @@
+import { parseSecretKeys, type SecretKey } from './credentials.js';
+import { readDatabaseUrl, readDatabaseUrls } from './database-urls.js';
+import { ConfigError, EnvReader } from './env-reader.js';
+
+/** The direct address alone, for `npm run migrate`, whose lock is a session's. @throws ConfigError */
+export function readDatabaseSettings(env: NodeJS.ProcessEnv): string {
+  const read = new EnvReader(env);
+  const { databaseDirectUrl } = readDatabaseUrls(read);
+  if (read.problems.length > 0) throw new ConfigError(read.problems);
+  return databaseDirectUrl;
+}
+
+interface ResealSettings {
+  readonly databaseUrl: string;
+  readonly secretKeys: readonly SecretKey[];
+}
+
+/** What `npm run reseal` needs. @throws ConfigError */
+export function readResealSettings(env: NodeJS.ProcessEnv): ResealSettings {
+  const read = new EnvReader(env);
+  const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
+  if (read.problems.length > 0) throw new ConfigError(read.problems);
+  return settings;
+}
