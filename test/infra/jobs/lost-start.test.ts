@@ -13,7 +13,7 @@ const WORKER = `
   import { openQueueConnection } from './dist/src/infra/jobs/index.js';
   const url = process.env.DATABASE_URL;
   const queue = openQueueConnection({
-    databaseUrl: url, listenUrl: url, redisUrl: null, poolMax: 4, logger: pino({ level: 'silent' }),
+    databaseUrl: url, listenUrl: url, redis: null, poolMax: 4, logger: pino({ level: 'silent' }),
   });
   const worker = new Worker('lost-start', () => Promise.resolve(), { connection: queue.options });
   worker.on('error', () => undefined);
