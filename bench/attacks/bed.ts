@@ -6,7 +6,7 @@ import { fillDatabase } from '../growth/fill.js';
 import { ownedId } from '../growth/fill-sql.js';
 import { BIG_PARTNER } from '../growth/scale.js';
 import { DatabaseServer } from '../service/database-server.js';
-import { createPartners } from '../service/partners.js';
+import { createPartners, createEndpoint } from '../service/partners.js';
 import { type ServiceOptions, ServiceProcess } from '../service/service-process.js';
 import { Attacker } from './attacker.js';
 import { Healthy } from './healthy.js';
@@ -90,16 +90,6 @@ async function mintBigKey(server: DatabaseServer): Promise<string> {
     DATABASE,
   );
   return key;
-}
-
-async function createEndpoint(admin: ServiceProcess, partnerId: string, url: string): Promise<void> {
-  const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
-  const answer = await fetch(admin.adminUrl + path, {
-    method: 'POST',
-    body: JSON.stringify({ mode: 'sandbox', url }),
-    headers: { authorization: `Bearer ${admin.adminToken}`, 'content-type': 'application/json' },
-  });
-  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
 }
 
 /** What hangs is taken back, so that the next attack begins where the first did. */

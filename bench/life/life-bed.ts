@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Cleanups } from '../cleanups.js';
 import type { DatabaseServer } from '../service/database-server.js';
-import { type BenchPartner, createPartners } from '../service/partners.js';
+import { createEndpoint, createPartners } from '../service/partners.js';
 import { cpuSecondsOf, cpuSecondsOfTree } from '../service/process-facts.js';
 import { ServiceProcess, type ServiceRole } from '../service/service-process.js';
 import { OrderLife } from './order-life.js';
@@ -43,7 +43,7 @@ export async function prepareLife(layout: LifeLayout, cleanups: Cleanups): Promi
     ...layout.env,
   };
   const admin = await ServiceProcess.start({ role: 'admin', databaseUrl, env });
-  await register(admin, partner!, life.receiverUrl);
+  await createEndpoint(admin, partner!.partnerId, life.receiverUrl);
   await admin.stop();
   const services = new Map<string, ServiceProcess>();
   for (const role of roles) {
@@ -101,14 +101,4 @@ export async function explain({ server, database }: LifeBed, error: unknown): Pr
     await count('SELECT enabled, blocked_until, consecutive_blocks, ramp_window FROM webhook_endpoints'),
   ];
   throw new Error(`${(error as Error).message}: ${JSON.stringify(facts)}`, { cause: error });
-}
-
-async function register(admin: ServiceProcess, { partnerId }: BenchPartner, url: string): Promise<void> {
-  const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
-  const answer = await fetch(admin.adminUrl + path, {
-    method: 'POST',
-    body: JSON.stringify({ mode: 'sandbox', url }),
-    headers: { authorization: `Bearer ${admin.adminToken}`, 'content-type': 'application/json' },
-  });
-  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
 }

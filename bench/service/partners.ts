@@ -2,6 +2,7 @@ import { mintKey } from '../../src/api-keys/key-material.js';
 import { newId } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
 import type { DatabaseServer } from './database-server.js';
+import type { ServiceProcess } from './service-process.js';
 
 export interface BenchPartner {
   readonly partnerId: string;
@@ -42,4 +43,19 @@ export async function createPartners(
   );
   await server.query('ANALYZE', [], database);
   return made;
+}
+
+/** A webhook endpoint of the partner in Sandbox. @throws Error when it is refused */
+export async function createEndpoint(
+  admin: Pick<ServiceProcess, 'adminUrl' | 'adminToken'>,
+  partnerId: string,
+  url: string,
+): Promise<void> {
+  const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
+  const answer = await fetch(admin.adminUrl + path, {
+    method: 'POST',
+    body: JSON.stringify({ mode: 'sandbox', url }),
+    headers: { authorization: `Bearer ${admin.adminToken}`, 'content-type': 'application/json' },
+  });
+  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cleanups } from '../cleanups.js';
 import { DatabaseServer } from '../service/database-server.js';
-import { createPartners } from '../service/partners.js';
+import { createPartners, createEndpoint } from '../service/partners.js';
 import { type ServiceOptions, ServiceProcess } from '../service/service-process.js';
 import { WorkedQueue } from '../service/worked-queue.js';
 import { Caller } from './caller.js';
@@ -97,14 +97,4 @@ async function startReceiver(cleanups: Cleanups): Promise<string> {
     },
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-}
-
-async function createEndpoint(admin: ServiceProcess, partnerId: string, url: string): Promise<void> {
-  const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
-  const answer = await fetch(admin.adminUrl + path, {
-    method: 'POST',
-    body: JSON.stringify({ mode: 'sandbox', url }),
-    headers: { authorization: `Bearer ${admin.adminToken}`, 'content-type': 'application/json' },
-  });
-  if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
 }

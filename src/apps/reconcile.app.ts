@@ -1,9 +1,5 @@
 import { parseArgs } from 'node:util';
 import { type DynamicModule, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { pino } from 'pino';
-import { loadConfig } from '../config/index.js';
-import { createLogger, NestLogger } from '../infra/logging.js';
 import {
   countUnanswered,
   ReconciliationModule,
@@ -11,8 +7,9 @@ import {
   renderReport,
   ReportBooks,
 } from '../reconciliation/index.js';
+import { runInCommandApp } from './command-app.js';
 import { PlatformModule } from './platform.module.js';
-import { openProcess, type ProcessResources } from './process-resources.js';
+import type { ProcessResources } from './process-resources.js';
 import { describeStartError } from './role-process.js';
 
 const EXIT = { agreed: 0, differences: 1, incomplete: 2 } as const;
@@ -46,33 +43,22 @@ export async function runReconcile(
   }
 }
 
-async function reconcile(
+function reconcile(
   { providerWindowMs }: ReconcileOptions,
   env: NodeJS.ProcessEnv,
   progress: ProgressOutput,
 ): Promise<ReconciliationReport> {
-  const config = loadConfig(env);
-  // The report alone is on stdout.
-  const logger = createLogger(config.logLevel, 'reconcile', pino.destination({ dest: 2, sync: true }));
-  if (logger.isLevelEnabled('warn')) logger.level = 'error';
-  const resources = await openProcess(config, 'reconcile', logger);
-  try {
-    const app = await NestFactory.createApplicationContext(ReconcileModule.of(resources), {
-      abortOnError: false,
-      logger: new NestLogger(resources.logger),
-    });
-    try {
-      const stopping = new AbortController().signal;
-      return await app.get(ReportBooks, { strict: false }).execute({
-        ...{ providerWindowMs, stopping },
-        onStep: (part, rowsRead) => progress.report(part, rowsRead),
-      });
-    } finally {
-      await app.close();
-    }
-  } finally {
-    await resources.close();
-  }
+  const command = {
+    name: 'reconcile',
+    moduleOf: (process: ProcessResources) => ReconcileModule.of(process),
+  } as const;
+  return runInCommandApp(command, env, (app) =>
+    app.get(ReportBooks, { strict: false }).execute({
+      providerWindowMs,
+      stopping: new AbortController().signal,
+      onStep: (part, rowsRead) => progress.report(part, rowsRead),
+    }),
+  );
 }
 
 const PROGRESS_EVERY_MS = 30_000;

@@ -1,14 +1,11 @@
 import { createReadStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type DynamicModule, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { pino } from 'pino';
 import { AuditModule, LostChanges, type ReadChanges } from '../audit/index.js';
-import { loadConfig } from '../config/index.js';
-import { createLogger, NestLogger } from '../infra/logging.js';
 import { OtherRestoreOpen, RepairRestore, RestoreModule, WorkersConnected } from '../restore/index.js';
+import { runInCommandApp } from './command-app.js';
 import { PlatformModule } from './platform.module.js';
-import { openProcess, type ProcessResources } from './process-resources.js';
+import type { ProcessResources } from './process-resources.js';
 import { renderRepair, renderStatus } from './restore-report.js';
 import { describeStartError } from './role-process.js';
 
@@ -49,28 +46,17 @@ export async function runRestoreEpoch(
   }
 }
 
-async function withRestore(
+function withRestore(
   env: NodeJS.ProcessEnv,
   work: (repair: RepairRestore, lost: LostChanges) => Promise<number>,
 ): Promise<number> {
-  const config = loadConfig(env);
-  // The report alone is on stdout.
-  const logger = createLogger(config.logLevel, 'restore-epoch', pino.destination({ dest: 2, sync: true }));
-  if (logger.isLevelEnabled('warn')) logger.level = 'error';
-  const resources = await openProcess(config, 'restore-epoch', logger);
-  try {
-    const app = await NestFactory.createApplicationContext(RestoreEpochModule.of(resources), {
-      abortOnError: false,
-      logger: new NestLogger(resources.logger),
-    });
-    try {
-      return await work(app.get(RepairRestore, { strict: false }), app.get(LostChanges, { strict: false }));
-    } finally {
-      await app.close();
-    }
-  } finally {
-    await resources.close();
-  }
+  const command = {
+    name: 'restore-epoch',
+    moduleOf: (process: ProcessResources) => RestoreEpochModule.of(process),
+  } as const;
+  return runInCommandApp(command, env, (app) =>
+    work(app.get(RepairRestore, { strict: false }), app.get(LostChanges, { strict: false })),
+  );
 }
 
 async function repairTo(

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { EventsRepository } from '../events/index.js';
 import { Transactions } from '../infra/database/index.js';
-import type { PlacementKind } from '../providers/index.js';
 import { type AskedProvider, FindSoldPurchases } from './find-sold-purchases.js';
 import { type MovedRows, type RestoreEpoch, RestoreEpochsRepository } from './restore-epochs.repository.js';
 import { type UnclaimedPurchase, UnclaimedPurchasesRepository } from './unclaimed-purchases.repository.js';
@@ -36,8 +35,6 @@ export interface RepairReport {
   readonly asked: readonly AskedProvider[];
   /** What providers sold and the database did not know. */
   readonly unclaimed: readonly UnclaimedPurchase[];
-  /** Looked for before it is placed, until the repetitions of lost calls are over. */
-  readonly lookedForFirst: readonly { readonly provider: string; readonly kind: PlacementKind }[];
   /** Every provider has answered. */
   readonly isRepaired: boolean;
   /** Writes are taken again. */
@@ -162,11 +159,9 @@ export class RepairRestore {
     opens: boolean,
   ): Promise<RepairReport> {
     for (const { found } of asked) if (found !== null) await this.purchases.keepUnknown(epoch.id, found);
-    const lookedForFirst = asked.flatMap(({ provider, unlisted }) =>
-      unlisted.map((kind) => ({ provider, kind })),
-    );
-    for (const { provider, kind } of lookedForFirst)
-      await this.purchases.lookFirst(provider, kind, this.sinceOf(epoch), LOOK_FIRST_MS);
+    for (const { provider, unlisted } of asked)
+      for (const kind of unlisted)
+        await this.purchases.lookFirst(provider, kind, this.sinceOf(epoch), LOOK_FIRST_MS);
     // What was accepted since the first look by calls that had begun before.
     await this.transactions.run((tx) => this.epochs.distrustRows(tx));
     await this.refuseWorkers();
@@ -174,7 +169,7 @@ export class RepairRestore {
     const isOpened = isRepaired && opens;
     if (isOpened) await this.epochs.complete(epoch.id);
     const unclaimed = await this.purchases.list(epoch.id);
-    return { epoch, moved, asked, unclaimed, lookedForFirst, isRepaired, isOpened };
+    return { epoch, moved, asked, unclaimed, isRepaired, isOpened };
   }
 }
 

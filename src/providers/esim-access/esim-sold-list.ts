@@ -1,4 +1,4 @@
-import { asObject, instantOrNullAt, type ResponseObject, textOrNullAt } from '../http/index.js';
+import { asObject, instantOrNullAt, type ResponseObject, textOrNullAt, usableOrNull } from '../http/index.js';
 import type { SoldList, SoldPurchase } from '../live-provider.js';
 import { readPlacementReference } from '../placement-reference.js';
 import { type CallOptions, retryShortWaits } from './esim-access-api.js';
@@ -34,14 +34,14 @@ function toSold(value: unknown): readonly SoldPurchase[] {
   if (typeof reference !== 'string' || typeof esimTranNo !== 'string') return [];
   // Others' eSIMs are not read any further: an ill-formed one is no reason not to find ours.
   if (readPlacementReference(reference) === null) return [];
-  const base = readable(() => basePackageOf(value));
+  const base = usableOrNull(() => basePackageOf(value));
   return [
     {
       reference,
       providerEsimId: esimTranNo,
-      upstreamPackageId: base && readable(() => textOrNullAt(base, 'packageCode')),
-      soldAt: base && readable(() => instantOrNullAt(base, 'createTime')),
-      state: readable(() => stateOf(value)) ?? 'in_progress',
+      upstreamPackageId: base && usableOrNull(() => textOrNullAt(base, 'packageCode')),
+      soldAt: base && usableOrNull(() => instantOrNullAt(base, 'createTime')),
+      state: usableOrNull(() => stateOf(value)) ?? 'in_progress',
     },
   ];
 }
@@ -58,12 +58,4 @@ function stateOf(value: unknown): SoldPurchase['state'] {
   const esim = toQueriedEsim(value);
   if (statusOf(esim) === 'canceled') return 'taken_back';
   return isAllocating(esim) ? 'in_progress' : 'sold';
-}
-
-function readable<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
 }

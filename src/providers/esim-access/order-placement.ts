@@ -10,7 +10,7 @@ import {
   type ProviderProfile,
   ProviderUnavailable,
 } from '../esim-provider.js';
-import { asObject, ProviderResponseInvalid, textAt } from '../http/index.js';
+import { asObject, textAt, usableOrNull } from '../http/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi } from './esim-access-api.js';
 import { type EsimSearch, isRefusal, OrderSearch, TooManyEsims } from './esim-search.js';
 import {
@@ -201,13 +201,4 @@ function toPart(value: unknown): ProviderProfile | 'running' | 'taken_back' {
   // Of a status that is missing, or that the contract does not name, nobody knows what comes next.
   if (status === null || isAllocating(statuses)) return 'running';
   return status === 'canceled' ? 'taken_back' : toProfile(toQueriedEsim(value));
-}
-
-function usableOrNull<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof ProviderResponseInvalid) return null;
-    throw error;
-  }
 }

@@ -120,6 +120,16 @@ function orNull<T>(
   return valueAt(object, key) == null ? null : read(object, key);
 }
 
+/** Null where `read` finds an answer of another form than the contract has. @throws whatever else it throws */
+export function usableOrNull<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ProviderResponseInvalid) return null;
+    throw error;
+  }
+}
+
 function isStorable(text: string): boolean {
   return text.length <= MAX_TEXT_LENGTH && text.isWellFormed() && !text.includes('\0');
 }

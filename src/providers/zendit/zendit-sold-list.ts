@@ -5,6 +5,7 @@ import {
   objectOrNullAt,
   type ResponseObject,
   textOrNullAt,
+  usableOrNull,
 } from '../http/index.js';
 import type { SoldList, SoldPurchase } from '../live-provider.js';
 import { readPlacementReference } from '../placement-reference.js';
@@ -55,9 +56,9 @@ function toSold(value: unknown): readonly SoldPurchase[] {
     {
       reference,
       providerEsimId: transactionId,
-      upstreamPackageId: readable(() => textOrNullAt(purchase, 'offerId')),
-      soldAt: readable(() => instantOrNullAt(purchase, 'createdAt')),
-      state: readable(() => stateOf(purchase)) ?? 'in_progress',
+      upstreamPackageId: usableOrNull(() => textOrNullAt(purchase, 'offerId')),
+      soldAt: usableOrNull(() => instantOrNullAt(purchase, 'createdAt')),
+      state: usableOrNull(() => stateOf(purchase)) ?? 'in_progress',
     },
   ];
 }
@@ -70,12 +71,4 @@ function stateOf(purchase: ResponseObject): SoldPurchase['state'] {
   return refund !== null && textOrNullAt(refund, 'status') !== null && readProgress(refund) === 'done'
     ? 'taken_back'
     : 'sold';
-}
-
-function readable<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
 }

@@ -1,0 +1,40 @@
+import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { pino } from 'pino';
+import { loadConfig } from '../config/index.js';
+import { createLogger, NestLogger } from '../infra/logging.js';
+import { openProcess, type ProcessResources } from './process-resources.js';
+
+/** A command that ends by itself, with what it stands on. */
+interface Command {
+  readonly name: 'reconcile' | 'restore-epoch';
+  readonly moduleOf: (process: ProcessResources) => DynamicModule;
+}
+
+/**
+ * Runs `work` in the command's app and closes everything behind it. What is logged goes to stderr: what the command has to
+ * say is alone on stdout. @throws ConfigError; Error when the database is away; whatever `work` throws
+ */
+export async function runInCommandApp<T>(
+  { name, moduleOf }: Command,
+  env: NodeJS.ProcessEnv,
+  work: (app: INestApplicationContext) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig(env);
+  const logger = createLogger(config.logLevel, name, pino.destination({ dest: 2, sync: true }));
+  if (logger.isLevelEnabled('warn')) logger.level = 'error';
+  const resources = await openProcess(config, name, logger);
+  try {
+    const app = await NestFactory.createApplicationContext(moduleOf(resources), {
+      abortOnError: false,
+      logger: new NestLogger(resources.logger),
+    });
+    try {
+      return await work(app);
+    } finally {
+      await app.close();
+    }
+  } finally {
+    await resources.close();
+  }
+}
