@@ -51,6 +51,7 @@ async function measureLayout(
   options: BenchOptions,
 ): Promise<Section> {
   const { warmupMs, roundMs } = options;
+  bed.connect();
   await bed.life.runClosed(OPEN_ORDERS, warmupMs, roundMs);
   const sustained: LifeReport[] = [];
   const raw: number[] = [];

@@ -66,7 +66,10 @@ async function measureInTurn(
   const measured = new Map<string, Measured>(
     [...beds.keys()].map((name) => [name, { rates: [], costs: [] }]),
   );
-  for (const bed of beds.values()) await bed.life.runClosed(OPEN_ORDERS, warmupMs, roundMs);
+  for (const bed of beds.values()) {
+    bed.connect();
+    await bed.life.runClosed(OPEN_ORDERS, warmupMs, roundMs);
+  }
   for (let round = 0; round < rounds; round++) {
     for (const [name, bed] of beds) {
       const before = cpuOf(bed);

@@ -17,6 +17,8 @@ export interface LifeBed {
   /** Other processes whose CPU time an order costs, by name. */
   readonly besides: ReadonlyMap<string, number>;
   readonly life: OrderLife;
+  /** Opens its connections; just before the first load, as an API closes those that say nothing. */
+  connect(): void;
 }
 
 export interface LifeLayout {
@@ -52,8 +54,7 @@ export async function prepareLife(layout: LifeLayout, cleanups: Cleanups): Promi
     services.set(name, cleanups.stopping(await ServiceProcess.start(options)));
   }
   const apis = [...services].filter(([name]) => !name.startsWith('worker')).map(([, { apiUrl }]) => apiUrl);
-  life.connect(apis, partner!.key);
-  return { server, database, services, besides, life };
+  return { server, database, services, besides, life, connect: () => life.connect(apis, partner!.key) };
 }
 
 function nameOf(role: ServiceRole, services: ReadonlyMap<string, ServiceProcess>): string {
