@@ -40,6 +40,19 @@ export default defineConfig(
       '@typescript-eslint/no-unsafe-call': 'off',
     },
   },
+  {
+    files: ['test/**/*.ts'],
+    ignores: ['test/harness/database.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: "NewExpression[callee.name='Pool']",
+          message: 'openPool() of test/harness outlives lost connections.',
+        },
+      ],
+    },
+  },
   { files: ['**/*.js', '**/*.cjs', '**/*.mjs'], extends: [tseslint.configs.disableTypeChecked] },
   { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
 );

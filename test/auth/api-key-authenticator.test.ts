@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ApiKeyAuthRepository } from '../../src/auth/api-key-auth.repository.js';
 import { ApiKeyAuthenticator } from '../../src/auth/api-key-authenticator.js';
 import type { RedisBuckets } from '../../src/auth/redis-buckets.js';
 import { newId } from '../../src/common/ids.js';
-import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { createTestDatabase, eventually, openPool, type TestDatabase } from '../harness/index.js';
 
 const HERE = '203.0.113.7';
 const ELSEWHERE = '198.51.100.1';
@@ -17,7 +17,7 @@ let keys: ApiKeyAuthenticator;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = new Pool({ connectionString: database.url, max: 4 });
+  pool = openPool(database.url, 4);
   repository = new ApiKeyAuthRepository(pool);
   const noRedis = { available: false } as RedisBuckets;
   keys = new ApiKeyAuthenticator(repository, noRedis, { rateLimit: { perMinute: 60, burst: 5 } });

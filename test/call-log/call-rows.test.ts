@@ -1,10 +1,10 @@
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CallRowsRepository, toArrayLiteral } from '../../src/call-log/call-log.repository.js';
 import type { FinishedCall } from '../../src/infra/http/edge/index.js';
 import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
-import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { createTestDatabase, eventually, openPool, type TestDatabase } from '../harness/index.js';
 import { finishedCall, unknownCall } from './finished-call.js';
 
 let database: TestDatabase;
@@ -13,7 +13,7 @@ let rows: CallRowsRepository;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  edge = new Pool({ connectionString: database.url, max: 1 });
+  edge = openPool(database.url, 1);
   rows = new CallRowsRepository(edge);
 });
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
-import { Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { IdempotencyPurge } from '../../src/call-log/index.js';
 import { CallRowWriter } from '../../src/call-log/call-row-writer.js';
@@ -10,7 +9,7 @@ import { createDataSource, Transactions } from '../../src/infra/database/index.j
 import { IdempotencyKeysRepository } from '../../src/infra/idempotency/index.js';
 import { DailyPartitions } from '../../src/infra/daily-partitions.js';
 import { Sweeps } from '../../src/infra/sweeps.js';
-import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { createTestDatabase, eventually, openPool, type TestDatabase } from '../harness/index.js';
 import { finishedCall } from './finished-call.js';
 
 const DAY_MS = 86_400_000;
@@ -177,7 +176,7 @@ describe('daily partitions', () => {
 
   it('are made while calls are written and read', async () => {
     await partitions.ensure(CALLS);
-    const edge = new Pool({ connectionString: database.url, max: 2 });
+    const edge = openPool(database.url, 2);
     const writer = new CallRowWriter(new CallRowsRepository(edge), pino({ level: 'silent' }));
     let going = true;
     let written = 0;
@@ -207,7 +206,7 @@ describe('daily partitions', () => {
 
   it('take the calls of a process whose clock is days wrong, and of its neighbours', async () => {
     await partitions.ensure(CALLS);
-    const edge = new Pool({ connectionString: database.url, max: 1 });
+    const edge = openPool(database.url, 1);
     const days = [-40, 0, 40];
     await new CallRowsRepository(edge).insert(
       days.map((offset) => ({ ...finishedCall(), finishedAt: new Date(Date.now() + offset * DAY_MS) })),

@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Pool } from 'pg';
 import { migrateDatabase } from '../../src/apps/migration.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
-import type { TestDatabase } from '../harness/index.js';
+import { openPool, type TestDatabase } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
 
 /** Fast, and safe against a stop: only a crash of the machine could lose rows. */
@@ -25,8 +24,7 @@ export class OwnPostgres {
     const server = await launch(folder, port);
     const url = server.url();
     await migrateDatabase(url);
-    const pool = new Pool({ connectionString: url, max: 4 });
-    pool.on('error', () => undefined);
+    const pool = openPool(url, 4);
     return new OwnPostgres(folder, port, server, { url, pool, drop: () => pool.end() });
   }
 

@@ -16,8 +16,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE template_esim STRATEGY FILE_COPY`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  const pool = new Pool({ connectionString: url.href, max: 4 });
-  pool.on('error', () => undefined);
+  const pool = openPool(url.href, 4);
   return {
     url: url.href,
     pool,
@@ -26,6 +25,16 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       await onServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };
+}
+
+/**
+ * A pool that outlives connections which the server ends. `end()` does not wait until the server has let them go, so that a database
+ * dropped right after it ends some by force, which without a listener is an error of the whole run.
+ */
+export function openPool(databaseUrl: string, max: number): Pool {
+  const pool = new Pool({ connectionString: databaseUrl, max });
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 async function onServer(serverUrl: string, statement: string): Promise<void> {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../harness/index.js';
+import { eventually, openPool, startTestService, type TestService } from '../harness/index.js';
 import type { Json } from '../harness/order-steps.js';
 import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
 import { type Sold, SoldWorld } from './sold-world.js';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 
 const EVERY_MS = 500;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
      UPDATE topups SET price_amount = price_amount + 1 WHERE id = '${sold.failedTopup}';
      UPDATE wallets SET held = held + 1`,
   );
-  pool = new Pool({ connectionString: url, max: 2 });
+  pool = openPool(url, 2);
   const database = { url, pool, drop: () => Promise.resolve() };
   const env = { ...world.env, RECONCILE_INTERVAL_MS: String(EVERY_MS) };
   service = await startTestService({ database, env });

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client, Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { migrateDatabase } from '../../src/apps/migration.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
-import type { TestDatabase } from '../harness/index.js';
+import { openPool, type TestDatabase } from '../harness/index.js';
 
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: 200 };
 
@@ -26,9 +26,7 @@ export class RestorableDatabase implements TestDatabase {
     await client.end();
     const url = postgres.url('esim');
     await migrateDatabase(url);
-    const pool = new Pool({ connectionString: url, max: 4 });
-    pool.on('error', () => undefined);
-    return new RestorableDatabase(folder, postgres, pool);
+    return new RestorableDatabase(folder, postgres, openPool(url, 4));
   }
 
   get url(): string {

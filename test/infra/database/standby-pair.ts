@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Client, Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { migrateDatabase } from '../../../src/apps/migration.js';
 import { openCluster } from '../../../src/embedded/postgres/cluster.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/embedded/postgres/index.js';
@@ -11,7 +11,7 @@ import {
   runPostgres,
   shutDown,
 } from '../../../src/embedded/postgres/postgres-process.js';
-import { eventually, type TestDatabase } from '../../harness/index.js';
+import { eventually, openPool, type TestDatabase } from '../../harness/index.js';
 import { freePort } from '../../harness/free-port.js';
 
 const SETTINGS = {
@@ -46,8 +46,7 @@ export class StandbyPair implements TestDatabase {
     execFileSync('cp', ['-a', dataDir, path.join(folder, 'copy')]);
     execFileSync('cp', ['-a', `${dataDir}.password`, path.join(folder, 'copy.password')]);
     const primary = await startEmbeddedPostgres({ dataDir, port: first.port, settings: SETTINGS });
-    const pool = new Pool({ connectionString: primary.url('esim'), max: 2 });
-    pool.on('error', () => undefined);
+    const pool = openPool(primary.url('esim'), 2);
     const pair = new StandbyPair(folder, primary, pool, await freePort());
     pair.followPrimary();
     await pair.startStandby();

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Pool } from 'pg';
 import { createTestDatabase, eventually, type TestDatabase } from '../../harness/index.js';
 import { NodeChild } from '../../harness/child-process.js';
 import { overTcp } from '../../harness/database.js';
@@ -65,12 +64,10 @@ it('a worker whose first connections are lost takes up its queue when the databa
   child = NodeChild.launch({ args: ['--input-type=module', '-e', WORKER], env: { DATABASE_URL: url.href } });
   await child.ready();
   expect(dropped).toBe(5);
-  const pool = new Pool({ connectionString: database.url, max: 1 });
   await eventually('it listens', async () => {
-    const { rows } = await pool.query(
+    const { rows } = await database.pool.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'lost-start'`,
     );
     return rows.length > 0;
   });
-  await pool.end();
 });
