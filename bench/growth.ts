@@ -2,6 +2,7 @@ import type { Cleanups } from './cleanups.js';
 import { GrowthBed } from './growth/bed.js';
 import { fillDatabase } from './growth/fill.js';
 import { measureAll } from './growth/measure.js';
+import { measureScrapes } from './growth/metrics-scrapes.js';
 import { comparisonTable, isSlower } from './growth/operation.js';
 import type { BenchOptions } from './options.js';
 import type { Section } from './report/report.js';
@@ -24,17 +25,20 @@ export async function benchGrowth({ growth }: BenchOptions, cleanups: Cleanups):
   const small = await fillDatabase(server, SMALL, growth.minFreeGb);
   const wanted = { database: 'bench_large', orders: growth.orders, deliveries: growth.deliveries };
   const large = await fillDatabase(server, wanted, growth.minFreeGb);
-  const comparisons = await measureAll(
+  const beds = [
     await GrowthBed.open(server, small.scale, cleanups),
     await GrowthBed.open(server, large.scale, cleanups),
-    growth.samples,
-  );
+  ] as const;
+  const scrapes = await measureScrapes(...beds);
+  const comparisons = await measureAll(...beds, growth.samples);
   const slower = comparisons.filter((one) => one.failure === undefined && isSlower(one));
   const failed = comparisons.filter(({ failure }) => failure !== undefined);
   const { orders, deliveries } = large.scale;
+  const sizes = `10 thousand orders against ${orders.toLocaleString('en')} orders and ${deliveries.toLocaleString('en')} deliveries`;
   return [
+    { title: `/metrics: ${sizes}`, rows: [], ...scrapes },
     {
-      title: `Growth: 10 thousand orders against ${orders.toLocaleString('en')} orders and ${deliveries.toLocaleString('en')} deliveries`,
+      title: `Growth: ${sizes}`,
       rows: [],
       table: comparisonTable(comparisons),
       notes: [

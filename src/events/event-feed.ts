@@ -153,6 +153,6 @@ export class EventPositions {
   /** What comes meanwhile is for the next run: events may come as fast as they are given positions. */
   private async assign(window: IdWindow, stopping: AbortSignal): Promise<void> {
     if (!(await this.events.hasUnpositioned(window))) return;
-    while (!stopping.aborted && (await this.events.assignPositions(window)) >= POSITIONS_BATCH);
+    while (!stopping.aborted && (await this.events.assignPositionsUnlessBusy(window)) >= POSITIONS_BATCH);
   }
 }

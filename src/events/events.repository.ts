@@ -172,33 +172,24 @@ export class EventsRepository {
 
   /**
    * Gives positions to committed events that have none, of one mode or of both. One transaction at a time, under a lock held to its
-   * commit: whoever reads a position can be sure that no smaller one will appear later (D39).
+   * commit: whoever reads a position can be sure that no smaller one will appear later (D39). Answers how many.
    */
   async assignPositions(window: IdWindow, mode: Mode | null = null): Promise<number> {
     return this.manager.transaction(async (manager) => {
       await sql(manager, 'SELECT pg_advisory_xact_lock($1)', [POSITIONS_LOCK]);
-      const { rows } = await sql<{ given: number }>(
+      return assign(manager, window, mode);
+    });
+  }
+
+  /** As `assignPositions`, of both modes; does nothing when another transaction is at it: it gives most of them. */
+  async assignPositionsUnlessBusy(window: IdWindow): Promise<number> {
+    return this.manager.transaction(async (manager) => {
+      const { rows } = await sql<{ locked: boolean }>(
         manager,
-        `WITH given AS (
-           UPDATE events e SET position = n.position
-           FROM (SELECT id, mode, nextval('event_positions') AS position
-                 FROM (SELECT id, mode FROM events
-                       WHERE position IS NULL AND id >= $2 AND id < $3 AND ($4::text IS NULL OR mode = $4)
-                       ORDER BY created_at, id LIMIT $1) AS waiting) AS n
-           WHERE e.id = n.id AND e.mode = n.mode AND e.id >= $2 AND e.id < $3 AND ($4::text IS NULL OR e.mode = $4)
-           RETURNING e.tableoid, e.mode, e.position
-         ), noted AS (
-           INSERT INTO event_feed_days AS f (partition_name, mode, first_position, last_position)
-           SELECT c.relname, g.mode, min(g.position), max(g.position)
-           FROM given g JOIN pg_class c ON c.oid = g.tableoid GROUP BY 1, 2
-           ON CONFLICT (partition_name) DO UPDATE
-           SET first_position = least(f.first_position, excluded.first_position),
-               last_position = greatest(f.last_position, excluded.last_position)
-         )
-         SELECT count(*)::int AS given FROM given`,
-        [POSITIONS_BATCH, ...boundsOf(window), mode],
+        'SELECT pg_try_advisory_xact_lock($1) AS locked',
+        [POSITIONS_LOCK],
       );
-      return rows[0]!.given;
+      return rows[0]!.locked ? assign(manager, window, null) : 0;
     });
   }
 
@@ -280,4 +271,29 @@ export class EventsRepository {
 /** Ids from and to; every id of an event is between those of `null`. */
 function boundsOf(window: IdWindow): [string, string] {
   return window === null ? ['evt_', 'evt`'] : [idFloor('evt', window.from), idFloor('evt', window.to)];
+}
+
+async function assign(manager: EntityManager, window: IdWindow, mode: Mode | null): Promise<number> {
+  const { rows } = await sql<{ given: number }>(
+    manager,
+    `WITH given AS (
+       UPDATE events e SET position = n.position
+       FROM (SELECT id, mode, nextval('event_positions') AS position
+             FROM (SELECT id, mode FROM events
+                   WHERE position IS NULL AND id >= $2 AND id < $3 AND ($4::text IS NULL OR mode = $4)
+                   ORDER BY created_at, id LIMIT $1) AS waiting) AS n
+       WHERE e.id = n.id AND e.mode = n.mode AND e.id >= $2 AND e.id < $3 AND ($4::text IS NULL OR e.mode = $4)
+       RETURNING e.tableoid, e.mode, e.position
+     ), noted AS (
+       INSERT INTO event_feed_days AS f (partition_name, mode, first_position, last_position)
+       SELECT c.relname, g.mode, min(g.position), max(g.position)
+       FROM given g JOIN pg_class c ON c.oid = g.tableoid GROUP BY 1, 2
+       ON CONFLICT (partition_name) DO UPDATE
+       SET first_position = least(f.first_position, excluded.first_position),
+           last_position = greatest(f.last_position, excluded.last_position)
+     )
+     SELECT count(*)::int AS given FROM given`,
+    [POSITIONS_BATCH, ...boundsOf(window), mode],
+  );
+  return rows[0]!.given;
 }

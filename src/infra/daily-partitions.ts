@@ -1,16 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { idFloor } from '../common/ids.js';
-import { DIRECT_DATABASE, sql, Transactions, type Tx } from './database/index.js';
+import type { DataSource, EntityManager } from 'typeorm';
+import { DIRECT_DATABASE, sql, Transactions } from './database/index.js';
 import {
+  boundsOf,
   type DailyTable,
-  type Day,
   dayOf,
   dayOfPartition,
   LAST_DAY,
   partitionName,
 } from './partition-days.js';
+import { dropPartition, partitionState } from './partition-drop.js';
+import { lockUntilCommit } from './partition-locks.js';
 
 const NAME = /^[a-z][a-z_]{0,39}$/;
 
@@ -42,10 +43,6 @@ interface Partitions {
 }
 
 const FIRST_DAY = -1;
-/** Any number; with the table's name it names this lock among the advisory locks of the database. */
-const LOCK_CLASS = 7_302_115;
-/** A detachment waits for whoever uses the table; nobody waits for it. */
-const DETACH_PATIENCE = '2s';
 
 /**
  * Makes the partitions of yesterday to in seven days, and drops those past their retention. No step locks the table
@@ -70,7 +67,7 @@ export class DailyPartitions {
     const partitions = await this.look(daily);
     const created = await this.createMissing(daily, partitions);
     const dropped = await attemptEach(oldPartitions(daily, partitions), async (partition) =>
-      stopping?.aborted ? false : this.drop(daily, partition, stopping),
+      stopping?.aborted ? false : dropPartition(this.direct, daily, partition, stopping),
     );
     throwFailures(daily, [...created.failures, ...dropped.failures]);
     return { created: created.done, dropped: dropped.done };
@@ -135,7 +132,7 @@ export class DailyPartitions {
     const [from, to] = boundsOf(daily, { from: day, to: dayOf(day, 1) });
     return this.transactions.run(async (tx) => {
       await lockUntilCommit(tx, table);
-      if (await isPartition(tx.manager, table, name)) return false;
+      if ((await partitionState(tx.manager, table, name)) === 'attached') return false;
       await sql(tx.manager, `CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
       await sql(
         tx.manager,
@@ -143,115 +140,6 @@ export class DailyPartitions {
       );
       return true;
     });
-  }
-
-  /**
-   * Detaches and drops. Readers and writers go on meanwhile; a transaction that uses the table already is waited for,
-   * for a moment, and else the next maintenance finishes. Answers whether the day is gone.
-   */
-  private async drop(daily: DailyTable, partition: string, stopping?: AbortSignal): Promise<boolean> {
-    const from = dayOfPartition(daily.table, partition)!;
-    const day = { from, to: dayOf(from, 1) };
-    // No transaction may be open around DETACH ... CONCURRENTLY, so the lock is the session's.
-    const runner = this.direct.createQueryRunner();
-    try {
-      // A process that freezes with the lock would keep everybody from making partitions: the server ends its session.
-      await sql(runner.manager, `SET idle_session_timeout = '60s'`);
-      if (!(await lockSession(runner, daily.table))) return false;
-      await sql(runner.manager, `SET lock_timeout = '${DETACH_PATIENCE}'`);
-      return await detachAndDrop(runner, daily, { partition, day, stopping });
-    } finally {
-      await releaseSession(runner, daily.table);
-    }
-  }
-}
-
-interface OldDay {
-  readonly partition: string;
-  readonly day: Day;
-  readonly stopping: AbortSignal | undefined;
-}
-
-async function detachAndDrop(
-  runner: QueryRunner,
-  daily: DailyTable,
-  { partition, day, stopping }: OldDay,
-): Promise<boolean> {
-  const { table } = daily;
-  const { manager } = runner;
-  const state = await stateOf(manager, table, partition);
-  if (state === 'gone') return false;
-  const isNeeded = async (): Promise<boolean> =>
-    (await daily.isNeeded?.(manager, partition, day, stopping)) ?? false;
-  if (state === 'attached') {
-    if (await isNeeded()) return false;
-    await sql(manager, `ALTER TABLE ${table} DETACH PARTITION ${partition} CONCURRENTLY`);
-  }
-  if (state === 'detaching')
-    await sql(manager, `ALTER TABLE ${table} DETACH PARTITION ${partition} FINALIZE`);
-  // Who came to need it between the look and the detachment has committed by now; nobody can from here on.
-  if (await isNeeded()) {
-    const [from, to] = boundsOf(daily, day);
-    await sql(
-      manager,
-      `ALTER TABLE ${table} ATTACH PARTITION ${partition} FOR VALUES FROM ('${from}') TO ('${to}')`,
-    );
-    return false;
-  }
-  await sql(manager, `DROP TABLE ${partition}`);
-  return true;
-}
-
-function boundsOf({ ranges }: DailyTable, { from, to }: Day): [string, string] {
-  if (ranges === 'times') return [from.toISOString(), to.toISOString()];
-  return [idFloor(ranges.idPrefix, from), idFloor(ranges.idPrefix, to)];
-}
-
-type AttachState = 'attached' | 'detaching' | 'detached' | 'gone';
-
-async function stateOf(manager: EntityManager, table: string, partition: string): Promise<AttachState> {
-  const { rows } = await sql<{ pending: boolean | null }>(
-    manager,
-    `SELECT i.inhdetachpending AS pending FROM pg_class c
-     LEFT JOIN pg_inherits i ON i.inhrelid = c.oid AND i.inhparent = $1::regclass
-     WHERE c.oid = to_regclass($2)`,
-    [table, partition],
-  );
-  const pending = rows[0]?.pending;
-  if (pending === undefined) return 'gone';
-  if (pending === null) return 'detached';
-  return pending ? 'detaching' : 'attached';
-}
-
-async function isPartition(manager: EntityManager, table: string, name: string): Promise<boolean> {
-  return (await stateOf(manager, table, name)) === 'attached';
-}
-
-/** Until the end of the transaction. Two workers at once: the second finds the work done. */
-async function lockUntilCommit(tx: Tx, table: string): Promise<void> {
-  // A process that freezes in here must not keep everybody from making partitions: the server ends its session.
-  await sql(tx.manager, `SET LOCAL idle_in_transaction_session_timeout = '2s'`);
-  await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, table]);
-}
-
-/** False when another process is at it. */
-async function lockSession(runner: QueryRunner, table: string): Promise<boolean> {
-  const { rows } = await sql<{ locked: boolean }>(
-    runner.manager,
-    'SELECT pg_try_advisory_lock($1, hashtext($2)) AS locked',
-    [LOCK_CLASS, table],
-  );
-  return rows[0]!.locked;
-}
-
-/** Unlocking what is not locked only makes a warning of the server. */
-async function releaseSession(runner: QueryRunner, table: string): Promise<void> {
-  try {
-    await sql(runner.manager, 'RESET lock_timeout');
-    await sql(runner.manager, 'RESET idle_session_timeout');
-    await sql(runner.manager, 'SELECT pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, table]);
-  } finally {
-    await runner.release();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import type { IdPrefix } from '../common/ids.js';
+import { idFloor, type IdPrefix } from '../common/ids.js';
 import { sql } from './database/index.js';
 
 /** The day of a partition, UTC: from its midnight to the next. */
@@ -45,6 +45,12 @@ export function dayOfPartition(table: string, partition: string): Date | null {
   if (!partition.startsWith(`${table}_p`)) return null;
   const digits = /^(\d{4})(\d{2})(\d{2})$/.exec(partition.slice(table.length + 2));
   return digits ? new Date(`${digits[1]}-${digits[2]}-${digits[3]}T00:00:00Z`) : null;
+}
+
+/** What a partition of the day begins and ends with, as its table counts. */
+export function boundsOf({ ranges }: DailyTable, { from, to }: Day): [string, string] {
+  if (ranges === 'times') return [from.toISOString(), to.toISOString()];
+  return [idFloor(ranges.idPrefix, from), idFloor(ranges.idPrefix, to)];
 }
 
 const ASKED_AGAIN_AFTER_MS = 60_000;

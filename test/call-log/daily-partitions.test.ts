@@ -165,6 +165,27 @@ describe('daily partitions', () => {
     expect(await existing()).toEqual(expected());
   });
 
+  it('are dropped after what vacuums them: waited for shortly and again, or the server would cancel it', async () => {
+    await addPartition(-RETENTION_DAYS - 1);
+    await partitions.ensure(CALLS);
+    const old = partitionOf(-RETENTION_DAYS - 1);
+    const vacuum = await database.pool.connect();
+    // The lock that a VACUUM has.
+    await vacuum.query(`BEGIN; LOCK TABLE ${old} IN SHARE UPDATE EXCLUSIVE MODE`);
+    const dropping = partitions.maintain(CALLS);
+    const waits = new Set<string>();
+    await eventually('a second wait', async () => {
+      const { rows } = await database.pool.query<{ since: string }>(
+        `SELECT waitstart::text AS since FROM pg_locks WHERE NOT granted AND relation = '${old}'::regclass`,
+      );
+      for (const { since } of rows) waits.add(since);
+      return waits.size > 1;
+    });
+    await vacuum.query('COMMIT');
+    vacuum.release();
+    expect((await dropping).dropped).toEqual([old]);
+  });
+
   it('that a process detached before it died are dropped by the next', async () => {
     await addPartition(-RETENTION_DAYS - 1);
     const old = partitionOf(-RETENTION_DAYS - 1);

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EventsRepository } from '../../src/events/events.repository.js';
 import {
   eventually,
   startReceiver,
@@ -116,4 +117,24 @@ describe('a poller of the feed', () => {
     expect(poller.pages).toBeGreaterThan(20);
     await expectWholeFeed(poller, parts());
   });
+});
+
+it('the worker does not wait for a reader that gives positions and is held up: the next sweep gives the rest', async () => {
+  const events = service.process.api!.nest.get(EventsRepository, { strict: false });
+  const window = { from: new Date(Date.now() - 3_600_000), to: new Date(Date.now() + 3_600_000) };
+  const holdUp = await service.database.pool.connect();
+  // Whoever gives positions meets this and waits, with the lock that only one has.
+  await holdUp.query('BEGIN; LOCK TABLE event_feed_days IN EXCLUSIVE MODE');
+  await recordEvents(service, [{ partnerId: partner.id }]);
+  const reading = partner.sandbox.get('/v1/events');
+  await eventually('somebody is held up', async () => {
+    const { rows } = await service.database.pool.query(
+      `SELECT FROM pg_locks WHERE NOT granted AND relation = 'event_feed_days'::regclass`,
+    );
+    return rows.length > 0;
+  });
+  expect(await events.assignPositionsUnlessBusy(window)).toBe(0);
+  await holdUp.query('COMMIT');
+  holdUp.release();
+  expect((await reading).body.data).toHaveLength(1);
 });
