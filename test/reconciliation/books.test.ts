@@ -1,10 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
 import { BOOK_BREACHES } from './book-breaches.js';
-import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
+import { cloneDatabase, corrupt, dropDatabase, onDatabase } from './cloned-database.js';
 import { differencesOf, reconcileCommand, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 
+/** As an operator pastes it; the wallet is the first of its database here, too. */
+const RUNBOOK_SQL = /### ReconciliationDifferences\n.*?```sql\n(.*?)```/s.exec(
+  readFileSync('docs/operations.md', 'utf8'),
+)![1]!;
 const NO_PROVIDER = { args: ['--no-upstream'] };
 
 let world: SoldWorld;
@@ -47,6 +52,22 @@ describe('npm run reconcile -- --no-upstream', { timeout: 60_000 }, () => {
         const lines = differencesOf(result).flatMap(([name, line]) => (name === check ? [line] : []));
         expect(lines.join('\n')).toContain(names(sold));
         expect(lines[0]).toMatch(/: expected .+; found .+ To do: .+/);
+      } finally {
+        await dropDatabase(url);
+      }
+    },
+  );
+
+  it.each(['wallet_posted_is_its_entries', 'wallet_held_is_its_holds'])(
+    'finds nothing any more after what the runbook says: %s',
+    async (check) => {
+      const url = await cloneDatabase(world.database.url);
+      try {
+        await corrupt(url, BOOK_BREACHES.find((breach) => breach.check === check)!.statements(sold));
+        expect((await reconcileHere(url, NO_PROVIDER)).code).toBe(1);
+        await onDatabase(url, RUNBOOK_SQL);
+        const result = await reconcileHere(url, NO_PROVIDER);
+        expect([differencesOf(result), result.code]).toEqual([[], 0]);
       } finally {
         await dropDatabase(url);
       }

@@ -16,25 +16,23 @@ export function dropDatabase(url: string): Promise<void> {
 }
 
 /** Runs statements with triggers and foreign keys off, as whoever corrupts a table does. */
-export async function corrupt(url: string, statements: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(`SET session_replication_role = replica; ${statements}`);
-  } finally {
-    await client.end();
-  }
+export function corrupt(url: string, statements: string): Promise<void> {
+  return onDatabase(url, `SET session_replication_role = replica; ${statements}`);
 }
 
 function nameOf(url: string): string {
   return new URL(url).pathname.slice(1);
 }
 
-async function onServer(statement: string): Promise<void> {
-  const client = new Client({ connectionString: inject('postgresUrl') });
+function onServer(statement: string): Promise<void> {
+  return onDatabase(inject('postgresUrl'), statement);
+}
+
+export async function onDatabase(url: string, statements: string): Promise<void> {
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    await client.query(statements);
   } finally {
     await client.end();
   }

@@ -1,6 +1,8 @@
 import type { BookCheck } from './book-check.js';
 
-const REPAIR = 'Stop selling to the partner, find the statement that wrote it, correct it by an adjustment.';
+/** An adjustment would be added to the wrong balance, and break the chain of balances for good. */
+const REPAIR =
+  'Find the statement that wrote it, then set the wallet back to its ledger and holds as the runbook says; no adjustment.';
 
 /** Wallets of the range. */
 const WALLETS = 'w.id > $1::bigint AND w.id <= $2::bigint';
@@ -90,7 +92,7 @@ export const LEDGER_CHECKS: readonly BookCheck[] = [
     check: 'wallet_held_is_its_holds',
     severity: 'error',
     what: 'What a wallet holds is the sum of its active holds.',
-    advice: 'Compare the active holds with the open orders and top-ups; set held to their sum.',
+    advice: REPAIR,
     walks: [
       {
         table: 'wallets',
