@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown, Optional } from '@nestjs/common';
 import { Cluster } from 'ioredis';
 import type { Logger } from 'pino';
 import { type Counter, Gauge, Registry } from 'prom-client';
@@ -9,8 +9,12 @@ import { openRedis, type RedisClient } from '../infra/redis-client.js';
 import type { BucketState, RateLimitShape } from './rate-limit.js';
 
 const ANSWER_LIMIT_MS = 50;
-/** After a failure the buckets of PostgreSQL are used for this long before Redis is asked again. */
-const REST_MS = 5_000;
+/** After a failure the buckets of PostgreSQL are used, and Redis is asked this often whether it is back. */
+const ASK_AGAIN_MS = 5_000;
+/** Injection token of another interval, milliseconds. */
+const ASK_AGAIN = Symbol('ASK_AGAIN');
+/** Buckets of nobody, written to find out: so many that each node of a cluster has one. */
+const ASKED = new Map(Array.from({ length: 32 }, (_, nth) => [`nobody:${nth}`, 1]));
 
 /** GCRA with Redis's own clock; KEYS = buckets, ARGV = burst, microseconds a token, calls of each bucket. */
 const CHARGE_SCRIPT = `
@@ -38,20 +42,23 @@ return out`;
 export class RedisBuckets implements OnApplicationShutdown {
   private readonly redis: RedisClient | null;
   private readonly fallbacks: Counter;
-  private restUntil = 0;
+  private failing = false;
+  private stopped = false;
+  private asking: NodeJS.Timeout | undefined;
 
   constructor(
     @Inject(APP_CONFIG) config: Pick<AppConfig, 'redis'>,
     @Inject(LOGGER) private readonly logger: Logger,
     @Inject(METRICS) metrics: Registry = new Registry(),
+    @Optional() @Inject(ASK_AGAIN) private readonly askAgainMs: number = ASK_AGAIN_MS,
   ) {
     this.fallbacks = this.showFallback(metrics);
     this.redis = config.redis === null ? null : openRedis(config.redis, 'fail');
   }
 
-  /** Whether Redis is configured and has not just failed. */
+  /** Whether Redis is configured, and has answered since it last failed. */
   get available(): boolean {
-    return this.redis !== null && performance.now() >= this.restUntil;
+    return this.redis !== null && !this.failing;
   }
 
   async charge(
@@ -61,20 +68,47 @@ export class RedisBuckets implements OnApplicationShutdown {
     const { redis } = this;
     if (!redis) return null;
     try {
-      const keys = [...calls.keys()];
-      // A cluster has each bucket in a slot, and mostly on a node, of its own.
-      const groups = redis instanceof Cluster ? keys.map((key) => [key]) : [keys];
-      const charges = groups.map((group) => this.chargeTogether(redis, group, calls, shape));
-      return new Map((await withinLimit(Promise.all(charges))).flat());
+      return await this.chargeIn(redis, calls, shape);
     } catch (error) {
-      this.restUntil = performance.now() + REST_MS;
-      this.fallbacks.inc();
-      this.logger.warn(
-        { event: 'rate_limit.redis_failed', err: error },
-        'rate limit falls back to PostgreSQL',
-      );
+      this.fail(redis, error);
       return null;
     }
+  }
+
+  /** From here on no call waits for Redis, until it answers a question of our own. */
+  private fail(redis: RedisClient, err: unknown): void {
+    if (this.failing) return;
+    this.failing = true;
+    this.fallbacks.inc();
+    this.logger.warn({ event: 'rate_limit.redis_failed', err }, 'rate limit falls back to PostgreSQL');
+    this.askLater(redis);
+  }
+
+  private askLater(redis: RedisClient): void {
+    if (this.stopped) return;
+    this.asking = setTimeout(() => void this.ask(redis), this.askAgainMs).unref();
+  }
+
+  private async ask(redis: RedisClient): Promise<void> {
+    try {
+      await this.chargeIn(redis, ASKED, { burst: 1, microsecondsPerToken: 1 });
+      this.failing = false;
+      this.logger.info({ event: 'rate_limit.redis_answers' }, 'rate limit uses Redis again');
+    } catch {
+      this.askLater(redis);
+    }
+  }
+
+  private async chargeIn(
+    redis: RedisClient,
+    calls: ReadonlyMap<string, number>,
+    shape: RateLimitShape,
+  ): Promise<Map<string, BucketState>> {
+    const keys = [...calls.keys()];
+    // A cluster has each bucket in a slot, and mostly on a node, of its own.
+    const groups = redis instanceof Cluster ? keys.map((key) => [key]) : [keys];
+    const charges = groups.map((group) => this.chargeTogether(redis, group, calls, shape));
+    return new Map((await withinLimit(Promise.all(charges))).flat());
   }
 
   private async chargeTogether(
@@ -99,7 +133,7 @@ export class RedisBuckets implements OnApplicationShutdown {
   }
 
   private showFallback(metrics: Registry): Counter {
-    const isResting = (): boolean => this.redis !== null && !this.available;
+    const isFailing = (): boolean => this.failing;
     // The last app of a process that is started shows it: there is one but in tests.
     metrics.removeSingleMetric('rate_limit_fallback');
     new Gauge({
@@ -107,7 +141,7 @@ export class RedisBuckets implements OnApplicationShutdown {
       help: '1 while Redis has failed and the rate limit uses the buckets of PostgreSQL; 0 without Redis.',
       registers: [metrics],
       collect() {
-        this.set(isResting() ? 1 : 0);
+        this.set(isFailing() ? 1 : 0);
       },
     });
     return counterIn(metrics, {
@@ -117,6 +151,8 @@ export class RedisBuckets implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.asking);
     this.redis?.disconnect();
     await Promise.resolve();
   }

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RedisBuckets } from '../../src/auth/redis-buckets.js';
 import { eventually } from '../harness/index.js';
@@ -64,5 +65,27 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
       return states.includes(undefined) ? null : states;
     });
     expect(granted).toEqual([1, 1, 1, 1, 1, 0, 0, 0]);
+  });
+});
+
+describe.skipIf(missing !== null)('a Redis that fails the rate limit', () => {
+  it('is shown and not asked by calls, until it answers again, calls or none', async () => {
+    const metrics = new Registry();
+    const shown = async () => (await metrics.getSingleMetric('rate_limit_fallback')!.get()).values[0]!.value;
+    const first = await startRedis();
+    const config = { redis: { topology: 'single', url: first.url } } as const;
+    const buckets = new RedisBuckets(config, pino({ level: 'silent' }), metrics, 20);
+    const charge = () => buckets.charge(new Map([['bucket', 1]]), SHAPE);
+    await eventually('it charges', async () => (await charge()) !== null && buckets.available);
+    await first.kill();
+    await eventually('a charge fails', async () => (await charge()) === null);
+    const asked: boolean[] = [];
+    await eventually('it was asked in vain', () => asked.push(buckets.available) > 20);
+    expect([new Set(asked), await shown()]).toEqual([new Set([false]), 1]);
+    const second = await startRedis(first.port);
+    await eventually('it is used again', () => buckets.available);
+    expect(await shown()).toBe(0);
+    await buckets.onApplicationShutdown();
+    await second.kill();
   });
 });
