@@ -42,6 +42,28 @@ it('a statement that takes too long is cancelled: 503, nothing changed, and the 
   expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, null]);
 });
 
+it.each([
+  ['25006', 'a standby, or one that is kept from writing'],
+  ['53100', 'a full disk'],
+  ['53200', 'no memory'],
+])('a PostgreSQL that refuses to write, %s: %s, makes 503 until it writes again', async (code) => {
+  const { pool } = service.database;
+  await pool.query(`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+      AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''${code}''; END';
+    CREATE TRIGGER refuse BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION refuse()`);
+  const place = () =>
+    partner.sandbox.post(
+      '/v1/orders',
+      { package_id: PACKAGE, quantity: 1 },
+      { idempotencyKey: `refused-order-${code}` },
+    );
+  const answer = await place();
+  expectProblem(answer, 503, 'service_unavailable');
+  await pool.query('DROP FUNCTION refuse() CASCADE');
+  expect((await place()).status).toBe(202);
+});
+
 it('each role has its own time-out, also where one process has all', async () => {
   const timeouts = await Promise.all(
     (['api', 'admin', 'worker'] as const).map(async (role) => {

@@ -1,20 +1,15 @@
-import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AppConfig, loadConfig } from '../../src/config/index.js';
-import { newId } from '../../src/common/ids.js';
-import { createDataSource, Transactions } from '../../src/infra/database/index.js';
+import { loadConfig } from '../../src/config/index.js';
 import { ATTEMPT_OUTCOMES, type AttemptOutcome, DELIVERY_KINDS } from '../../src/webhooks/delivery.js';
 import {
   afterAttempt,
   afterDelivered,
   afterExhausted,
   claimLimit,
-  type DeliveryState,
   DOCUMENT_RULES,
   type EndedAttempt,
   type EndpointState,
   isClaimable,
-  SLOW_START_STEP_MS,
   slowStart,
   transitionsOf,
 } from '../../src/webhooks/delivery-rules.js';
@@ -25,129 +20,41 @@ import {
 } from '../../src/webhooks/worker/endpoint-transitions.repository.js';
 import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
-import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
+import { testEnvironment } from '../harness/index.js';
+import {
+  CAP,
+  DeliveryRulesBed,
+  type DeliveryRow,
+  endpointStates,
+  IN_SERVICE,
+  OWNER,
+  withIds,
+} from './delivery-rules-bed.js';
 
 const STATUSES = ['pending', 'discarding', 'delivered', 'failed', 'discarded'] as const;
 /** Those of a delivery that may have an attempt under way. */
 const OPEN_STATUSES = ['pending', 'discarding'] as const;
-const EVENT = newId('evt');
 const BOTH = [false, true];
-const CAP = 8;
-const OWNER = 'worker-of-the-test';
 /** Milliseconds by which two clocks of one statement may differ. */
 const SAME_MS = 5;
 
-let database: TestDatabase;
-let dataSource: DataSource;
-let transactions: Transactions;
-let config: AppConfig;
+let bed: DeliveryRulesBed;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  config = loadConfig(testEnvironment(database.url, { WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP) }));
-  dataSource = await createDataSource({
-    url: database.url,
-    poolMax: 4,
-    poolWaitMs: 20_000,
-    entities: [],
-    applicationName: 'test',
-  }).initialize();
-  transactions = new Transactions(dataSource);
-  await database.pool.query(`
-    INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'Partner', 'active');
-    INSERT INTO events (id, partner_id, mode, type, body, created_at)
-    VALUES ('${EVENT}', 'ptn_1', 'sandbox', 'esim.activated', '{}', now())`);
+  bed = await DeliveryRulesBed.open();
 });
-afterAll(async () => {
-  await dataSource.destroy();
-  await database.drop();
-});
-
-interface EndpointRow extends EndpointState {
-  readonly id: string;
-  readonly widenedLately?: boolean;
-  readonly discards?: boolean;
-}
-
-async function insertEndpoints(endpoints: readonly EndpointRow[]): Promise<void> {
-  await database.pool.query(
-    `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret, enabled, deleted_at, blocked_until,
-                                    consecutive_blocks, ramp_window, ramp_widened_at, discard_before)
-     SELECT e.id, 'ptn_1', 'sandbox', 'https://partner.example', '', e.enabled, CASE WHEN e.deleted THEN now() END,
-            -- a block that is over leaves its time behind
-            now() + CASE WHEN e.blocked THEN interval '1 hour' ELSE interval '-1 hour' END, e."consecutiveBlocks",
-            e."window", now() - CASE WHEN e."widenedLately" THEN 0 ELSE $2::int END * interval '1 millisecond',
-            CASE WHEN e.discards THEN now() END
-     FROM jsonb_to_recordset($1::jsonb) AS e (id text, enabled boolean, deleted boolean, blocked boolean,
-       "consecutiveBlocks" int, "window" int, "widenedLately" boolean, discards boolean)`,
-    [JSON.stringify(endpoints), SLOW_START_STEP_MS],
-  );
-}
-
-interface DeliveryRow extends DeliveryState {
-  readonly id: string;
-  readonly endpointId: string;
-  readonly due?: boolean;
-  readonly leased?: boolean;
-}
-
-/** A delivery is given up by being older than its endpoint's `discard_before`. */
-async function insertDeliveries(deliveries: readonly DeliveryRow[]): Promise<void> {
-  await database.pool.query(
-    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body,
-       counted_attempts, interruptions, next_attempt_at, lease_owner, lease_until, claimed_at, fence, created_at, ended_at)
-     SELECT d.id, d."endpointId", 'ptn_1', 'sandbox', CASE WHEN d.kind <> 'test' THEN $3 END, 'esim.activated', d.kind,
-            d.status,
-            CASE WHEN d.kind = 'test' THEN '{}' END, d."countedAttempts", d.interruptions,
-            now() + CASE WHEN d.due THEN interval '-1 minute' ELSE interval '1 hour' END,
-            CASE WHEN d.leased THEN $2 END, CASE WHEN d.leased THEN now() + interval '1 hour' END,
-            CASE WHEN d.leased THEN now() END, 1,
-            now() + CASE WHEN d."givenUp" THEN interval '-1 day' ELSE interval '1 day' END,
-            CASE WHEN d.status NOT IN ('pending', 'discarding') THEN now() END
-     FROM jsonb_to_recordset($1::jsonb) AS d (id text, "endpointId" text, kind text, status text,
-       "countedAttempts" int, interruptions int, "givenUp" boolean, due boolean, leased boolean)`,
-    [JSON.stringify(deliveries), OWNER, EVENT],
-  );
-}
-
-const IN_SERVICE = { enabled: true, deleted: false, blocked: false, consecutiveBlocks: 0, window: null };
-
-/** Every state of an endpoint that the rules tell apart. */
-function endpointStates(windows: readonly (number | null)[], blocks: readonly number[]): EndpointState[] {
-  return BOTH.flatMap((enabled) =>
-    BOTH.flatMap((deleted) =>
-      BOTH.flatMap((blocked) =>
-        windows.flatMap((window) =>
-          blocks.map((consecutiveBlocks) => ({ enabled, deleted, blocked, window, consecutiveBlocks })),
-        ),
-      ),
-    ),
-  );
-}
-
-const withIds = <T extends object>(prefix: string, rows: readonly T[]): (T & { id: string })[] =>
-  rows.map((row, index) => ({ ...row, id: `${prefix}_${String(index).padStart(4, '0')}` }));
-
-async function endpointsNow(prefix: string): Promise<Map<string, EndpointState>> {
-  const { rows } = await database.pool.query<EndpointState & { id: string }>(
-    `SELECT id, enabled, deleted_at IS NOT NULL AS deleted, coalesce(blocked_until > now(), false) AS blocked,
-            consecutive_blocks AS "consecutiveBlocks", ramp_window AS window
-     FROM webhook_endpoints WHERE id LIKE $1 || '%'`,
-    [prefix],
-  );
-  return new Map(rows.map(({ id, ...state }) => [id, state]));
-}
+afterAll(() => bed.close());
 
 describe('the table of the document', () => {
   it('is what the settings are when nobody sets them (D36)', () => {
-    const { webhooks } = loadConfig(testEnvironment(database.url, {}));
+    const { webhooks } = loadConfig(testEnvironment('postgres://127.0.0.1/none', {}));
     expect(webhooks).toMatchObject(DOCUMENT_RULES);
   });
 });
 
 describe('the statement that records attempts', () => {
   it('does what `afterAttempt` says, in every state of a delivery and for every outcome (D30)', async () => {
-    await insertEndpoints([{ ...IN_SERVICE, id: 'whe_record', discards: true }]);
+    await bed.insertEndpoints([{ ...IN_SERVICE, id: 'whe_record', discards: true }]);
     const states = DELIVERY_KINDS.flatMap((kind) =>
       OPEN_STATUSES.flatMap((status) =>
         BOTH.flatMap((givenUp) =>
@@ -163,10 +70,10 @@ describe('the statement that records attempts', () => {
       ),
     );
     const deliveries = withIds('dlv_record', states);
-    await insertDeliveries(deliveries);
+    await bed.insertDeliveries(deliveries);
     const before = await nextAttempts();
-    const outcomes = new OutcomesRepository(config);
-    const recorded = await transactions.run((tx) =>
+    const outcomes = new OutcomesRepository(bed.config);
+    const recorded = await bed.transactions.run((tx) =>
       outcomes.record(tx.manager, OWNER, deliveries.map(toAttempt)),
     );
     const after = await nextAttempts();
@@ -175,7 +82,7 @@ describe('the statement that records attempts', () => {
     for (const { id, outcome, ...state } of deliveries) {
       const { exhausted, endedAtMs } = byId.get(id)!;
       const { nextAttemptAt, ...row } = after.get(id)!;
-      const expected = afterAttempt(config.webhooks, state, outcome);
+      const expected = afterAttempt(bed.config.webhooks, state, outcome);
       const { nextAttempt: wanted, ...rest } = expected;
       expect({ ...row, exhausted }, `${JSON.stringify(state)} ${outcome}`).toEqual(rest);
       if (wanted === null) expect(nextAttemptAt).toBeNull();
@@ -190,7 +97,7 @@ describe('the statement that records attempts', () => {
       whats.map((what) => ({ ...state, what })),
     );
     const endpoints = withIds('whe_alone', cases);
-    await insertEndpoints(endpoints);
+    await bed.insertEndpoints(endpoints);
     const deliveries = endpoints.map(({ id: endpointId, what }, nth) => ({
       ...({
         id: `dlv_alone_${nth}`,
@@ -202,7 +109,7 @@ describe('the statement that records attempts', () => {
       } as const),
       ...{ countedAttempts: what === 'exhausting' ? 5 : 0, interruptions: 0, what },
     }));
-    await insertDeliveries(deliveries);
+    await bed.insertDeliveries(deliveries);
     const affectedBy = (some: typeof deliveries): AffectedEndpoints => {
       const idsOf = (...of: (typeof whats)[number][]): string[] =>
         some.filter(({ what }) => of.includes(what)).map(({ endpointId }) => endpointId);
@@ -217,16 +124,11 @@ describe('the statement that records attempts', () => {
       toAttempt({ ...delivery, outcome: delivery.what === 'delivered' ? 'delivered' : 'failed' }),
     );
     const affected = affectedBy(deliveries);
-    const recorded = await new OutcomesRepository(config).record(
-      dataSource.manager,
-      OWNER,
-      attempts,
-      affected,
-    );
+    const recorded = await new OutcomesRepository(bed.config).record(bed.manager, OWNER, attempts, affected);
     const alone = new Set(recorded.map(({ deliveryId }) => deliveryId));
-    const transitions = new EndpointTransitionsRepository(config);
+    const transitions = new EndpointTransitionsRepository(bed.config);
     for (const delivery of deliveries) {
-      const locks = await transactions.run((tx) => transitions.lock(tx, affectedBy([delivery])));
+      const locks = await bed.transactions.run((tx) => transitions.lock(tx, affectedBy([delivery])));
       const state = endpoints.find(({ id }) => id === delivery.endpointId);
       expect(alone.has(delivery.id), JSON.stringify(state)).toBe(!locks);
     }
@@ -235,7 +137,7 @@ describe('the statement that records attempts', () => {
   });
 
   async function nextAttempts() {
-    const { rows } = await database.pool.query<{
+    const { rows } = await bed.pool.query<{
       id: string;
       status: string;
       countedAttempts: number;
@@ -272,27 +174,27 @@ describe('the statements that change endpoints', () => {
       sequences.map((sequence) => ({ ...state, sequence })),
     );
     const endpoints = withIds('whe_batch', cases);
-    await insertEndpoints(endpoints);
+    await bed.insertEndpoints(endpoints);
     const attempts = endpoints.flatMap(({ id, sequence }) =>
       sequence.map((what, nth): EndedAttempt => ({
         ...{ endpointId: id, kind: 'event', endedAtMs: nth },
         ...{ outcome: what === 'delivered' ? 'delivered' : 'failed', exhausted: what === 'exhausted' },
       })),
     );
-    const repository = new EndpointTransitionsRepository(config);
+    const repository = new EndpointTransitionsRepository(bed.config);
     const { resetFirst, exhausted, resetLast } = transitionsOf(attempts);
-    const blocked = await transactions.run(async (tx) => {
+    const blocked = await bed.transactions.run(async (tx) => {
       await repository.resetBlocks(tx, resetFirst);
       const rows = await repository.block(tx, exhausted);
       await repository.resetBlocks(tx, resetLast);
       return new Map(rows.map((row) => [row.id, row]));
     });
-    const after = await endpointsNow('whe_batch');
+    const after = await bed.endpointsNow('whe_batch');
     for (const { id, sequence, ...before } of endpoints) {
       let state: EndpointState = before;
       let block: EndpointState | null = null;
       for (const what of sequence) {
-        const next = what === 'exhausted' ? afterExhausted(config.webhooks, state) : state;
+        const next = what === 'exhausted' ? afterExhausted(bed.config.webhooks, state) : state;
         if (next !== state) block = next;
         state = what === 'delivered' ? afterDelivered(next) : next;
       }
@@ -315,25 +217,25 @@ describe('the statements that change endpoints', () => {
       ),
     );
     const endpoints = withIds('whe_slow', cases);
-    await insertEndpoints(endpoints);
+    await bed.insertEndpoints(endpoints);
     // The statement has its own time: what was widened just now must still be young in it.
-    await database.pool.query(
+    await bed.pool.query(
       `UPDATE webhook_endpoints SET ramp_widened_at = ramp_widened_at + interval '1 hour'
        WHERE id = ANY ($1)`,
       [endpoints.filter(({ widenedLately }) => widenedLately).map(({ id }) => id)],
     );
     const idsOf = (some: readonly { id: string }[]): string[] => some.map(({ id }) => id);
-    const repository = new EndpointTransitionsRepository(config);
-    await transactions.run((tx) =>
+    const repository = new EndpointTransitionsRepository(bed.config);
+    await bed.transactions.run((tx) =>
       repository.adjustSlowStart(tx, {
         succeeding: idsOf(endpoints.filter(({ delivered }) => delivered)),
         failing: idsOf(endpoints.filter(({ failed }) => failed)),
         timedOut: idsOf(endpoints.filter(({ timedOut }) => timedOut)),
       }),
     );
-    const after = await endpointsNow('whe_slow');
+    const after = await bed.endpointsNow('whe_slow');
     for (const { id, ...state } of endpoints) {
-      expect(after.get(id)?.window, JSON.stringify(state)).toBe(slowStart(config.webhooks, state, state));
+      expect(after.get(id)?.window, JSON.stringify(state)).toBe(slowStart(bed.config.webhooks, state, state));
     }
   });
 });
@@ -344,7 +246,7 @@ describe('the claim of the database', () => {
       ...row,
       discards: true,
     }));
-    await insertEndpoints(endpoints);
+    await bed.insertEndpoints(endpoints);
     const deliveries = withIds(
       'dlv_claim',
       endpoints.flatMap(({ id: endpointId }) =>
@@ -360,12 +262,12 @@ describe('the claim of the database', () => {
         ),
       ),
     );
-    await insertDeliveries(deliveries);
+    await bed.insertDeliveries(deliveries);
     // Leases of what is given up count in the window: another test has them.
-    await database.pool.query(
+    await bed.pool.query(
       `UPDATE webhook_deliveries SET lease_until = NULL WHERE id LIKE 'dlv_claim%' AND status <> 'pending'`,
     );
-    const jobs = new DeliveryJobsRepository(dataSource.manager, config);
+    const jobs = new DeliveryJobsRepository(bed.manager, bed.config);
     const swept = await jobs.listGroupsDue('whe_claim', 1_000);
     for (const { id, ...state } of endpoints) {
       const claimable = deliveries
@@ -384,8 +286,8 @@ describe('the claim of the database', () => {
       ),
     );
     const endpoints = withIds('whe_limit', cases);
-    await insertEndpoints(endpoints);
-    await insertDeliveries(
+    await bed.insertEndpoints(endpoints);
+    await bed.insertDeliveries(
       withIds(
         'dlv_limit',
         endpoints.flatMap(({ id: endpointId, inFlight }) =>
@@ -396,46 +298,12 @@ describe('the claim of the database', () => {
         ),
       ),
     );
-    const jobs = new DeliveryJobsRepository(dataSource.manager, config);
+    const jobs = new DeliveryJobsRepository(bed.manager, bed.config);
     for (const { id, inFlight, asked, ...state } of endpoints) {
       const { items, more } = await jobs.claim(id, asked);
       const what = JSON.stringify({ ...state, inFlight, asked });
-      expect(items.length, what).toBe(claimLimit(config.webhooks, state, { asked, inFlight }));
+      expect(items.length, what).toBe(claimLimit(bed.config.webhooks, state, { asked, inFlight }));
       expect(more, what).toBe(true);
     }
-  });
-});
-
-describe('transitionsOf', () => {
-  /** Two answers of one millisecond. */
-  const at = (nth: number): number => Date.parse('2026-11-20T00:00:00.007Z') + nth / 10;
-  const delivered = { outcome: 'delivered', exhausted: false, kind: 'event' } as EndedAttempt;
-  const givenUp = { outcome: 'failed', exhausted: true, kind: 'event' } as EndedAttempt;
-
-  it('applies resets and blocks in the order in which the attempts ended', () => {
-    const recorded = [
-      { ...givenUp, endpointId: 'block_then_reset', endedAtMs: at(1) },
-      { ...delivered, endpointId: 'block_then_reset', endedAtMs: at(2) },
-      { ...givenUp, endpointId: 'reset_then_block', endedAtMs: at(2) },
-      { ...delivered, endpointId: 'reset_then_block', endedAtMs: at(1) },
-      { ...delivered, endpointId: 'reset', endedAtMs: at(1) },
-      { ...givenUp, endpointId: 'block', endedAtMs: at(1) },
-      { ...givenUp, endpointId: 'block', endedAtMs: at(2) },
-    ];
-    expect(transitionsOf(recorded)).toEqual({
-      resetFirst: ['reset', 'reset_then_block'],
-      exhausted: ['block', 'block_then_reset', 'reset_then_block'],
-      resetLast: ['block_then_reset'],
-    });
-  });
-
-  it('ignores tests, retries and interruptions', () => {
-    const recorded = [
-      { ...delivered, kind: 'test', endpointId: 'a', endedAtMs: at(1) },
-      { ...givenUp, kind: 'test', endpointId: 'a', endedAtMs: at(1) },
-      { ...delivered, outcome: 'failed', endpointId: 'a', endedAtMs: at(1) },
-      { ...delivered, outcome: 'interrupted', endpointId: 'a', endedAtMs: at(1) },
-    ] as EndedAttempt[];
-    expect(transitionsOf(recorded)).toEqual({ resetFirst: [], exhausted: [], resetLast: [] });
   });
 });

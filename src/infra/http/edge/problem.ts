@@ -54,9 +54,9 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   503: 'service_unavailable',
 };
 
-/** SQLSTATEs of a PostgreSQL that is full, stopping, starting or cut off; class 08 comes on top. */
+/** SQLSTATEs of a PostgreSQL that is read-only (25006), stopping, starting or cut off; classes 08 and 53 come on top. */
 const DATABASE_DOWN = new Set([
-  '53300',
+  '25006',
   '55P03',
   '57P01',
   '57P02',
@@ -66,6 +66,8 @@ const DATABASE_DOWN = new Set([
   'EPIPE',
   'ETIMEDOUT',
 ]);
+/** Of SQLSTATEs: a connection that failed; a disk, memory or connections that are used up. */
+const DATABASE_DOWN_CLASSES = /^(08|53)...$/;
 /** What pg and its pool say without a code. */
 const DATABASE_DOWN_MESSAGES = [
   'timeout exceeded when trying to connect',
@@ -115,7 +117,7 @@ function isClientAbort(exception: unknown): boolean {
 function isDatabaseDown(exception: unknown): boolean {
   if (!(exception instanceof Error)) return false;
   const code = codeOf(exception);
-  if (code !== null && (DATABASE_DOWN.has(code) || (code.length === 5 && code.startsWith('08')))) return true;
+  if (code !== null && (DATABASE_DOWN.has(code) || DATABASE_DOWN_CLASSES.test(code))) return true;
   return DATABASE_DOWN_MESSAGES.some((message) => exception.message.includes(message));
 }
 
