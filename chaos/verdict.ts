@@ -47,6 +47,7 @@ export async function judge(
     await books(bed),
     await deliveries(bed),
     await feeds(bed, readers),
+    await alerts(bed),
     answers(load),
   ];
 }
@@ -166,6 +167,32 @@ async function feeds(bed: ChaosBed, readers: readonly FeedReader[]): Promise<Che
   return { promise: 'a reader that kept its cursor saw every event once', breaches, count: rows.length };
 }
 
+/** Whoever has to act was told: of each second placement, each endpoint that gave up deliveries, each disabling. */
+async function alerts(bed: ChaosBed): Promise<Check> {
+  const rows = await bed.postgres.rows<{ what: string; expected: number; told: number }>(
+    `SELECT format('%s of %s was placed again', p.operation, o.id) AS what, 1 AS expected,
+            (SELECT count(*)::int FROM alerts a WHERE a.type = 'order.needs_review' AND a.subject_id = o.id
+               AND a.details ->> 'placement_key' = p.placement_key) AS told
+     FROM provider_placements p JOIN orders o ON o.provider_reference = p.provider_reference
+     WHERE p.placements > 1
+     UNION ALL
+     SELECT format('%s gave up deliveries', w.id), 1,
+            (SELECT least(count(*), 1)::int FROM alerts a
+             WHERE a.type IN ('endpoint.blocked', 'endpoint.disabled') AND a.subject_id = w.id)
+     FROM webhook_endpoints w
+     WHERE EXISTS (SELECT FROM webhook_deliveries d
+                   WHERE d.endpoint_id = w.id AND d.kind = 'event' AND d.status = 'failed')
+     UNION ALL
+     SELECT format('%s was disabled', l.subject_id), count(*)::int,
+            (SELECT count(*)::int FROM alerts a WHERE a.type = 'endpoint.disabled' AND a.subject_id = l.subject_id)
+     FROM audit_log l WHERE l.action = 'webhook_endpoint.disabled' GROUP BY l.subject_id`,
+  );
+  const breaches = rows
+    .filter(({ expected, told }) => expected !== told)
+    .map(({ what, expected, told }) => `${what}: ${told} alerts instead of ${expected}`);
+  return { promise: 'every alert that should have fired did, once', breaches, count: rows.length };
+}
+
 function answers(load: Load): Check {
   const breaches = [...load.wrong].map(([what, times]) => `${times} x ${what}`);
   return { promise: 'no partner got an answer that it cannot act on', breaches, count: load.begun };
@@ -173,18 +200,21 @@ function answers(load: Load): Check {
 
 async function readOrders(bed: ChaosBed): Promise<readonly OrderRow[]> {
   return bed.postgres.rows<OrderRow>(
-    `SELECT o.id, o.mode, o.provider, o.provider_reference AS reference, o.status, o.quantity,
+    `WITH told AS (
+       SELECT partner_id, mode, body::jsonb -> 'data' ->> 'order_id' AS order_id, count(*)::int AS outcomes
+       FROM events WHERE type IN ('order.issued', 'order.failed') GROUP BY 1, 2, 3)
+     SELECT o.id, o.mode, o.provider, o.provider_reference AS reference, o.status, o.quantity,
             o.quantity_issued AS issued, o.quantity_failed AS failed,
             (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,
             (SELECT count(*)::int FROM sandbox_upstream_orders u WHERE u.reference = o.provider_reference)
               AS sandbox_purchases,
-            (SELECT count(*)::int FROM events v WHERE v.partner_id = o.partner_id AND v.mode = o.mode
-               AND v.type IN ('order.issued', 'order.failed') AND v.body::jsonb -> 'data' ->> 'order_id' = o.id)
-              AS outcomes,
+            coalesce(told.outcomes, 0) AS outcomes,
             (SELECT CASE WHEN max(p.placements) > 1 THEN sum(p.placements) ELSE 0 END::int
              FROM provider_placements p WHERE p.provider_reference = o.provider_reference) AS repeated,
             EXISTS (SELECT 1 FROM audit_log a WHERE a.subject_id = o.id
                     AND a.details ->> 'action' LIKE 'mark_%') AS by_support
-     FROM orders o ORDER BY o.id`,
+     FROM orders o
+     LEFT JOIN told ON told.partner_id = o.partner_id AND told.mode = o.mode AND told.order_id = o.id
+     ORDER BY o.id`,
   );
 }
