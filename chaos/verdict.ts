@@ -202,19 +202,22 @@ async function readOrders(bed: ChaosBed): Promise<readonly OrderRow[]> {
   return bed.postgres.rows<OrderRow>(
     `WITH told AS (
        SELECT partner_id, mode, body::jsonb -> 'data' ->> 'order_id' AS order_id, count(*)::int AS outcomes
-       FROM events WHERE type IN ('order.issued', 'order.failed') GROUP BY 1, 2, 3)
-     SELECT o.id, o.mode, o.provider, o.provider_reference AS reference, o.status, o.quantity,
+       FROM events WHERE type IN ('order.issued', 'order.failed') GROUP BY 1, 2, 3),
+     placed AS (
+       SELECT provider_reference, CASE WHEN max(placements) > 1 THEN sum(placements) ELSE 0 END::int AS repeated
+       FROM provider_placements GROUP BY 1)
+     SELECT o.id, o.mode, o.provider, provider_reference AS reference, o.status, o.quantity,
             o.quantity_issued AS issued, o.quantity_failed AS failed,
             (SELECT count(*)::int FROM esims e WHERE e.order_id = o.id) AS esims,
             (SELECT count(*)::int FROM sandbox_upstream_orders u WHERE u.reference = o.provider_reference)
               AS sandbox_purchases,
             coalesce(told.outcomes, 0) AS outcomes,
-            (SELECT CASE WHEN max(p.placements) > 1 THEN sum(p.placements) ELSE 0 END::int
-             FROM provider_placements p WHERE p.provider_reference = o.provider_reference) AS repeated,
+            coalesce(placed.repeated, 0) AS repeated,
             EXISTS (SELECT 1 FROM audit_log a WHERE a.subject_id = o.id
                     AND a.details ->> 'action' LIKE 'mark_%') AS by_support
      FROM orders o
      LEFT JOIN told ON told.partner_id = o.partner_id AND told.mode = o.mode AND told.order_id = o.id
+     LEFT JOIN placed USING (provider_reference)
      ORDER BY o.id`,
   );
 }
