@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantile } from '../report/statistics.js';
 import type { GrowthBed } from './bed.js';
+import { sorted } from './operation.js';
 
 /** Longer than a reading is kept: each scrape reads the database anew. */
 const APART_MS = 10_500;
@@ -8,13 +9,15 @@ const SCRAPES = 12;
 /** For a count that reads a whole table before it is shown. */
 const MOST_SCRAPES = 40;
 
-interface Scraped {
+/** `/metrics` of one process, and what its scrapes were. */
+interface Target {
   readonly role: string;
   readonly side: 'small' | 'large';
   /** Milliseconds, in the order of the scrapes; the first one finds nothing read. */
   readonly times: number[];
   /** Names of the last scrape. */
   names: ReadonlySet<string>;
+  readonly read: () => Promise<string>;
 }
 
 export interface ScrapeReport {
@@ -40,7 +43,7 @@ export async function measureScrapes(small: GrowthBed, large: GrowthBed): Promis
       ...targets.map(({ role, side, times, names }) => [
         `${role}, ${side}`,
         ms(times[0]!),
-        ms(quantile(ascending(times.slice(1)), 0.5)),
+        ms(quantile(sorted(times.slice(1)), 0.5)),
         ms(Math.max(...times.slice(1))),
         String(times.length),
         String(names.size),
@@ -55,9 +58,7 @@ export async function measureScrapes(small: GrowthBed, large: GrowthBed): Promis
   };
 }
 
-type Target = Scraped & { readonly read: () => Promise<string> };
-
-function targetsOf({ api, admin, worker }: GrowthBed, side: Scraped['side']): Target[] {
+function targetsOf({ api, admin, worker }: GrowthBed, side: Target['side']): Target[] {
   const target = (role: string, read: () => Promise<string>): Target => ({
     role,
     side,
@@ -86,15 +87,11 @@ async function scrape(target: Target): Promise<void> {
 }
 
 function missing(targets: readonly Target[]): string[] {
-  const of = (side: Scraped['side']): readonly Target[] => targets.filter((target) => target.side === side);
+  const of = (side: Target['side']): readonly Target[] => targets.filter((target) => target.side === side);
   return of('small').flatMap(({ role, names }) => {
     const large = of('large').find((target) => target.role === role)!.names;
     return [...names].filter((name) => !large.has(name)).map((name) => `${role} ${name}`);
   });
-}
-
-function ascending(times: readonly number[]): number[] {
-  return [...times].sort((a, b) => a - b);
 }
 
 function ms(milliseconds: number): string {

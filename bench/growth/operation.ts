@@ -71,6 +71,7 @@ export function comparisonTable(comparisons: readonly Comparison[]): string[][] 
   ];
 }
 
-function sorted(values: readonly number[]): number[] {
+/** Ascending, as quantiles need them. */
+export function sorted(values: readonly number[]): number[] {
   return [...values].sort((a, b) => a - b);
 }

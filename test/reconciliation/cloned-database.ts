@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { Client } from 'pg';
 import { inject } from 'vitest';
+import { onDatabase } from '../harness/database.js';
 
 /** Copies a database that nobody is connected to. Answers the URL of the copy. */
 export async function cloneDatabase(url: string): Promise<string> {
@@ -26,14 +26,4 @@ function nameOf(url: string): string {
 
 function onServer(statement: string): Promise<void> {
   return onDatabase(inject('postgresUrl'), statement);
-}
-
-export async function onDatabase(url: string, statements: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(statements);
-  } finally {
-    await client.end();
-  }
 }
