@@ -5,10 +5,8 @@ import { Gauge, type Registry } from 'prom-client';
 const KEPT_MS = 10_000;
 /** What may be shown while it is stale takes at most this share of the time: what takes longer is read less often. */
 const LARGEST_SHARE = 0.05;
-/** A scraper does not wait longer for the first reading of what may be shown while it is stale. */
-const WAIT_FOR_FIRST_MS = 1_000;
-/** Nor longer for a newer one: what is known is as good, and a scrape stays fast however large the tables are. */
-const WAIT_FOR_NEWER_MS = 50;
+/** A scraper waits no longer for a reading of what may be shown while it is stale: a scrape stays fast however large the tables are. */
+const STALE_WAIT_MS = 25;
 
 /** Something about the whole database that `/metrics` shows: read when it is asked for, and not too often. */
 export class KeptReading<T> {
@@ -17,7 +15,7 @@ export class KeptReading<T> {
   private nextAtMs = -Infinity;
   private reading: Promise<void> | null = null;
 
-  /** @param shownWhileStale the last value is shown while a new one is read, or cannot be; else there is none then */
+  /** @param shownWhileStale the last value is shown while a new one is read, or cannot be, and none before the first has been read */
   constructor(
     private readonly read: () => Promise<T>,
     private readonly options: { readonly shownWhileStale?: true } = {},
@@ -37,8 +35,9 @@ export class KeptReading<T> {
 
   private async waitShortly(reading: Promise<void>): Promise<void> {
     const ended = new AbortController();
-    const waitMs = this.readAtMs === null ? WAIT_FOR_FIRST_MS : WAIT_FOR_NEWER_MS;
-    const limit = sleep(waitMs, undefined, { signal: ended.signal, ref: false }).catch(() => undefined);
+    const limit = sleep(STALE_WAIT_MS, undefined, { signal: ended.signal, ref: false }).catch(
+      () => undefined,
+    );
     await Promise.race([reading, limit]);
     ended.abort();
   }

@@ -76,7 +76,7 @@ export class WebhookMetrics {
       registers,
       async collect() {
         this.reset();
-        const counts = [await open.current(), await ended.current()];
+        const counts = await Promise.all([open.current(), ended.current()]);
         for (const { kind, status, count } of counts.flatMap((each): readonly DeliveryCount[] => each ?? []))
           this.inc({ kind, status }, count);
       },
