@@ -34,6 +34,12 @@ interface DataSourceSettings {
 const LOCK_TIMEOUT_MS = 5_000;
 
 /**
+ * An idle connection stays for so long. pg's own ten seconds are shorter than what lies between two scrapes: a process with
+ * little to do would open a dozen for each, whose backends read the catalogue of a hundred partitions anew.
+ */
+export const IDLE_CONNECTION_MS = 60_000;
+
+/**
  * pg hands a new connection over before TypeORM or BullMQ listens for its errors: a FATAL in that gap (a server that
  * restarts) would be an uncaught exception and end the process. The pool itself replaces what was lost.
  */
@@ -103,6 +109,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     extra: {
       max: settings.poolMax,
       connectionTimeoutMillis: settings.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
+      idleTimeoutMillis: IDLE_CONNECTION_MS,
       keepAlive: true,
       ...(settings.answerTimeoutMs === undefined ? {} : { query_timeout: settings.answerTimeoutMs }),
       // Statements go out as they come, and are answered in order (`OpenTransaction`).

@@ -1,5 +1,5 @@
 import { Pool, type PoolConfig } from 'pg';
-import { preparing, surviveLostConnections } from './database.module.js';
+import { IDLE_CONNECTION_MS, preparing, surviveLostConnections } from './database.module.js';
 
 const MAX = 4;
 /** Where callers are to wait longer for a connection, a statement may take as long, too, up to a bound (D43). */
@@ -24,6 +24,7 @@ export function openEdgePool({ url, isPooled, prepared, waitMs, applicationName 
     max: MAX,
     keepAlive: true,
     connectionTimeoutMillis: waitMs,
+    idleTimeoutMillis: IDLE_CONNECTION_MS,
     // One statement is under way at a time: one that hangs must not hold every caller of the port.
     query_timeout: timeoutMs,
     ...(isPooled ? {} : { statement_timeout: timeoutMs }),
