@@ -80,7 +80,7 @@ export class ChaosBed {
 
   /** @throws Error when something does not start; what did is stopped */
   static async open(options: BedOptions): Promise<ChaosBed> {
-    const postgres = await Postgres.start();
+    const postgres = await Postgres.start({ ownDisk: options.troubles });
     const redis = options.redis ? await RedisServer.start() : null;
     const [accessCode, signingKey, apiKey] = [newSecret(), newSecret(), newSecret()];
     const esimAccess = await SimulatorProcess.start(['simulators/esim-access/main.ts', '--rate', '0'], {

@@ -16,8 +16,8 @@ const HELP = `npm run chaos -- [--minutes N] [--redis] [--seed S] [--rate N] [--
 
 Runs every role as processes (2 api, 2 workers, 1 admin) on a PostgreSQL of its own, with partners that order in both
 modes at a fixed rate, and lets happen to them what happens: SIGKILL and SIGSTOP, restarts and crashes of PostgreSQL, a
-queue that is lost, wholesalers that fail in every way, receivers that hang, reset and lie. Then everybody is well again,
-and every promise is looked at.
+disk that is full (where it runs as root, who may mount one), a queue that is lost, wholesalers that fail in every way,
+receivers that hang, reset and lie. Then everybody is well again, and every promise is looked at.
 
   --minutes N   of the storm (60)
   --redis       queues and rate limits on a Redis that is killed and flushed
@@ -70,6 +70,7 @@ async function run(options: ChaosOptions): Promise<boolean> {
   console.log(`${what}: ${minutes} min${redis ? ' on Redis' : ''}, ${rate} orders/s, --seed ${seed}`);
   const bed = await ChaosBed.open({ redis, troubles: !rolling, portal: rolling, root: from });
   opened = bed;
+  if (!rolling && !bed.postgres.canFillDisk) console.log('no disk will be full: only root may mount one');
   try {
     // Apart, so that the storm does not depend on how many purchases the machine begins.
     const load = new Load(bed, new Random(seed + 1));

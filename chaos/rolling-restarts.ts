@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChaosBed } from './bed.js';
 
@@ -8,6 +9,11 @@ const BETWEEN_ROLES_MS = 500;
 interface Stretch {
   readonly fromMs: number;
   readonly toMs: number;
+}
+
+interface CoreTimes {
+  busyMs: number;
+  allMs: number;
 }
 
 /**
@@ -23,6 +29,8 @@ export class RollingRestarts {
   /** How long each took from SIGTERM to its end, milliseconds, by the name of the process. */
   readonly stopsMs = new Map<string, number[]>();
   private readonly stretches: Stretch[] = [];
+  /** Of the whole machine while nothing was restarted, milliseconds of all its cores: how much of it the load takes. */
+  private readonly calm: CoreTimes = { busyMs: 0, allMs: 0 };
 
   constructor(private readonly bed: ChaosBed) {}
 
@@ -52,10 +60,21 @@ export class RollingRestarts {
 
   describe(): string {
     const longest = [...this.stopsMs].map(([name, times]) => `${name} ${Math.round(Math.max(...times))} ms`);
-    return `${this.total} restarts in ${this.rounds} rounds; longest from SIGTERM to its end: ${longest.join(', ')}`;
+    const busy = `${Math.round((100 * this.calm.busyMs) / this.calm.allMs)} % of the machine was busy between them`;
+    return `${this.total} restarts in ${this.rounds} rounds, ${busy}; longest from SIGTERM to its end: ${longest.join(', ')}`;
   }
 
   private async rest(ms: number, signal: AbortSignal): Promise<void> {
+    const before = coreTimes();
     await sleep(ms, undefined, { signal }).catch(() => undefined);
+    const after = coreTimes();
+    this.calm.busyMs += after.busyMs - before.busyMs;
+    this.calm.allMs += after.allMs - before.allMs;
   }
+}
+
+function coreTimes(): CoreTimes {
+  const cores = os.cpus().map(({ times }) => times);
+  const allMs = cores.flatMap((times) => Object.values(times)).reduce((sum, ms) => sum + ms, 0);
+  return { allMs, busyMs: allMs - cores.reduce((sum, { idle }) => sum + idle, 0) };
 }

@@ -8,29 +8,39 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded/postgres/index.js';
 import { endWithUs, freePort } from './processes.js';
+import { ShrinkableDisk } from './shrinkable-disk.js';
 
 /** Durable, as in production: what was committed must be there after a crash of the server. */
 const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };
 
-/** A PostgreSQL that is restarted and crashed on the same port and data. */
+/** A server whose disk was full may recover by itself; for so long it is waited for. */
+const RECOVERY_MS = 5_000;
+
+/** A PostgreSQL that is restarted and crashed, and whose disk becomes full, on the same port and data. */
 export class Postgres {
-  restarts = 0;
-  crashes = 0;
   readonly pool: Pool;
 
   private constructor(
     private readonly folder: string,
     private readonly port: number,
     private server: EmbeddedPostgres,
+    private readonly disk: ShrinkableDisk | null,
   ) {
     this.pool = new Pool({ connectionString: this.url, max: 4, connectionTimeoutMillis: 5_000 });
     this.pool.on('error', () => undefined);
   }
 
-  static async start(): Promise<Postgres> {
+  /** @param ownDisk its data are on a disk that can be made full, where this process may mount one */
+  static async start({ ownDisk }: { readonly ownDisk: boolean }): Promise<Postgres> {
     const folder = mkdtempSync(path.join(tmpdir(), 'esim-chaos-'));
+    const disk = ownDisk ? ShrinkableDisk.mountAt(folder) : null;
     const port = await freePort();
-    return new Postgres(folder, port, await launch(folder, port));
+    return new Postgres(folder, port, await launch(folder, port), disk);
+  }
+
+  /** Whether `fillDisk` can be called. */
+  get canFillDisk(): boolean {
+    return this.disk !== null;
   }
 
   get url(): string {
@@ -39,7 +49,6 @@ export class Postgres {
 
   /** Ends every session; what is committed is there afterwards. */
   async restart(downMs: number): Promise<void> {
-    this.restarts++;
     await this.server.stop();
     await sleep(downMs);
     this.server = await launch(this.folder, this.port);
@@ -47,7 +56,6 @@ export class Postgres {
 
   /** As a crash: no checkpoint, and the write-ahead log is replayed. */
   async crash(downMs: number): Promise<void> {
-    this.crashes++;
     const pid = Number(
       readFileSync(path.join(this.folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n', 1)[0],
     );
@@ -55,6 +63,28 @@ export class Postgres {
     await sleep(downMs);
     await this.server.stop().catch(() => undefined);
     this.server = await launch(this.folder, this.port);
+  }
+
+  /** Nothing more can be written for so long: statements fail, and the server itself when it cannot write its log. */
+  async fillDisk(ms: number): Promise<void> {
+    this.disk!.fill();
+    try {
+      await sleep(ms);
+    } finally {
+      this.disk!.free();
+    }
+    if (await this.recovers()) return;
+    await this.server.stop().catch(() => undefined);
+    this.server = await launch(this.folder, this.port);
+  }
+
+  private async recovers(): Promise<boolean> {
+    const deadline = performance.now() + RECOVERY_MS;
+    while (performance.now() < deadline) {
+      if (await this.pool.query('SELECT 1').catch(() => null)) return true;
+      await sleep(200);
+    }
+    return false;
   }
 
   /** Rows of a query, asked again while the server is away. @throws Error after a minute */
@@ -73,6 +103,7 @@ export class Postgres {
   async remove(): Promise<void> {
     await this.pool.end();
     await this.server.stop();
+    this.disk?.unmount();
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

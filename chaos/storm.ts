@@ -7,6 +7,7 @@ const PAUSE_MS = { min: 1_000, max: 4_000 };
 /** Beyond the lease, so that another worker has taken the work over, and below it. */
 const FREEZE_MS = { min: 500, max: 9_000 };
 const DOWN_MS = { min: 100, max: 2_500 };
+const FULL_MS = { min: 500, max: 8_000 };
 
 interface Disturbance {
   readonly name: string;
@@ -122,6 +123,15 @@ function ofStores({ postgres, redis }: ChaosBed): Disturbance[] {
       },
     },
   ];
+  if (postgres.canFillDisk)
+    list.push({
+      name: 'disk full',
+      weight: 2,
+      prepare: (random) => {
+        const ms = random.between(FULL_MS.min, FULL_MS.max);
+        return () => inTurn(() => postgres.fillDisk(ms));
+      },
+    });
   if (!redis) {
     const lose = async (): Promise<void> =>
       void (await postgres.rows('TRUNCATE bullmq.job CASCADE').catch(() => undefined));
