@@ -9,8 +9,8 @@ export class CatalogHistoryRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /**
-   * The last row of a package stays: the next price is compared with it. The oldest first, by the index of their age:
-   * else each step reads the whole table.
+   * The last row of a package stays: the next price is compared with it. The oldest first, by the index of their age, and
+   * each asks for the last of its package by itself: as a join the whole table would be read and sorted at every step.
    */
   async purgePrices(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
@@ -18,9 +18,9 @@ export class CatalogHistoryRepository {
       `DELETE FROM package_price_history WHERE ctid = ANY (ARRAY(
          SELECT h.ctid FROM package_price_history h
          WHERE h.changed_at < now() - $1::int * interval '1 day'
-           AND EXISTS (SELECT 1 FROM package_price_history n
-                       WHERE n.package_id = h.package_id AND n.changed_at > h.changed_at)
-         ORDER BY h.changed_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+           AND h.changed_at < (SELECT max(n.changed_at) FROM package_price_history n
+                               WHERE n.package_id = h.package_id)
+         ORDER BY h.changed_at LIMIT $2 FOR UPDATE OF h SKIP LOCKED))`,
       [days, limit],
     );
     return affected;

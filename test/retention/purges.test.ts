@@ -3,6 +3,8 @@ import { AlertsRepository } from '../../src/alerts/index.js';
 import { CatalogHistoryRepository } from '../../src/catalog-sync/index.js';
 import { purgeInSteps } from '../../src/infra/purge-in-steps.js';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
+import { explainQueriesOf } from '../infra/database/explained-queries.js';
+import { fillTable } from '../infra/database/filled-tables.js';
 import { sandboxOrderPurge } from './purge-by-hand.js';
 
 let service: TestService;
@@ -189,5 +191,19 @@ describe('the purges of other tables', () => {
     expect(rows.map(({ row }) => row)).toEqual(['a 399', 'b 500']);
     expect(await history.purgeSyncs(30, 1_000)).toBe(1);
     expect((await query('SELECT id FROM catalog_syncs')).rows).toEqual([{ id: 'young' }]);
+  });
+
+  it('look at no more prices than they take, however many there are', async () => {
+    await fillTable(service.database.pool, 'package_price_history', 10_000, {
+      package_id: `'pkg_one'`,
+      changed_at: `now() - (i * 7919 % 10000) * interval '2 hours'`,
+    });
+    await query('ANALYZE package_price_history');
+    const queries = await explainQueriesOf(service.process.resources.dataSource, () =>
+      new CatalogHistoryRepository(manager()).purgePrices(400, 100),
+    );
+    expect(queries.map(({ scanned }) => scanned)).toEqual([[]]);
+    // Each of 100 once by its age, once by the last of its package, once to be deleted.
+    expect(queries[0]!.rows).toBeLessThanOrEqual(310);
   });
 });

@@ -24,7 +24,7 @@ export interface ReadRows {
   readonly rows: number;
 }
 
-/** Collects the SELECTs of a data source while `work` runs, and explains each as it was sent. */
+/** Collects what a data source reads and deletes while `work` runs, and runs each as it was sent once more to explain it. */
 export async function explainQueriesOf(
   dataSource: DataSource,
   work: () => Promise<unknown>,
@@ -46,7 +46,7 @@ class Recorder implements Logger {
   constructor(private readonly sent: SentQuery[]) {}
 
   logQuery(text: string, parameters: unknown[] = []): void {
-    if (/^\s*(SELECT|WITH)\b/i.test(text)) this.sent.push({ text, parameters });
+    if (/^\s*(SELECT|WITH|DELETE)\b/i.test(text)) this.sent.push({ text, parameters });
   }
   logQueryError(): void {}
   logQuerySlow(): void {}
