@@ -82,7 +82,7 @@ describe.skipIf(missing !== null)('a Redis that fails the rate limit', () => {
     const asked: boolean[] = [];
     await eventually('it was asked in vain', () => asked.push(buckets.available) > 20);
     expect([new Set(asked), await shown()]).toEqual([new Set([false]), 1]);
-    const second = await startRedis(first.port);
+    const second = await startRedis({ port: first.port });
     await eventually('it is used again', () => buckets.available);
     expect(await shown()).toBe(0);
     await buckets.onApplicationShutdown();

@@ -61,7 +61,7 @@ describe.skipIf(missing !== null)('with REDIS_URL', () => {
     // The buckets of PostgreSQL begin full: the limit is still a limit.
     expect(after.some((answer) => answer.status === 429)).toBe(true);
 
-    redis = await startRedis(redis.port);
+    redis = await startRedis({ port: redis.port });
     await placeAndWait(partner.sandbox);
   });
 

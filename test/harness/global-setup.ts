@@ -32,6 +32,7 @@ const PREPARED_SERVER = process.env['TEST_PREPARED_SERVER'];
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (PREPARED_SERVER !== undefined) {
     project.provide('postgresUrl', PREPARED_SERVER);
+    project.provide('backing', null);
     return () => Promise.resolve();
   }
   // Tests load the service from the build (built-service.plugin.ts), so it must be this source's.
@@ -59,10 +60,25 @@ async function start(project: TestProject): Promise<() => Promise<void>> {
   await client.end();
   await migrateDatabase(postgres.url('template_esim'));
   project.provide('postgresUrl', postgres.url());
+  const stopBacking = await provideBacking(project, postgres.url());
   return async () => {
+    await stopBacking();
     await postgres.stop();
     rmSync(directory, { recursive: true, force: true });
   };
+}
+
+/** What `TEST_BACKING` names, under every service that the tests start. */
+async function provideBacking(project: TestProject, postgresUrl: string): Promise<() => Promise<void>> {
+  const name = process.env['TEST_BACKING'];
+  if (name === undefined) {
+    project.provide('backing', null);
+    return () => Promise.resolve();
+  }
+  const { startBacking } = await import('./start-backing.js');
+  const { backing, stop } = await startBacking(name, postgresUrl);
+  project.provide('backing', backing);
+  return stop;
 }
 
 const MEMORY = '/dev/shm';

@@ -21,10 +21,13 @@ export function redisMissing(): string | null {
   }
 }
 
-/** A Redis server of its own, without persistence, on a free port of loopback. */
-export async function startRedis(fixedPort?: number): Promise<TestRedis> {
-  const port = fixedPort ?? (await freePort());
-  const server = RedisProcess.launch(['--port', String(port), ...ON_LOOPBACK, ...MEMORY_ONLY]);
+/** A Redis server of its own, without persistence, on loopback; on a free port when none is given. */
+export async function startRedis(
+  options: { readonly port?: number; readonly databases?: number } = {},
+): Promise<TestRedis> {
+  const { port = await freePort(), databases = 16 } = options;
+  const address = ['--port', String(port), '--databases', String(databases)];
+  const server = RedisProcess.launch([...address, ...ON_LOOPBACK, ...MEMORY_ONLY]);
   const url = `redis://127.0.0.1:${port}`;
   await eventually('redis answers', () => answers({ port }));
   return { url, port, kill: () => server.kill() };

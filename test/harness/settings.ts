@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { backingSettings } from './backing-service.js';
 
 export const ADMIN_TOKEN = randomBytes(24).toString('hex');
 const SECRETS_KEY = randomBytes(32).toString('base64');
@@ -32,6 +33,7 @@ export function testEnvironment(
     RATE_LIMIT_BURST: '1000000',
     ADMIN_RATE_LIMIT_PER_MINUTE: '6000000',
     ADMIN_RATE_LIMIT_BURST: '1000000',
+    ...backingSettings(databaseUrl),
     ...overrides,
   };
 }

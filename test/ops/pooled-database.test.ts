@@ -11,8 +11,8 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { placeOrder } from '../harness/order-steps.js';
+import { PgBouncer, pgbouncerMissing, SERVER_CONNECTIONS } from '../harness/pgbouncer.js';
 import { Transactions } from '../../src/infra/database/index.js';
-import { PgBouncer, pgbouncerMissing, SERVER_CONNECTIONS } from './pgbouncer.js';
 
 const missing = pgbouncerMissing();
 if (missing !== null) console.warn(`tests through PgBouncer are skipped: ${missing}`);

@@ -4,9 +4,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Client } from 'pg';
-import { overTcp } from '../harness/database.js';
-import { eventually } from '../harness/eventually.js';
-import { freePort } from '../harness/free-port.js';
+import { overTcp } from './database.js';
+import { eventually } from './eventually.js';
+import { freePort } from './free-port.js';
 
 /** Fewer than one role keeps by itself: transactions of all of them share these. */
 export const SERVER_CONNECTIONS = 6;
@@ -30,11 +30,13 @@ export class PgBouncer {
     readonly url: string,
   ) {}
 
-  static async start(databaseUrl: string): Promise<PgBouncer> {
+  /** @param forAll takes connections to every database of that server */
+  static async start(databaseUrl: string, { forAll = false } = {}): Promise<PgBouncer> {
     const target = new URL(databaseUrl);
     const folder = mkdtempSync(path.join(tmpdir(), 'esim-pgbouncer-'));
     const port = await freePort();
     const name = target.pathname.slice(1);
+    const server = `host=${target.hostname} port=${target.port}`;
     writeFileSync(
       path.join(folder, 'users.txt'),
       `"${target.username}" "${decodeURIComponent(target.password)}"\n`,
@@ -43,14 +45,14 @@ export class PgBouncer {
       path.join(folder, 'pgbouncer.ini'),
       [
         '[databases]',
-        `${name} = host=${target.hostname} port=${target.port} dbname=${name}`,
+        forAll ? `* = ${server}` : `${name} = ${server} dbname=${name}`,
         '[pgbouncer]',
         'listen_addr = 127.0.0.1',
         `listen_port = ${port}`,
         'unix_socket_dir =',
         'pool_mode = transaction',
         `default_pool_size = ${SERVER_CONNECTIONS}`,
-        'max_client_conn = 500',
+        'max_client_conn = 2000',
         'auth_type = trust',
         `auth_file = ${path.join(folder, 'users.txt')}`,
         // Who connects in passing (the test) must not find the pooler's own sessions changed.

@@ -1,0 +1,18 @@
+import type { Backing } from './backing-service.js';
+import { REDIS_DATABASES } from './backing-service.js';
+import { PgBouncer } from './pgbouncer.js';
+import { startRedis } from './redis.js';
+
+/** The one that a test run asks for, and how to end it. @throws Error when there is none of this name */
+export async function startBacking(
+  name: string,
+  postgresUrl: string,
+): Promise<{ readonly backing: Backing; readonly stop: () => Promise<void> }> {
+  if (name === 'redis') {
+    const redis = await startRedis({ databases: REDIS_DATABASES });
+    return { backing: { kind: name, url: redis.url }, stop: () => redis.kill() };
+  }
+  if (name !== 'pgbouncer') throw new Error(`TEST_BACKING is redis or pgbouncer, not ${name}`);
+  const pooler = await PgBouncer.start(postgresUrl, { forAll: true });
+  return { backing: { kind: name, url: pooler.url }, stop: () => pooler.stop() };
+}
