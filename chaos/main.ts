@@ -129,7 +129,10 @@ function report(
   { bed, load, storm }: { bed: ChaosBed; load: Load; storm: Disturber },
   { bySupport, seconds }: Settlement,
 ): void {
-  console.log(`\nin ${minutes} min (--seed ${seed}): ${storm.describe()}`);
+  const full = bed.postgres.canFillDisk
+    ? `; a statement found the disk full ${bed.postgres.fullSeen} times`
+    : '';
+  console.log(`\nin ${minutes} min (--seed ${seed}): ${storm.describe()}${full}`);
   console.log(
     `${load.begun} purchases begun, ${load.accepted.size} accepted, ${load.refused} refused, ${load.unanswered} without ` +
       `an answer within five minutes, ${load.repeats} calls repeated; ${received(bed)} webhooks received; ` +

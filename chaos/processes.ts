@@ -74,8 +74,6 @@ export interface RoleEnd {
 /** One role of the built service as a process of its own, on ports that it keeps. */
 export class RoleProcess {
   private program: Program | null = null;
-  deaths = 0;
-  freezes = 0;
   /** Whether callers are to call it: an orchestrator takes a process out of its service before it ends it. */
   isInRotation = true;
 
@@ -101,14 +99,12 @@ export class RoleProcess {
 
   /** Dies at once and comes back. */
   async killAndRestart(): Promise<void> {
-    this.deaths++;
     await this.program?.kill();
     await this.launch();
   }
 
   /** Holds what it holds and notices nothing for so long. */
   async freeze(ms: number): Promise<void> {
-    this.freezes++;
     this.program?.child.kill('SIGSTOP');
     await sleep(ms);
     this.program?.child.kill('SIGCONT');

@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statfsSync } from 'node:fs';
 
-/** Beyond what is used: a tmpfs cannot be made smaller than what is written meanwhile. */
-const LEFT_BYTES = 64 * 1024;
+/** A tmpfs cannot be made smaller than what is written meanwhile: each try leaves so much more. */
+const SPARE_BYTES = 16 * 1024;
 const TRIES = 50;
 
 /** A file system that is full from one moment to the next, and has room again: a tmpfs, which only root may mount. */
@@ -18,11 +18,11 @@ export class ShrinkableDisk {
     return disk;
   }
 
-  /** No more can be written. @throws Error when it grows faster than it can be made smaller */
+  /** No file can grow by more than a few pages. @throws Error when it grows faster than it can be made smaller */
   fill(): void {
     for (let tries = 0; tries < TRIES; tries++) {
       const { blocks, bfree, bsize } = statfsSync(this.folder);
-      const options = `remount,size=${(blocks - bfree) * bsize + LEFT_BYTES}`;
+      const options = `remount,size=${(blocks - bfree) * bsize + tries * SPARE_BYTES}`;
       if (spawnSync('mount', ['-o', options, this.folder], { stdio: 'ignore' }).status === 0) return;
     }
     throw new Error(`${this.folder} cannot be made smaller`);

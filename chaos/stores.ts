@@ -13,12 +13,15 @@ import { ShrinkableDisk } from './shrinkable-disk.js';
 /** Durable, as in production: what was committed must be there after a crash of the server. */
 const SETTINGS = { max_connections: 250, synchronous_commit: 'on' };
 
+const DISK_FULL = '53100';
 /** A server whose disk was full may recover by itself; for so long it is waited for. */
 const RECOVERY_MS = 5_000;
 
 /** A PostgreSQL that is restarted and crashed, and whose disk becomes full, on the same port and data. */
 export class Postgres {
   readonly pool: Pool;
+  /** How often the disk was seen to be full: a statement was refused for it. */
+  fullSeen = 0;
 
   private constructor(
     private readonly folder: string,
@@ -65,17 +68,32 @@ export class Postgres {
     this.server = await launch(this.folder, this.port);
   }
 
-  /** Nothing more can be written for so long: statements fail, and the server itself when it cannot write its log. */
+  /**
+   * No file can grow for so long: statements fail, and the server itself when it needs another segment of its log.
+   * Nothing where there is no disk to fill.
+   */
   async fillDisk(ms: number): Promise<void> {
-    this.disk!.fill();
+    if (this.disk === null) return;
+    this.disk.fill();
     try {
-      await sleep(ms);
+      await sleep(ms / 2);
+      if (await this.refusesToGrow()) this.fullSeen++;
+      await sleep(ms / 2);
     } finally {
-      this.disk!.free();
+      this.disk.free();
     }
     if (await this.recovers()) return;
     await this.server.stop().catch(() => undefined);
     this.server = await launch(this.folder, this.port);
+  }
+
+  /** Whether a statement that needs some megabytes is refused for want of room. */
+  private async refusesToGrow(): Promise<boolean> {
+    const large = `SELECT i, md5(i::text) FROM generate_series(1, 50000) AS i`;
+    return this.pool.query(`CREATE TABLE chaos_full_disk AS ${large}; DROP TABLE chaos_full_disk`).then(
+      () => false,
+      (error: unknown) => (error as { code?: string }).code === DISK_FULL,
+    );
   }
 
   private async recovers(): Promise<boolean> {
@@ -114,8 +132,6 @@ function launch(folder: string, port: number): Promise<EmbeddedPostgres> {
 
 /** A Redis without persistence: each death loses everything that it held. */
 export class RedisServer {
-  kills = 0;
-  flushes = 0;
   private child: ChildProcess | null = null;
 
   private constructor(private readonly port: number) {}
@@ -134,14 +150,12 @@ export class RedisServer {
   }
 
   async killFor(downMs: number): Promise<void> {
-    this.kills++;
     await this.stop();
     await sleep(downMs);
     await this.launch();
   }
 
   async flush(): Promise<void> {
-    this.flushes++;
     await this.ask((client) => client.flushall());
   }
 

@@ -122,16 +122,16 @@ function ofStores({ postgres, redis }: ChaosBed): Disturbance[] {
         return () => inTurn(() => postgres.crash(ms));
       },
     },
-  ];
-  if (postgres.canFillDisk)
-    list.push({
-      name: 'disk full',
+    {
+      // Drawn where nobody may mount a disk, too: a seed is the same storm for everybody.
+      name: postgres.canFillDisk ? 'disk full' : 'disk full (left out)',
       weight: 2,
       prepare: (random) => {
         const ms = random.between(FULL_MS.min, FULL_MS.max);
         return () => inTurn(() => postgres.fillDisk(ms));
       },
-    });
+    },
+  ];
   if (!redis) {
     const lose = async (): Promise<void> =>
       void (await postgres.rows('TRUNCATE bullmq.job CASCADE').catch(() => undefined));

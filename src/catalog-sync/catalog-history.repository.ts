@@ -11,6 +11,7 @@ export class CatalogHistoryRepository {
   /**
    * The last row of a package stays: the next price is compared with it. The oldest first, by the index of their age, and
    * each asks for the last of its package by itself: as a join the whole table would be read and sorted at every step.
+   * Besides what it takes, a step looks at the prices that stay for good: one of each package, at most.
    */
   async purgePrices(days: number, limit: number): Promise<number> {
     const { affected } = await sql(

@@ -34,10 +34,11 @@ interface DataSourceSettings {
 const LOCK_TIMEOUT_MS = 5_000;
 
 /**
- * An idle connection stays for so long. pg's own ten seconds are shorter than what lies between two scrapes: a process with
- * little to do would open a dozen for each, whose backends read the catalogue of a hundred partitions anew.
+ * An idle connection stays for so long. pg's own ten seconds are shorter than what lies between two scrapes (a minute by
+ * Prometheus' default): a process with little to do would open a dozen for each, whose backends read the catalogue of a
+ * hundred partitions anew.
  */
-export const IDLE_CONNECTION_MS = 60_000;
+export const IDLE_CONNECTION_MS = 180_000;
 
 /**
  * pg hands a new connection over before TypeORM or BullMQ listens for its errors: a FATAL in that gap (a server that

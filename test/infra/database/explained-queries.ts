@@ -24,7 +24,7 @@ export interface ReadRows {
   readonly rows: number;
 }
 
-/** Collects what a data source reads and deletes while `work` runs, and runs each as it was sent once more to explain it. */
+/** Collects what a data source reads and deletes while `work` runs, and explains each as it was sent. */
 export async function explainQueriesOf(
   dataSource: DataSource,
   work: () => Promise<unknown>,
@@ -56,10 +56,13 @@ class Recorder implements Logger {
 }
 
 async function explain(dataSource: DataSource, { text, parameters }: SentQuery): Promise<ReadRows> {
-  const rows = await dataSource.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
-    `EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`,
-    [...parameters],
-  );
+  const runner = dataSource.createQueryRunner();
+  // What it deletes is deleted once, by who sent it.
+  await runner.startTransaction();
+  const rows = (await runner
+    .query(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) ${text}`, [...parameters])
+    .finally(() => runner.rollbackTransaction())
+    .finally(() => runner.release())) as { 'QUERY PLAN': [{ Plan: PlanNode }] }[];
   const nodes = flatten(rows[0]!['QUERY PLAN'][0].Plan);
   const scans = nodes.filter((node) => node['Node Type'].endsWith('Scan') && node['Actual Loops'] > 0);
   return {
