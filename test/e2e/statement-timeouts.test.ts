@@ -68,8 +68,11 @@ it('each role has its own time-out, also where one process has all', async () =>
   const timeouts = await Promise.all(
     (['api', 'admin', 'worker'] as const).map(async (role) => {
       const { dataSource } = service.process.resources.of(role);
-      const [row] = await dataSource.query<{ statement_timeout: string }[]>('SHOW statement_timeout');
-      return row!.statement_timeout;
+      // Behind a pooler it is of each transaction, and of no session.
+      return dataSource.transaction(async (manager) => {
+        const [row] = await manager.query<{ statement_timeout: string }[]>('SHOW statement_timeout');
+        return row!.statement_timeout;
+      });
     }),
   );
   expect(timeouts).toEqual(['2500ms', '31s', '61s']);

@@ -14,6 +14,11 @@ declare module 'vitest' {
   }
 }
 
+/** Null in an ordinary run. */
+export function backingKind(): Backing['kind'] | null {
+  return inject('backing')?.kind ?? null;
+}
+
 /** The settings that lead a service on this database to it; none in an ordinary run. */
 export function backingSettings(databaseUrl: string): Record<string, string> {
   const backing = inject('backing');

@@ -11,6 +11,9 @@ import { freePort } from './free-port.js';
 /** Fewer than one role keeps by itself: transactions of all of them share these. */
 export const SERVER_CONNECTIONS = 6;
 
+/** For each database, as a service with all roles needs them: what waits in PostgreSQL holds one. */
+const ORDINARY_CONNECTIONS = 40;
+
 /** Why tests through PgBouncer cannot run here, or null when they can. */
 export function pgbouncerMissing(): string | null {
   try {
@@ -51,7 +54,7 @@ export class PgBouncer {
         `listen_port = ${port}`,
         'unix_socket_dir =',
         'pool_mode = transaction',
-        `default_pool_size = ${SERVER_CONNECTIONS}`,
+        `default_pool_size = ${forAll ? ORDINARY_CONNECTIONS : SERVER_CONNECTIONS}`,
         'max_client_conn = 2000',
         'auth_type = trust',
         `auth_file = ${path.join(folder, 'users.txt')}`,

@@ -83,6 +83,10 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     const { dataSource } = service.process.resources.of('api');
     const slow = new Transactions(dataSource).run((tx) => tx.manager.query('SELECT pg_sleep(10)'));
     await expect(slow).rejects.toThrow(/statement timeout/);
+    const ofTypeOrm = dataSource.transaction('REPEATABLE READ', (manager) =>
+      manager.query('SELECT pg_sleep(10)'),
+    );
+    await expect(ofTypeOrm).rejects.toThrow(/statement timeout/);
     const { rows } = await database.pool.query<{ sessions: number }>(
       `SELECT count(*)::int AS sessions FROM pg_stat_activity
        WHERE datname = current_database() AND application_name LIKE 'partner-esim-all%'
