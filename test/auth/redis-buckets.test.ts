@@ -56,6 +56,16 @@ describe.skipIf(missing !== null)('a bucket in Redis', () => {
     await eventually('a token', async () => (await charge(bucket))?.granted === 1);
   });
 
+  it('is not given up for what kept this process from reading its answer', async () => {
+    const shown = await charged(async (key) => (await buckets.charge(new Map([[key, 1]]), SHAPE)) && key);
+    const charge = buckets.charge(new Map([[shown, 1]]), SHAPE);
+    // Sent, and answered while nobody reads.
+    await new Promise((resolve) => setImmediate(resolve));
+    const until = performance.now() + 2_000;
+    while (performance.now() < until);
+    expect((await charge)?.get(shown)?.granted).toBe(1);
+  });
+
   it('grants exactly the burst to calls that come one after the other', async () => {
     const granted = await charged(async (key) => {
       const states = [];
