@@ -40,7 +40,7 @@ function noWebhookTwice({ endpoints }: ChaosBed): Check {
 
 function latency({ answers }: Load, restarts: RollingRestarts): Check {
   const during = answers.filter(({ atMs }) => restarts.wasUnderWay(atMs)).map(({ ms }) => ms);
-  const otherwise = answers.filter(({ atMs }) => !restarts.wasUnderWay(atMs)).map(({ ms }) => ms);
+  const otherwise = answers.filter(({ atMs }) => restarts.wasCalm(atMs)).map(({ ms }) => ms);
   const [beside, alone] = [p99(during), p99(otherwise)];
   const figures = `p99 of POST /v1/orders ${beside.toFixed(0)} ms beside restarts, ${alone.toFixed(0)} ms otherwise`;
   console.log(figures);

@@ -4,6 +4,8 @@ import type { ChaosBed } from './bed.js';
 
 /** Between two rounds nothing is restarted for as long as a round took: what calls beside restarts are compared with. */
 const FIRST_CALM_MS = 15_000;
+/** Before it the processes are cold: what they take then is compared with nothing. */
+const WARM_UP_MS = 20_000;
 const BETWEEN_ROLES_MS = 500;
 
 interface Stretch {
@@ -29,6 +31,7 @@ export class RollingRestarts {
   /** How long each took from SIGTERM to its end, milliseconds, by the name of the process. */
   readonly stopsMs = new Map<string, number[]>();
   private readonly stretches: Stretch[] = [];
+  private warmAtMs = Infinity;
   /** Of the whole machine while nothing was restarted, milliseconds of all its cores: how much of it the load takes. */
   private readonly calm: CoreTimes = { busyMs: 0, allMs: 0 };
 
@@ -36,6 +39,8 @@ export class RollingRestarts {
 
   /** Whole rounds, until `signal` aborts. @throws Error when a process does not start again */
   async run(signal: AbortSignal): Promise<void> {
+    await sleep(WARM_UP_MS, undefined, { signal }).catch(() => undefined);
+    this.warmAtMs = performance.now();
     await this.rest(FIRST_CALM_MS, signal);
     while (!signal.aborted) {
       const fromMs = performance.now();
@@ -51,6 +56,11 @@ export class RollingRestarts {
       this.rounds++;
       await this.rest(toMs - fromMs, signal);
     }
+  }
+
+  /** Whether nothing was restarted at that moment of `performance.now()`, after the processes were warm. */
+  wasCalm(atMs: number): boolean {
+    return atMs >= this.warmAtMs && !this.wasUnderWay(atMs);
   }
 
   /** Whether a round was under way at that moment of `performance.now()`. */
