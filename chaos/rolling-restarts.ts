@@ -9,6 +9,8 @@ const WARM_UP_MS = 20_000;
 const BETWEEN_ROLES_MS = 500;
 
 interface Stretch {
+  /** Of the process that was replaced, and of what came up in its place. */
+  readonly name: string;
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -43,29 +45,29 @@ export class RollingRestarts {
     this.warmAtMs = performance.now();
     await this.rest(FIRST_CALM_MS, signal);
     while (!signal.aborted) {
-      const fromMs = performance.now();
+      const roundMs = performance.now();
       for (const role of this.bed.processes) {
+        const fromMs = performance.now();
         const { stopMs, fault } = await role.replace();
         this.stopsMs.set(role.name, [...(this.stopsMs.get(role.name) ?? []), stopMs]);
         if (fault !== null) this.faults.push(fault);
         this.total++;
         await sleep(BETWEEN_ROLES_MS);
+        this.stretches.push({ name: role.name, fromMs, toMs: performance.now() });
       }
-      const toMs = performance.now();
-      this.stretches.push({ fromMs, toMs });
       this.rounds++;
-      await this.rest(toMs - fromMs, signal);
+      await this.rest(performance.now() - roundMs, signal);
     }
   }
 
-  /** Whether nothing was restarted at that moment of `performance.now()`, after the processes were warm. */
+  /** Whether nothing was restarted at that moment, after the processes were warm. */
   wasCalm(atMs: number): boolean {
-    return atMs >= this.warmAtMs && !this.wasUnderWay(atMs);
+    return atMs >= this.warmAtMs && this.underWayAt(atMs) === null;
   }
 
-  /** Whether a round was under way at that moment of `performance.now()`. */
-  wasUnderWay(atMs: number): boolean {
-    return this.stretches.some(({ fromMs, toMs }) => atMs >= fromMs && atMs < toMs);
+  /** Whose replacement was under way at that moment of `performance.now()`; null when nobody's was. */
+  underWayAt(atMs: number): string | null {
+    return this.stretches.find(({ fromMs, toMs }) => atMs >= fromMs && atMs < toMs)?.name ?? null;
   }
 
   describe(): string {
