@@ -39,20 +39,19 @@ function noWebhookTwice({ endpoints }: ChaosBed): Check {
 }
 
 function latency({ answers }: Load, restarts: RollingRestarts): Check {
-  const during = answers.filter(({ atMs }) => restarts.underWayAt(atMs) !== null).map(({ ms }) => ms);
-  const otherwise = answers.filter(({ atMs }) => restarts.wasCalm(atMs)).map(({ ms }) => ms);
+  const byProcess = Map.groupBy(answers, ({ atMs }) => restarts.underWayAt(atMs));
+  const otherwise = (byProcess.get(null) ?? []).filter(({ atMs }) => restarts.wasWarm(atMs));
+  byProcess.delete(null);
+  const during = [...byProcess.values()].flat();
   const [beside, alone] = [p99(during), p99(otherwise)];
   const figures = `p99 of POST /v1/orders ${beside.toFixed(0)} ms beside restarts, ${alone.toFixed(0)} ms otherwise`;
   console.log(figures);
-  const byProcess = Map.groupBy(answers, ({ atMs }) => restarts.underWayAt(atMs));
-  for (const [name, those] of byProcess)
-    if (name !== null)
-      console.log(`  beside that of ${name}: ${p99(those.map(({ ms }) => ms)).toFixed(0)} ms`);
+  for (const [name, those] of byProcess) console.log(`  beside that of ${name}: ${p99(those).toFixed(0)} ms`);
   const breaches = beside > MOST_TIMES_P99 * alone ? [figures] : [];
   return { promise: 'p99 within twice of what it is without restarts', breaches, count: during.length };
 }
 
-function p99(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
+function p99(answers: Load['answers']): number {
+  const sorted = answers.map(({ ms }) => ms).sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
 }

@@ -60,9 +60,9 @@ export class RollingRestarts {
     }
   }
 
-  /** Whether nothing was restarted at that moment, after the processes were warm. */
-  wasCalm(atMs: number): boolean {
-    return atMs >= this.warmAtMs && this.underWayAt(atMs) === null;
+  /** Whether the first processes had taken calls for a while at that moment of `performance.now()`. */
+  wasWarm(atMs: number): boolean {
+    return atMs >= this.warmAtMs;
   }
 
   /** Whose replacement was under way at that moment of `performance.now()`; null when nobody's was. */

@@ -41,7 +41,7 @@ export class Postgres {
     return new Postgres(folder, port, await launch(folder, port), disk);
   }
 
-  /** Whether `fillDisk` can be called. */
+  /** Whether `fillDisk` does anything. */
   get canFillDisk(): boolean {
     return this.disk !== null;
   }

@@ -5,7 +5,7 @@ import { Gauge, type Registry } from 'prom-client';
 const KEPT_MS = 10_000;
 /** What may be shown while it is stale takes at most this share of the time: what takes longer is read less often. */
 const LARGEST_SHARE = 0.05;
-/** A scraper waits no longer for a reading of what may be shown while it is stale: a scrape stays fast however large the tables are. */
+/** A scraper waits no longer for what may be shown while it is stale: a scrape stays fast however large the tables are. */
 const STALE_WAIT_MS = 25;
 
 /** Something about the whole database that `/metrics` shows: read when it is asked for, and not too often. */
@@ -15,7 +15,10 @@ export class KeptReading<T> {
   private nextAtMs = -Infinity;
   private reading: Promise<void> | null = null;
 
-  /** @param shownWhileStale the last value is shown while a new one is read, or cannot be, and none before the first has been read */
+  /**
+   * @param shownWhileStale the last value is shown while a new one is read, or cannot be, and none before the first has
+   * been read; else there is none meanwhile
+   */
   constructor(
     private readonly read: () => Promise<T>,
     private readonly options: { readonly shownWhileStale?: true } = {},

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,16 +7,6 @@ import path from 'node:path';
 export interface Program {
   readonly files: Readonly<Record<string, string>>;
   readonly command: readonly [string, ...string[]];
-}
-
-/** Why `command` cannot be used on this machine, or null. */
-export function whyMissing(command: string, versionArgument: string): string | null {
-  try {
-    execFileSync(command, [versionArgument], { stdio: 'ignore' });
-    return null;
-  } catch (error) {
-    return `${command} ${versionArgument}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`;
-  }
 }
 
 /** Runs a program with `input` as JSON on stdin; answers the JSON that it prints. @throws Error with its stderr */

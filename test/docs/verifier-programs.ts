@@ -1,5 +1,6 @@
 import type { Page } from './page.js';
-import { type Program, whyMissing } from './program.js';
+import { whyMissing } from '../harness/why-missing.js';
+import type { Program } from './program.js';
 import type { SignatureVector } from './signature-vectors.js';
 
 /** A language of the page: its function, made a program that judges all vectors at once. */

@@ -43,7 +43,7 @@ async function fullBucket(owner?: string): Promise<Bucket> {
   return { partnerId, key, here: service.partnerApi(key), there: sibling.partnerApi(key) };
 }
 
-/** Empties a bucket, wherever it is; a token comes back after five seconds. */
+/** Empties a bucket, wherever it is; a token comes back after six seconds. */
 async function drain({ partnerId, here }: Bucket): Promise<void> {
   await here.get('/v1/me');
   const { rows } = await service.database.pool.query<{ id: string; tat: string }>(

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { inject } from 'vitest';
 
-/** What `TEST_BACKING` puts under every service of a test run that does not say otherwise (`npm run test:redis`, `npm run test:pgbouncer`). */
+/**
+ * What `TEST_BACKING` puts under every service of a test run that does not say otherwise (`npm run test:redis`,
+ * `npm run test:pgbouncer`). Apart from what starts it, which the processes of the tests need not load.
+ */
 export type Backing =
   { readonly kind: 'redis'; readonly url: string } | { readonly kind: 'pgbouncer'; readonly url: string };
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import { overTcp } from './database.js';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
+import { whyMissing } from './why-missing.js';
 
 /** Fewer than one role keeps by itself: transactions of all of them share these. */
 export const SERVER_CONNECTIONS = 6;
@@ -16,12 +17,8 @@ const ORDINARY_CONNECTIONS = 40;
 
 /** Why tests through PgBouncer cannot run here, or null when they can. */
 export function pgbouncerMissing(): string | null {
-  try {
-    execFileSync('pgbouncer', ['--version'], { stdio: 'ignore' });
-    return null;
-  } catch {
-    return 'pgbouncer is not installed (apt-get install pgbouncer)';
-  }
+  const isMissing = whyMissing('pgbouncer', '--version') !== null;
+  return isMissing ? 'pgbouncer is not installed (apt-get install pgbouncer)' : null;
 }
 
 /** A PgBouncer in transaction mode before a database, with nothing switched on that makes it lenient. */

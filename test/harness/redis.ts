@@ -1,8 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis, type RedisOptions } from 'ioredis';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
+import { whyMissing } from './why-missing.js';
 
 export interface TestRedis {
   readonly url: string;
@@ -13,12 +14,8 @@ export interface TestRedis {
 
 /** Why tests on Redis cannot run here, or null when they can. */
 export function redisMissing(): string | null {
-  try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
-    return null;
-  } catch {
-    return 'redis-server is not installed (apt-get install redis-server)';
-  }
+  const isMissing = whyMissing('redis-server', '--version') !== null;
+  return isMissing ? 'redis-server is not installed (apt-get install redis-server)' : null;
 }
 
 /** A Redis server of its own, without persistence, on loopback; on a free port when none is given. */

@@ -1,5 +1,4 @@
-import type { Backing } from './backing-service.js';
-import { REDIS_DATABASES } from './backing-service.js';
+import { type Backing, REDIS_DATABASES } from './backing-service.js';
 import { onDatabase } from './database.js';
 import { PgBouncer } from './pgbouncer.js';
 import { startRedis } from './redis.js';
@@ -15,8 +14,10 @@ export async function startBacking(
   }
   if (name !== 'pgbouncer') throw new Error(`TEST_BACKING is redis or pgbouncer, not ${name}`);
   // As docs/scaling.md asks of whoever runs a pooler: for single statements, which are in no transaction.
-  await onDatabase(postgresUrl, `ALTER ROLE CURRENT_USER SET statement_timeout = '60s'`);
-  await onDatabase(postgresUrl, `ALTER ROLE CURRENT_USER SET lock_timeout = '5s'`);
+  await onDatabase(
+    postgresUrl,
+    `ALTER ROLE CURRENT_USER SET statement_timeout = '60s'; ALTER ROLE CURRENT_USER SET lock_timeout = '5s'`,
+  );
   const pooler = await PgBouncer.start(postgresUrl, { forAll: true });
   return { backing: { kind: name, url: pooler.url }, stop: () => pooler.stop() };
 }

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { whyMissing } from '../docs/program.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
+import { whyMissing } from '../harness/why-missing.js';
 import { RolesApart, ROLES } from './roles-apart.js';
 import { metricsIn, readAlertRules, readDashboards, RULE_TESTS_FILES, RULES_FILE } from './rule-files.js';
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { whyMissing } from '../docs/program.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
+import { whyMissing } from '../harness/why-missing.js';
 
 const read = (file: string): string => readFileSync(path.join(PROJECT_ROOT, file), 'utf8');
 const dockerfile = read('Dockerfile');
