@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Behaviour, Receiver, TROUBLES } from './receivers.js';
-import { type RoleName, RoleProcess, runCommand, SimulatorProcess } from './processes.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RoleEnd, type RoleName, ROOT, RoleProcess, runCommand, SimulatorProcess } from './processes.js';
 import { Postgres, RedisServer } from './stores.js';
 
 export type Mode = 'sandbox' | 'live';
@@ -23,6 +24,8 @@ const LIVE_UPSTREAM_IDS = ['PDE1D7', 'PTR1D7', 'ESIM-FR-7D-1GB', 'ESIM-ES-7D-1GB
 /** Minor units: no run uses it up. */
 const DEPOSIT = 100_000_000;
 const CATALOG_LIMIT_MS = 120_000;
+/** `minReadySeconds` of the chart. */
+const MIN_READY_MS = 10_000;
 
 /** Short, so that minutes hold many lapsed leases, retries and blocks. The read lag is longer than a slow call's effect. */
 const SETTINGS = {
@@ -125,6 +128,22 @@ export class ChaosBed {
     return serving[nth % serving.length] ?? this.apis[0]!;
   }
 
+  /**
+   * As the chart has it done (`maxUnavailable: 0`, `maxSurge: 1`, `minReadySeconds`): the next process, of this checkout,
+   * is ready and takes its part for a while before the one before is told to stop.
+   */
+  async replace(before: RoleProcess): Promise<RoleEnd> {
+    const next = await RoleProcess.start(before.role, before.name, this.env, ROOT);
+    if (before.role === 'admin') this.admin = next;
+    else if (before.role === 'portal') this.portal = next;
+    else this.ofRole(before.role).push(next);
+    await sleep(MIN_READY_MS);
+    const end = await before.end();
+    if (before.role === 'api' || before.role === 'worker')
+      this.ofRole(before.role).splice(this.ofRole(before.role).indexOf(before), 1);
+    return end;
+  }
+
   /** Calls the admin API until it answers: its role is not hurt, but the database is. @throws Error on any refusal */
   async callAdmin<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data> {
     const { status, data, text } = await this.tryAdmin<Data>(method, path, body);
@@ -177,6 +196,10 @@ export class ChaosBed {
     if (this.options.portal) this.portal = await start('portal', 'portal');
     this.packages = { ...this.packages, live: await this.livePackages() };
     for (let nth = 0; nth < PARTNERS; nth++) await this.addPartner(TROUBLES[nth % TROUBLES.length]!);
+  }
+
+  private ofRole(role: 'api' | 'worker'): RoleProcess[] {
+    return role === 'api' ? this.apis : this.workers;
   }
 
   private async livePackages(): Promise<readonly string[]> {

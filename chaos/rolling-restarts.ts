@@ -21,8 +21,8 @@ interface CoreTimes {
 }
 
 /**
- * Every process of every role in turn, as a rolling release does it: out of rotation, SIGTERM, its own end, the next one
- * ready, and then the next process. Of each role that partners need, one is always there.
+ * Every process of every role in turn, as a rolling release does it: the next one ready, out of rotation with the one
+ * before, SIGTERM, its own end, and then the next process. Of each role that partners need, two are always there.
  */
 export class RollingRestarts {
   /** Restarts so far. */
@@ -39,7 +39,7 @@ export class RollingRestarts {
 
   constructor(private readonly bed: ChaosBed) {}
 
-  /** Whole rounds, until `signal` aborts. @throws Error when a process does not start again */
+  /** Round after round, until `signal` aborts. @throws Error when a process does not start again */
   async run(signal: AbortSignal): Promise<void> {
     await sleep(WARM_UP_MS, undefined, { signal }).catch(() => undefined);
     this.warmAtMs = performance.now();
@@ -47,8 +47,10 @@ export class RollingRestarts {
     while (!signal.aborted) {
       const roundMs = performance.now();
       for (const role of this.bed.processes) {
+        // The first round is whole all the same: until its end the processes of an older version are there (`--from`).
+        if (signal.aborted && this.rounds > 0) return;
         const fromMs = performance.now();
-        const { stopMs, fault } = await role.replace();
+        const { stopMs, fault } = await this.bed.replace(role);
         this.stopsMs.set(role.name, [...(this.stopsMs.get(role.name) ?? []), stopMs]);
         if (fault !== null) this.faults.push(fault);
         this.total++;

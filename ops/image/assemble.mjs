@@ -24,4 +24,5 @@ for (const name of [
   ...built.filter((each) => existsSync(path.join(root, each))),
 ])
   cpSync(path.join(root, name), path.join(target, name), { recursive: true });
+cpSync(path.join(import.meta.dirname, 'compile.mjs'), path.join(target, 'compile.mjs'));
 console.log(execFileSync('du', ['-sh', target], { encoding: 'utf8' }).trim());

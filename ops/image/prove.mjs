@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,6 +28,8 @@ if (refusal !== null) {
 const place = mkdtempSync(path.join(tmpdir(), 'esim-image-'));
 const app = path.join(place, 'app');
 execFileSync(process.execPath, [path.join(root, 'ops/image/assemble.mjs'), app], { stdio: 'inherit' });
+const compiled = path.join(app, 'compiled');
+mkdirSync(compiled);
 const roles = [];
 const postgres = await startEmbeddedPostgres({ dataDir: path.join(place, 'postgres') });
 try {
@@ -43,6 +45,7 @@ try {
     PORTAL_URL: 'https://portal.example.com',
   };
   proveTheWalls();
+  proveTheCompiledCode();
   await migrate(env);
   for (const role of ['api', 'admin', 'worker', 'portal']) roles.push(await startRole(role, env));
   await proveAnOrder(env);
@@ -83,7 +86,7 @@ function overTcp(databaseUrl) {
 }
 
 /** Node alone with its libraries; the network is the host's, as PostgreSQL listens on loopback. */
-function walls(env) {
+function walls(env, more = []) {
   const libraries = ['/usr/lib', '/lib', '/lib64'].filter((folder) => existsSync(folder));
   const names = ['/etc/ssl', '/etc/resolv.conf', '/etc/hosts', '/etc/nsswitch.conf'].filter((file) =>
     existsSync(file),
@@ -92,10 +95,12 @@ function walls(env) {
     ...libraries.flatMap((folder) => ['--ro-bind', realpathSync(folder), folder]),
     ...names.flatMap((file) => ['--ro-bind', realpathSync(file), file]),
     ...['--ro-bind', realpathSync(process.execPath), '/nodejs/bin/node', '--ro-bind', app, '/app'],
-    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--remount-ro', '/'],
+    ...['--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', ...more, '--remount-ro', '/'],
     ...['--unshare-user', '--uid', UID, '--gid', UID, '--unshare-pid', '--unshare-ipc', '--as-pid-1'],
     ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session', '--chdir', '/app', '--clearenv'],
-    ...Object.entries({ ...env, TMPDIR: '/tmp' }).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...Object.entries({ NODE_COMPILE_CACHE: '/app/compiled', ...env, TMPDIR: '/tmp' }).flatMap(
+      ([name, value]) => ['--setenv', name, value],
+    ),
     '/nodejs/bin/node',
     '--enable-source-maps',
   ];
@@ -119,6 +124,20 @@ function proveTheWalls() {
     { uid: 65532, pid: 1, root: true, app: true, tmp: true, shell: [], capabilities: '0000000000000000' },
     stderr,
   );
+}
+
+/** Compiles as the Dockerfile does, then asks Node.js whether it takes what it finds under the root that it cannot write. */
+function proveTheCompiledCode() {
+  const compiling = walls({ NODE_COMPILE_CACHE: '' }, ['--bind', compiled, '/tmp/compiled']);
+  execFileSync('bwrap', [...compiling, '/app/compile.mjs', '/tmp/compiled'], { stdio: 'inherit' });
+  const { stdout, stderr } = spawnSync(
+    'bwrap',
+    [...walls({ NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }), 'dist/roles/main.api.js'],
+    { encoding: 'utf8' },
+  );
+  for (const file of ['libraries.js', 'service.js'])
+    assert.match(stdout + stderr, new RegExp(`roles/${file} was accepted`), `${file} is compiled anew`);
+  console.log('compiled code: taken from the image');
 }
 
 async function migrate(env) {

@@ -109,6 +109,8 @@ spec:
   replicas: {{ .values.replicas }}
   {{- end }}
   revisionHistoryLimit: 5
+  # A process that has just begun takes its part while the one before is still there: its first calls cost it more.
+  minReadySeconds: 10
   strategy:
     type: RollingUpdate
     rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
