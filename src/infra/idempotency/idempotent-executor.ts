@@ -4,6 +4,7 @@ import { isLockTimeout, limitLockWait, Transactions, type Tx, withSavepoint } fr
 import type { IdempotencyKey, IdempotentResponse, RenderedResponse } from './idempotency-key.js';
 import { IdempotencyKeysRepository, type StoredResponse } from './idempotency-keys.repository.js';
 import { inProgress, KeyedMutex, WAIT_LIMIT_MS } from './keyed-mutex.js';
+import { WriteSlots } from './write-slots.js';
 
 const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 const STATUS_NOT_FINAL = new Set([401, 403, 408, 429]);
@@ -24,12 +25,13 @@ export class IdempotentExecutor {
   constructor(
     private readonly transactions: Transactions,
     private readonly store: IdempotencyKeysRepository,
+    private readonly slots: WriteSlots,
   ) {}
 
   /**
    * Executes `work`, or replays the response to the first call with this key.
-   * @throws AppError `idempotency_key_reused`, `idempotency_in_progress`; whatever is not final passes through
-   * and leaves the key free.
+   * @throws AppError `idempotency_key_reused`, `idempotency_in_progress`, and `rate_limited` or `service_unavailable` when
+   * too much is written at a time; whatever is not final passes through and leaves the key free.
    */
   async execute(
     key: IdempotencyKey,
@@ -47,11 +49,10 @@ export class IdempotentExecutor {
     read: (tx: Tx) => Promise<T>,
     work: (tx: Tx, found: T) => Promise<IdempotentResponse>,
   ): Promise<RenderedResponse> {
-    const { key: value } = key;
-    if (value === null)
-      return this.transactions.run(async (tx) => render(await work(tx, await read(tx)), key));
-    return this.mutex.runExclusive(`${key.scope} ${value}`, (waitedMs) =>
-      this.transactions.run(async (tx) => {
+    const { key: value, scope } = key;
+    if (value === null) return this.write(scope, async (tx) => render(await work(tx, await read(tx)), key));
+    return this.mutex.runExclusive(`${scope} ${value}`, (waitedMs) =>
+      this.write(scope, async (tx) => {
         const claimed = { ...key, key: value, waitedMs };
         const [isClaimed, found] = await Promise.all([this.claim(tx, claimed), read(tx)]);
         if (!isClaimed) return this.replay(tx, claimed);
@@ -73,6 +74,10 @@ export class IdempotentExecutor {
     if (stored) return replayOf(stored, key);
     const said = await ask();
     return this.execute(key, (tx) => work(tx, said));
+  }
+
+  private write<T>(scope: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.slots.write(scope, () => this.transactions.run(work));
   }
 
   private async findStored({ scope, key }: IdempotencyKey): Promise<StoredResponse | null> {
@@ -181,7 +186,7 @@ function replayOf(stored: StoredResponse, { fingerprint }: IdempotencyKey): Rend
 
 @Global()
 @Module({
-  providers: [IdempotencyKeysRepository, IdempotentExecutor],
+  providers: [IdempotencyKeysRepository, IdempotentExecutor, WriteSlots],
   exports: [IdempotencyKeysRepository, IdempotentExecutor],
 })
 export class IdempotencyModule {}

@@ -1,0 +1,41 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { CallerSlots } from '../http/index.js';
+
+/** Of the connections, for one caller: its own wallet is one row, and whoever waits for it holds a connection. */
+const SHARE_OF_CALLER = 0.5;
+/** Of the connections, for all writes together: the others are for single reads while lists have theirs. */
+const SHARE_OF_WRITES = 0.75;
+
+/**
+ * Lets one caller write only so much at a time, so that calls that wait for one wallet leave connections to everybody else
+ * (D43). Sandbox and Live of a partner are two callers (D41).
+ */
+@Injectable()
+export class WriteSlots {
+  private readonly slots: CallerSlots;
+
+  constructor(@Inject(APP_CONFIG) config: Pick<AppConfig, 'databasePoolMax' | 'databasePoolWaitMs'>) {
+    const share = (of: number): number => Math.max(1, Math.floor(config.databasePoolMax * of));
+    this.slots = new CallerSlots({
+      what: 'writes',
+      perCaller: share(SHARE_OF_CALLER),
+      most: share(SHARE_OF_WRITES),
+      waitMs: config.databasePoolWaitMs,
+    });
+  }
+
+  /**
+   * Writes with a slot of the caller whose idempotency scope this is.
+   * @throws AppError `rate_limited` when its own writes are in the way for the whole wait (`DATABASE_POOL_WAIT_MS`),
+   * `service_unavailable` when those of others are
+   */
+  async write<T>(scope: string, work: () => Promise<T>): Promise<T> {
+    const release = await this.slots.take(scope);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProblem } from '../harness/expect-problem.js';
+import { eventually } from '../harness/index.js';
+import { expectBooksToAddUp } from '../wallet/books.js';
+import { type LiveBuyer, LiveShop, PACKAGE, place, PRICE } from '../orders-live/live-shop.js';
+
+/** Of four connections two are for the writes of one caller, and three for all writes. */
+const OF_ONE_CALLER = 2;
+const ORDERS = 12;
+
+let shop: LiveShop;
+let crowd: LiveBuyer;
+let other: LiveBuyer;
+
+beforeAll(async () => {
+  shop = await LiveShop.open({ DATABASE_POOL_MAX: '4', DATABASE_POOL_WAIT_MS: '1500' });
+  crowd = await shop.buyer(ORDERS * PRICE);
+  other = await shop.buyer(ORDERS * PRICE);
+});
+
+afterAll(() => shop.close());
+
+/** Runs `work` while somebody else holds the wallets of this partner. */
+async function withLockedWallet(partnerId: string, work: () => Promise<void>): Promise<void> {
+  const client = await shop.database.pool.connect();
+  try {
+    await client.query('BEGIN');
+    const { rowCount } = await client.query('SELECT 1 FROM wallets WHERE partner_id = $1 FOR UPDATE', [
+      partnerId,
+    ]);
+    expect(rowCount).toBeGreaterThan(0);
+    await work();
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+}
+
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await shop.database.pool.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return rows[0]!.n;
+}
+
+describe('a partner whose orders all wait for one wallet (D43)', () => {
+  it('leaves connections to everybody else, and is told to come again itself', async () => {
+    const keys = Array.from({ length: ORDERS }, () => randomUUID());
+    const buy = (idempotencyKey: string) =>
+      crowd.live.post('/v1/orders', { package_id: PACKAGE }, { idempotencyKey });
+    let first: ReturnType<typeof buy>[] = [];
+    await withLockedWallet(crowd.id, async () => {
+      first = keys.map(buy);
+      await eventually('its calls wait', async () => (await waitingForLocks()) === OF_ONE_CALLER);
+      await place(other);
+      expect((await other.live.get('/v1/orders')).status).toBe(200);
+      expect(await waitingForLocks()).toBe(OF_ONE_CALLER);
+      const refused = await Promise.race(first);
+      expectProblem(refused, 429, 'rate_limited');
+      expect(refused.body.detail).toContain('At most 2 at a time of the writes of a partner');
+      expect(refused.headers.get('retry-after')).toBe('1');
+    });
+
+    const statuses = (await Promise.all(first)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([202, 429]));
+    for (const key of keys) expect((await buy(key)).status).toBe(202);
+    const { rows } = await shop.database.pool.query(
+      'SELECT count(*)::int AS n FROM orders WHERE partner_id = $1',
+      [crowd.id],
+    );
+    expect(rows).toEqual([{ n: ORDERS }]);
+    await expectBooksToAddUp(shop.database);
+  });
+});
