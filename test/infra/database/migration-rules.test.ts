@@ -68,6 +68,15 @@ describe('migrations beside a service that is running', () => {
     ['INSERT INTO alerts (id) SELECT id FROM orders', 'in batches'],
     ['UPDATE orders SET quantity = 1 WHERE id IN (SELECT id FROM orders LIMIT 1000)', 'in batches'],
     ['LOCK TABLE orders', 'by hand'],
+    ['DO $$ BEGIN UPDATE orders SET quantity = 1; END $$', 'DO block'],
+    [
+      'ALTER TABLE orders ADD CONSTRAINT c CHECK (quantity > 0) NOT VALID; ALTER TABLE orders VALIDATE CONSTRAINT c',
+      'in a transaction after',
+    ],
+    ["ALTER TABLE orders ADD COLUMN a text GENERATED ALWAYS AS (lower('A')) STORED", 'generated'],
+    ['ALTER TABLE orders ADD COLUMN a bigserial', 'serial'],
+    ['DROP TABLE orders', 'one release later'],
+    ['alter table orders drop column quantity', 'one release later'],
   ])('are refused: %s', async (statement, rule) => {
     const faults = await faultsOf(migration(statement));
     expect(faults.map((fault) => fault.rule).join()).toContain(rule);
@@ -80,6 +89,11 @@ describe('migrations beside a service that is running', () => {
     ['ALTER TABLE orders ADD CONSTRAINT c CHECK (quantity > 0) NOT VALID', true],
     ['ALTER TABLE orders VALIDATE CONSTRAINT c', true],
     ['CREATE INDEX events_type ON ONLY events (type)', true],
+    ['DO $$ BEGIN ALTER TABLE orders ADD COLUMN a text; END $$', true],
+    [
+      'ALTER TABLE orders ADD CONSTRAINT c CHECK (quantity > 0) NOT VALID; ALTER TABLE orders VALIDATE CONSTRAINT c',
+      false,
+    ],
     ['CREATE INDEX CONCURRENTLY a ON orders (status)', false],
     ['UPDATE orders SET quantity = 1 WHERE id IN (SELECT id FROM orders LIMIT 1000)', false],
     ['CREATE FUNCTION f () RETURNS int LANGUAGE sql AS $$ UPDATE orders SET quantity = 1; SELECT 1 $$', true],
