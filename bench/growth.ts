@@ -45,6 +45,7 @@ export async function benchGrowth({ growth }: BenchOptions, cleanups: Cleanups):
         `${comparisons.length - slower.length - failed.length} operations within 1.2 times (or half a millisecond), ${slower.length} above, ${failed.length} not measured.`,
         ...failed.map(({ name, failure }) => `NOT MEASURED: ${name}: ${failure}`),
         'One caller, both databases in turn on one server, the same number of days in each; a third of all rows is the caller’s.',
+        'Compared is the second look at each sample; the first, whose pages may have to come from the disk, stands beside it.',
         'Claims and purge steps are undone after each sample; sweeps find nothing to do after their warm-up.',
         'Not measured: reconciliation and the count of ended deliveries, which read everything by design.',
         ...small.notes,

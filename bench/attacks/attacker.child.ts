@@ -12,7 +12,8 @@ import {
   RATES,
 } from './attacker.js';
 
-const QR_ESIMS = 200;
+/** One for each call of an attack: a code that was drawn is kept for ten minutes. */
+const QR_ESIMS = 700;
 const MOST_UNREAD = 60;
 const ORDER = JSON.stringify({ package_id: 'pkg_fr_1gb_7d', quantity: 1 });
 const NO_KEY = `svc_${'sk'}_test_${'x'.repeat(32)}`;
