@@ -34,6 +34,7 @@ import { BacklogRunner } from './worker/backlog-runner.js';
 import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
 import { DeliveryTracesRepository } from './worker/delivery-traces.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
+import { EndedDeliveryCounts } from './worker/ended-delivery-counts.js';
 import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
 import { OutcomesRepository } from './worker/outcomes.repository.js';
 import { ReplayJobsRepository } from './worker/replay-jobs.repository.js';
@@ -125,6 +126,7 @@ export class WebhooksAdminModule {}
     ReplayRunner,
     BacklogRunner,
     BacklogRepository,
+    EndedDeliveryCounts,
     WebhookMetrics,
     WebhookMaintenance,
   ],

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
+import { EndedDeliveryCounts } from '../../src/webhooks/worker/ended-delivery-counts.js';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
 import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { fillTable } from '../infra/database/filled-tables.js';
@@ -49,7 +50,7 @@ it('a count that takes too long leaves its gauges out of /metrics, and nothing e
 }, 60_000);
 
 it('a count of millions that have ended hides neither the age of the oldest due one nor what is open (D34)', async () => {
-  vi.spyOn(BacklogRepository.prototype, 'countEnded').mockReturnValue(new Promise(() => undefined));
+  vi.spyOn(EndedDeliveryCounts.prototype, 'read').mockReturnValue(new Promise(() => undefined));
   const { pool } = service.database;
   await fillTable(pool, 'webhook_endpoints', 1, { id: `'whe_slow'`, enabled: 'true', blocked_until: 'NULL' });
   // One that is due since an hour, and leased for longer than the test.

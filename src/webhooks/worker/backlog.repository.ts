@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { readAgeSeconds, readWithin, sql } from '../../infra/database/index.js';
 import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
-import { GIVEN_UP_COLUMNS, HAS_ENDED, IS_OPEN } from '../webhook-delivery.entity.js';
+import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
 
 export interface DeliveryCount {
@@ -13,8 +13,6 @@ export interface DeliveryCount {
   readonly count: number;
 }
 
-/** Reads the whole table, so it is asked for seldom. */
-const ENDED_LIMIT = '60s';
 /** More than this is a backlog, and how much more does not matter. */
 export const MOST_OPEN_COUNTED = 100_000;
 
@@ -194,17 +192,5 @@ export class BacklogRepository {
       );
       return rows;
     });
-  }
-
-  /** Deliveries that have ended and are kept. Reads all of them. @throws Error after ENDED_LIMIT */
-  async countEnded(): Promise<readonly DeliveryCount[]> {
-    const count = async (manager: EntityManager): Promise<readonly DeliveryCount[]> => {
-      const { rows } = await sql<DeliveryCount>(
-        manager,
-        `SELECT kind, status, count(*)::int AS count FROM webhook_deliveries WHERE ${HAS_ENDED} GROUP BY 1, 2`,
-      );
-      return rows;
-    };
-    return readWithin(this.manager, count, ENDED_LIMIT);
   }
 }

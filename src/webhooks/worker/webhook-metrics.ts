@@ -4,6 +4,7 @@ import { KeptReading, showReading, showReadings } from '../../infra/kept-reading
 import { LATENCY_SECONDS, METRICS } from '../../infra/metrics.js';
 import type { FinishedAttempt } from './attempt-result.js';
 import { BacklogRepository, type DeliveryCount, MOST_OPEN_COUNTED } from './backlog.repository.js';
+import { EndedDeliveryCounts } from './ended-delivery-counts.js';
 import type { BlockedEndpoint } from './endpoint-transitions.repository.js';
 
 /**
@@ -20,6 +21,7 @@ export class WebhookMetrics {
   constructor(
     @Inject(METRICS) registry: Registry,
     private readonly backlog: BacklogRepository,
+    private readonly endedCounts: EndedDeliveryCounts,
   ) {
     const registers = [registry];
     this.attempts = new Counter({
@@ -66,7 +68,7 @@ export class WebhookMetrics {
     const registers = [registry];
     this.registerEndpointGauges(registry);
     const open = new KeptReading(() => this.backlog.countOpen());
-    const ended = new KeptReading(() => this.backlog.countEnded(), { shownWhileStale: true });
+    const ended = new KeptReading(() => this.endedCounts.read(), { shownWhileStale: true });
     new Gauge({
       name: 'webhook_deliveries',
       help:

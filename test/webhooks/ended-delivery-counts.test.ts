@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { DataSource } from 'typeorm';
+import { dayOf, partitionName } from '../../src/infra/partition-days.js';
+import { EndedDeliveryCounts } from '../../src/webhooks/worker/ended-delivery-counts.js';
+import { ENTITIES } from '../../src/apps/process-resources.js';
+import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
+import { explainQueriesOf } from '../infra/database/explained-queries.js';
+import { fillTable } from '../infra/database/filled-tables.js';
+
+const DAYS_AGO = [3, 2, 1, 0];
+const ROWS_A_DAY = 20;
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let counts: EndedDeliveryCounts;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await openDataSource(
+    createDataSource({ url: database.url, poolMax: 2, entities: ENTITIES, applicationName: 'test' }),
+  );
+  for (const days of DAYS_AGO) {
+    const [from, to] = [dayOf(new Date(), -days), dayOf(new Date(), 1 - days)];
+    await database.pool.query(
+      `CREATE TABLE IF NOT EXISTS ${partitionOf(days)} PARTITION OF webhook_deliveries_live
+       FOR VALUES FROM ('${from.toISOString()}') TO ('${to.toISOString()}')`,
+    );
+    await fill(days, ROWS_A_DAY, 'delivered');
+  }
+  for (const days of DAYS_AGO) await untilToldOf(days, ROWS_A_DAY);
+}, 120_000);
+beforeEach(() => {
+  counts = new EndedDeliveryCounts(dataSource.manager);
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+function partitionOf(daysAgo: number): string {
+  return partitionName('webhook_deliveries_live', dayOf(new Date(), -daysAgo));
+}
+
+async function fill(daysAgo: number, rows: number, status: 'delivered' | 'failed'): Promise<void> {
+  await fillTable(database.pool, 'webhook_deliveries', rows, {
+    id: `'whd_${status}_${daysAgo}_' || i`,
+    mode: `'live'`,
+    kind: `'event'`,
+    status: `'${status}'`,
+    next_attempt_at: 'NULL',
+    created_at: `'${dayOf(new Date(), -daysAgo).toISOString()}'::timestamptz + interval '1 hour'`,
+  });
+}
+
+/** A backend tells of its changes when it is idle, up to a minute late. */
+async function untilToldOf(daysAgo: number, rows: number): Promise<void> {
+  await eventually(
+    `PostgreSQL tells of the ${rows} rows of ${partitionOf(daysAgo)}`,
+    async () => {
+      const told = await database.pool.query<{ inserted: number }>(
+        'SELECT pg_stat_get_tuples_inserted($1::regclass)::int AS inserted',
+        [partitionOf(daysAgo)],
+      );
+      return told.rows[0]!.inserted === rows;
+    },
+    90_000,
+  );
+}
+
+/** By status; what it reads of the days, oldest first. */
+async function read(): Promise<{
+  readonly delivered: number;
+  readonly failed: number;
+  readonly days: string[];
+}> {
+  const sums = { delivered: 0, failed: 0 };
+  const queries = await explainQueriesOf(dataSource, async () => {
+    for (const { status, count } of await counts.read()) sums[status as 'delivered' | 'failed'] += count;
+  });
+  const scanned = queries.flatMap((query) => query.scanned);
+  const days = scanned.filter((name) => name.startsWith('webhook_deliveries_live_p')).sort();
+  return { ...sums, days };
+}
+
+describe('deliveries that have ended, as /metrics counts them (D33)', () => {
+  it('are counted by the day, and an old day is not read again until it changes', async () => {
+    const known = [3, 2, 1, 0].map(partitionOf);
+    const first = await read();
+    expect(first).toMatchObject({ delivered: ROWS_A_DAY * DAYS_AGO.length, failed: 0 });
+    expect(first.days).toEqual(expect.arrayContaining(known));
+
+    const second = await read();
+    expect(second.delivered).toBe(first.delivered);
+    expect(second.days).not.toContain(partitionOf(3));
+    expect(second.days).not.toContain(partitionOf(2));
+    expect(second.days).toEqual(expect.arrayContaining([partitionOf(1), partitionOf(0)]));
+
+    await fill(3, 1, 'failed');
+    await fill(0, 1, 'failed');
+    const late = await eventually(
+      'PostgreSQL has told of the change',
+      async () => {
+        const seen = await read();
+        // Today's at once, that of an old day when the statistics have it.
+        expect(seen.failed).toBeGreaterThanOrEqual(1);
+        return seen.failed === 2 ? seen : null;
+      },
+      90_000,
+    );
+    expect(late.days).toContain(partitionOf(3));
+    expect(late.days).not.toContain(partitionOf(2));
+  }, 120_000);
+
+  it('of a day that is dropped are gone', async () => {
+    const before = await read();
+    await database.pool.query(`DROP TABLE ${partitionOf(3)}`);
+    const after = await read();
+    expect(after.delivered).toBe(before.delivered - ROWS_A_DAY);
+  });
+});
