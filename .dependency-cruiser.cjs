@@ -23,7 +23,7 @@ const MAY_USE = {
   'esim-sync': ['esims', 'orders', 'topups', 'providers'],
   reconciliation: ['alerts', 'providers'],
   restore: ['events', 'providers', 'reconciliation'],
-  retention: ['alerts', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
+  retention: ['auth', 'alerts', 'catalog-sync', 'esims', 'orders', 'providers', 'topups'],
   webhooks: ['auth', 'audit', 'alerts', 'events', 'partners'],
 };
 

@@ -128,19 +128,18 @@ function purges(bed: GrowthBed): Operation[] {
   ];
 }
 
-/** One step of the real purge: its second would find the same orders again. */
+/** One step of the real purge, which is stopped behind it. */
 async function purgeOrders(bed: GrowthBed, manager: EntityManager): Promise<void> {
-  let isFirst = true;
+  const stop = new AbortController();
   const transactions = {
-    run: async (work: (tx: Tx) => Promise<number>): Promise<number> => {
-      if (!isFirst) return 0;
-      isFirst = false;
+    run: <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+      stop.abort();
       return work({ manager, afterCommit: () => undefined });
     },
   };
   const purge = bed.worker.get(PurgeSandboxOrders);
   const own = Object.create(purge, { transactions: { value: transactions } }) as PurgeSandboxOrders;
-  if ((await own.execute()) === 0) throw new Error('no Sandbox order is past its retention');
+  if ((await own.execute(stop.signal)) === 0) throw new Error('no Sandbox order is past its retention');
 }
 
 /** A day that nobody has is made, and dropped: that of today would be in the way of the calls. */

@@ -10,6 +10,8 @@ import { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage
 import { AdminRateLimitGuard, PartnerRateLimitGuard } from './rate-limit.guard.js';
 import { PortalAuthenticator } from './portal-authenticator.js';
 import { PortalSessionAuthRepository } from './portal-session-auth.repository.js';
+import { PurgeRateBuckets } from './purge-rate-buckets.js';
+import { RateBucketsRepository } from './rate-buckets.repository.js';
 import { RedisBuckets } from './redis-buckets.js';
 
 @Module({
@@ -28,6 +30,10 @@ function throttlerFor(rateOf: (config: AppConfig) => RateLimitConfig): DynamicMo
     }),
   });
 }
+
+/** What a worker needs of the buckets: without it they would only become more. */
+@Module({ providers: [RateBucketsRepository, PurgeRateBuckets], exports: [PurgeRateBuckets] })
+export class RateBucketPurgeModule {}
 
 /** Key check and rate limit of the partner port. */
 @Module({

@@ -4,6 +4,7 @@
  * Flow: edge -> PartnerAuthenticator (401, 403, 429) -> ApiKeyAuthenticator (key check and charge in one statement, or
  * Redis) -> rate-limit.ts (headers). Admin port: AdminAuthenticator, then AdminRateLimitGuard.
  * Portal: PortalAuthenticator reads the session of the cookie (D50), with `portal_sessions` and `partners` in one statement.
+ * Retention purges buckets that are full again.
  * The edge calls one of the authenticators before a body is read; controllers name a guard, which
  * asserts that this has happened, and take the principal by `@Caller()`.
  */
@@ -11,6 +12,7 @@ export {
   AdminAuthModule,
   PartnerAuthModule,
   PortalAuthModule,
+  RateBucketPurgeModule,
   RateLimitStorageModule,
 } from './auth.module.js';
 export { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
@@ -25,4 +27,5 @@ export {
   PortalSessionGuard,
   scopeOf,
 } from './portal-guards.js';
+export { PurgeRateBuckets } from './purge-rate-buckets.js';
 export { AdminPrincipal, PartnerPrincipal, PortalPrincipal, type PortalSession } from './principal.js';

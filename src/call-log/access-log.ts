@@ -44,7 +44,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
     this.capped = new SuppressedCounter(
       logger,
       'call_log.capped',
-      'calls without a known key beyond the rows of their address',
+      'calls without a known key beyond the rows of their address or of all of them',
     );
     this.fresh = new Batcher<FinishedCall>({
       maxItems: FLUSH_AT_CALLS,

@@ -4,34 +4,41 @@ import type { CallRow } from './call-log.repository.js';
 
 const MINUTE_MS = 60_000;
 const ROWS_PER_MINUTE = 60;
-/** Beyond these, new addresses share one allowance: whoever rotates addresses must not fill our memory. */
-const MAX_ADDRESSES = 10_000;
-const EVERYBODY_ELSE = '';
+/**
+ * Of all unknown callers together, for whoever calls from many networks has the 60 rows of each: what ten keys write at
+ * their rate limit, and at most 26 million rows of a port in the 30 days that they are kept.
+ */
+const UNKNOWN_ROWS_PER_MINUTE = 600;
 
 interface Allowance {
   rows: number;
   readonly endsAtMs: number;
 }
 
-/** D38: calls without a known key get at most 60 rows a minute and address, an IPv6 /64 being one address. */
+/**
+ * D38, D45: calls without a known key get at most 60 rows a minute and address, an IPv6 /64 being one address, and 600 a
+ * minute in all. Only addresses that got a row are remembered, so that nobody fills our memory by changing theirs.
+ */
 export class UnknownCallerCap {
   private readonly allowances = new Map<string, Allowance>();
+  private all: Allowance = { rows: 0, endsAtMs: 0 };
   private sweepAtMs = 0;
 
   /** Whether this call still gets a row. `nowMs` never runs backwards. */
   admits(remoteAddress: string, nowMs: number): boolean {
     this.sweep(nowMs);
-    const allowance = this.allowanceOf(callerNetwork(remoteAddress), nowMs);
-    allowance.rows++;
-    return allowance.rows <= ROWS_PER_MINUTE;
+    if (nowMs >= this.all.endsAtMs) this.all = { rows: 0, endsAtMs: nowMs + MINUTE_MS };
+    if (this.all.rows >= UNKNOWN_ROWS_PER_MINUTE) return false;
+    const own = this.allowanceOf(callerNetwork(remoteAddress), nowMs);
+    if (own.rows >= ROWS_PER_MINUTE) return false;
+    own.rows++;
+    this.all.rows++;
+    return true;
   }
 
   private allowanceOf(network: string, nowMs: number): Allowance {
     const known = this.allowances.get(network);
     if (known && known.endsAtMs > nowMs) return known;
-    if (!known && network !== EVERYBODY_ELSE && this.allowances.size >= MAX_ADDRESSES) {
-      return this.allowanceOf(EVERYBODY_ELSE, nowMs);
-    }
     const allowance = { rows: 0, endsAtMs: nowMs + MINUTE_MS };
     this.allowances.set(network, allowance);
     return allowance;

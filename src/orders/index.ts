@@ -20,4 +20,4 @@ export {
 } from './order.js';
 export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
 export { OrdersApiModule, OrdersModule, OrdersPortalModule, OrdersWorkerModule } from './orders.module.js';
-export { OrdersRepository, ReadOrders } from './orders.repository.js';
+export { type OrderAge, OrdersRepository, type PastOrders, ReadOrders } from './orders.repository.js';

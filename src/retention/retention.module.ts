@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
+import { RateBucketPurgeModule } from '../auth/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { OrdersModule } from '../orders/index.js';
@@ -10,7 +11,15 @@ import { PurgeSandboxOrders } from './worker/purge-sandbox-orders.js';
 
 /** Only the worker role imports it. */
 @Module({
-  imports: [AlertsModule, CatalogSyncModule, EsimsModule, OrdersModule, ProvidersModule, TopupsModule],
+  imports: [
+    AlertsModule,
+    CatalogSyncModule,
+    EsimsModule,
+    OrdersModule,
+    ProvidersModule,
+    RateBucketPurgeModule,
+    TopupsModule,
+  ],
   providers: [PurgeSandboxOrders, PurgeJobs],
 })
 export class RetentionWorkerModule {}

@@ -81,12 +81,13 @@ export class TopupsRepository {
     private readonly pages: KeysetPages,
   ) {}
 
-  /** For eSIMs that are deleted past their retention (D44); answers the provider references. */
-  async deleteOfEsims(tx: Tx, esimIds: readonly string[]): Promise<readonly string[]> {
+  /** Deletes up to `limit` of eSIMs that go past their retention (D44); answers the provider references. */
+  async deleteOfEsims(tx: Tx, esimIds: readonly string[], limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ reference: string }>(
       tx.manager,
-      'DELETE FROM topups WHERE esim_id = ANY ($1) RETURNING provider_reference AS reference',
-      [esimIds],
+      `DELETE FROM topups WHERE id = ANY (ARRAY(SELECT id FROM topups WHERE esim_id = ANY ($1) LIMIT $2))
+       RETURNING provider_reference AS reference`,
+      [esimIds, limit],
     );
     return rows.map(({ reference }) => reference);
   }

@@ -195,6 +195,17 @@ describe('calls without a known key', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(linesOf('call_log.capped')).toMatchObject([{ calls: 40 }]);
   });
+
+  it('writes 600 rows of all addresses, every row of a known key, and counts the rest as one (D45)', async () => {
+    const { pool, recordMany, linesOf } = startAccessLog();
+    recordMany(Array.from({ length: 2_000 }, (_, n) => unknownCall(`2001:db8:0:${n.toString(16)}::1`)));
+    recordMany(many(700));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(pool.written).toHaveLength(600 + 700);
+    expect(linesOf('http.call')).toHaveLength(2_700);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(linesOf('call_log.capped')).toMatchObject([{ calls: 1_400 }]);
+  });
 });
 
 describe('lines', () => {

@@ -25,10 +25,18 @@ describe('cap of rows without a known key', () => {
     expect(admitted(cap, 200, (nth) => `2001:db8:0:2::${nth.toString(16)}`)).toBe(60);
   });
 
-  it('gives what is beyond 10,000 addresses one common allowance, and forgets after a minute', () => {
+  it('lets 600 a minute through of all addresses, however many they are (D45)', () => {
     const cap = new UnknownCallerCap();
-    expect(admitted(cap, 10_000, (nth) => `client ${nth}`)).toBe(10_000);
-    expect(admitted(cap, 1_000, (nth) => `other ${nth}`)).toBe(60);
-    expect(admitted(cap, 1_000, (nth) => `other ${nth}`, 60_000)).toBe(1_000);
+    const rotating = (nth: number) => `2001:db8:0:${nth.toString(16)}::1`;
+    expect(admitted(cap, 5_000, rotating)).toBe(600);
+    expect(admitted(cap, 5_000, () => '203.0.113.7', 59_999)).toBe(0);
+    expect(admitted(cap, 60, () => '203.0.113.7', 60_000)).toBe(60);
+    expect(admitted(cap, 5_000, rotating, 60_000)).toBe(540);
+  });
+
+  it('counts none of an address that has had its own', () => {
+    const cap = new UnknownCallerCap();
+    expect(admitted(cap, 5_000, () => '203.0.113.7')).toBe(60);
+    expect(admitted(cap, 5_000, (nth) => `2001:db8:0:${nth.toString(16)}::1`)).toBe(540);
   });
 });

@@ -1,3 +1,4 @@
+import { type Logger, pino } from 'pino';
 import { dailyTables } from '../../src/apps/partitions.js';
 import { DEFAULT_RETENTION, type RetentionConfig } from '../../src/config/index.js';
 import { EsimsRepository } from '../../src/esims/index.js';
@@ -11,10 +12,14 @@ import { TopupsRepository } from '../../src/topups/index.js';
 import type { TestService } from '../harness/index.js';
 
 /** The purge of Sandbox orders as the worker runs it, with the default settings. */
-export function sandboxOrderPurge(service: TestService): PurgeSandboxOrders {
+export function sandboxOrderPurge(
+  service: TestService,
+  logger: Logger = pino({ level: 'silent' }),
+): PurgeSandboxOrders {
   const { nest } = service.process.admin!;
   return new PurgeSandboxOrders(
     { retention: DEFAULT_RETENTION },
+    logger,
     nest.get(Transactions, { strict: false }),
     nest.get(OrdersRepository, { strict: false }),
     nest.get(EsimsRepository, { strict: false }),

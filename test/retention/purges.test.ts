@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AlertsRepository } from '../../src/alerts/index.js';
 import { CatalogHistoryRepository } from '../../src/catalog-sync/index.js';
+import { Transactions } from '../../src/infra/database/index.js';
 import { purgeInSteps } from '../../src/infra/purge-in-steps.js';
+import { OrdersRepository, type PastOrders } from '../../src/orders/index.js';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
 import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { fillTable } from '../infra/database/filled-tables.js';
@@ -154,6 +157,151 @@ describe('the purge of Sandbox orders', () => {
     other.release();
     expect(await sandboxOrderPurge(service).execute()).toBe(70);
     expect(await wholeOrders()).toEqual([]);
+  });
+});
+
+/** What is in the way of deleting the order `id`, as a constraint or trigger of a later release may be. */
+async function poison(id: string): Promise<void> {
+  await query(
+    `CREATE TABLE kept_orders (order_id text REFERENCES orders (id));
+     CREATE TABLE kept_esims (esim_id text REFERENCES esims (id))`,
+  );
+  await query('INSERT INTO kept_orders VALUES ($1)', [id]);
+}
+const cure = () => query('DROP TABLE IF EXISTS kept_orders, kept_esims');
+
+describe('an order that cannot be purged', () => {
+  afterEach(cure);
+
+  it('is stepped over and said, all others go, and the next run tries it again', async () => {
+    const ids = Array.from({ length: 120 }, (_, n) => `o_${String(n).padStart(3, '0')}`);
+    await insertOrders(ids.map((id, n) => ({ id, age: `${300 - n} days`, topupAge: '200 days' })));
+    await poison('o_000');
+    await query(`INSERT INTO kept_esims VALUES ('o_060_1')`);
+    const failed: unknown[] = [];
+    const logger = pino({}, { write: (line) => void failed.push(JSON.parse(line)) });
+    expect(await sandboxOrderPurge(service, logger).execute()).toBe(118);
+    expect(await wholeOrders()).toEqual(['o_000', 'o_060']);
+    expect(failed).toMatchObject(
+      ['o_000', 'o_060'].map((orderId) => ({ event: 'retention.order_failed', orderId })),
+    );
+    expect((await query('SELECT count(*)::int AS n FROM topups')).rows).toEqual([{ n: 2 }]);
+    await query('DROP TABLE kept_esims');
+    expect(await sandboxOrderPurge(service).execute()).toBe(1);
+    expect(await wholeOrders()).toEqual(['o_000']);
+  });
+
+  it('within the time of a statement is no other than one that is refused', async () => {
+    await insertOrders(['a', 'b', 'c'].map((id, n) => ({ id, age: `${200 - n} days` })));
+    await query(
+      `CREATE FUNCTION takes_long() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $$;
+       CREATE TRIGGER takes_long BEFORE DELETE ON orders FOR EACH ROW WHEN (OLD.id = 'a') EXECUTE FUNCTION takes_long()`,
+    );
+    const purged = await sandboxOrderPurge(service)
+      .execute()
+      .finally(() => query('DROP FUNCTION takes_long CASCADE'));
+    expect(purged).toBe(2);
+    expect(await wholeOrders()).toEqual(['a']);
+  });
+});
+
+describe('an order with many top-ups', () => {
+  /** `count` top-ups of an eSIM, all of them older than 90 days. */
+  const topUpOften = (esimId: string, count: number) =>
+    query(
+      `WITH sold AS (
+         INSERT INTO topups (id, partner_id, mode, esim_id, iccid, package_id, status, price_amount, currency,
+                             validity_added_days, provider, provider_reference, upstream_package_id,
+                             accepted_request_id, created_at, completed_at)
+         SELECT 'many_' || n, 'ptn_1', 'sandbox', $1, '8910000000000000001', 'pkg_b', 'completed', 1, 'USD', 1, 'sandbox',
+                'ref_many_' || n, 'pkg_b', 'req_1', now() - interval '100 days', now() FROM generate_series(1, $2::int) AS n
+         RETURNING provider_reference)
+       INSERT INTO sandbox_upstream_topups (reference, provider_esim_id, package_id)
+       SELECT provider_reference, $1, 'pkg_b' FROM sold`,
+      [esimId, count],
+    );
+  /** How many top-ups each transaction has deleted. */
+  async function deletedByStep(work: () => Promise<unknown>): Promise<number[]> {
+    await query(
+      `CREATE TABLE deleted_topups (step xid8 DEFAULT pg_current_xact_id(), n int);
+       CREATE FUNCTION count_deleted() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN INSERT INTO deleted_topups (n) SELECT count(*) FROM gone; RETURN NULL; END $$;
+       CREATE TRIGGER count_deleted AFTER DELETE ON topups REFERENCING OLD TABLE AS gone
+         FOR EACH STATEMENT EXECUTE FUNCTION count_deleted()`,
+    );
+    try {
+      await work();
+      const { rows } = await query('SELECT sum(n)::int AS n FROM deleted_topups GROUP BY step ORDER BY step');
+      return rows.map(({ n }) => n as number);
+    } finally {
+      await query('DROP FUNCTION count_deleted CASCADE; DROP TABLE deleted_topups');
+    }
+  }
+
+  it('goes in steps of 500 of them, the order and its neighbours with the last', async () => {
+    await insertOrders(['a', 'b', 'c'].map((id, n) => ({ id, age: `${200 - n} days` })));
+    await topUpOften('b_2', 2_100);
+    let purged = 0;
+    const steps = await deletedByStep(async () => {
+      purged = await sandboxOrderPurge(service).execute();
+    });
+    expect(purged).toBe(3);
+    expect(steps).toEqual([500, 500, 500, 500, 100]);
+    expect(await wholeOrders()).toEqual([]);
+  });
+
+  it('keeps all of them while one is young or open', async () => {
+    await insertOrders([
+      { id: 'a', age: '200 days', topupAge: '89 days' },
+      { id: 'b', age: '200 days' },
+    ]);
+    await topUpOften('a_1', 1_200);
+    expect(await deletedByStep(() => sandboxOrderPurge(service).execute())).toEqual([0]);
+    await query(
+      `UPDATE topups SET created_at = now() - interval '91 days', status = 'processing', completed_at = NULL WHERE id = 'top_a'`,
+    );
+    expect(await deletedByStep(() => sandboxOrderPurge(service).execute())).toEqual([]);
+    expect(await wholeOrders()).toEqual(['a']);
+    expect((await query('SELECT count(*)::int AS n FROM topups')).rows).toEqual([{ n: 1_201 }]);
+  });
+
+  it('costs a step no more reading than it deletes, however many they are', async () => {
+    await insertOrders([{ id: 'a', age: '200 days' }]);
+    await topUpOften('a_1', 20_000);
+    await query('ANALYZE orders, esims, topups, sandbox_upstream_topups');
+    const stop = new AbortController();
+    const queries = await explainQueriesOf(service.process.resources.dataSource, () => {
+      const purged = sandboxOrderPurge(service).execute(stop.signal);
+      stop.abort();
+      return purged;
+    });
+    expect(queries.length).toBeGreaterThan(3);
+    for (const { text, rows } of queries) expect(rows, text).toBeLessThanOrEqual(2_100);
+  });
+
+  it('is found as quickly behind any number of others that stay', async () => {
+    const kept = Array.from({ length: 3_000 }, (_, n) => ({
+      id: `o_${n}`,
+      age: `${3_100 - n} days`,
+      topupAge: '1 day',
+    }));
+    await insertOrders([...kept, { id: 'past', age: '99 days' }]);
+    await topUpOften('past_1', 20_000);
+    await query('ANALYZE orders, esims, topups');
+    const { admin, resources } = service.process;
+    const { rows } = await query(
+      `SELECT id, created_at::text AS "createdAt" FROM orders WHERE id = 'o_2990'`,
+    );
+    const orders = admin!.nest.get(OrdersRepository, { strict: false });
+    let found: PastOrders | null = null;
+    const queries = await explainQueriesOf(resources.dataSource, () =>
+      new Transactions(resources.dataSource).run(async (tx) => {
+        found = await orders.lockSandboxPast(tx, 90, { after: rows[0], limit: 50 });
+      }),
+    );
+    expect(found).toMatchObject({ orders: [{ id: 'past' }], looked: 1 });
+    for (const { text, rows } of queries) expect(rows, text).toBeLessThanOrEqual(200);
   });
 });
 

@@ -19,6 +19,11 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === '55P03';
 }
 
+/** PostgreSQL cancelled a statement that ran for too long (`statement_timeout`), or somebody did. */
+export function isStatementTimeout(error: unknown): boolean {
+  return sqlState(error) === '57014';
+}
+
 /** The statement names a table that is not there, or was dropped while it waited. */
 export function isUndefinedTable(error: unknown): boolean {
   return sqlState(error) === '42P01';

@@ -16,6 +16,7 @@ export {
 } from './sql.js';
 export {
   isLockTimeout,
+  isStatementTimeout,
   isTransientConflict,
   isUndefinedTable,
   mayBeOfOneRow,

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Counter, Registry } from 'prom-client';
 import { AlertsRepository } from '../../alerts/index.js';
+import { PurgeRateBuckets } from '../../auth/index.js';
 import { CatalogHistoryRepository } from '../../catalog-sync/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
@@ -11,8 +12,10 @@ import { Sweeps } from '../../infra/sweeps.js';
 import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
 
 const EVERY_MS = 600_000;
+/** A stranger can have one made by every call, and a run passes only so many that stay. */
+const BUCKETS_EVERY_MS = 60_000;
 
-/** Runs the purges that no feature runs itself, at start and every ten minutes (D44). */
+/** Runs the purges that no feature runs itself, at start and every ten minutes, of buckets every minute (D44). */
 @Injectable()
 export class PurgeJobs {
   private readonly purged: Counter<'what'>;
@@ -24,6 +27,7 @@ export class PurgeJobs {
     sandboxOrders: PurgeSandboxOrders,
     alerts: AlertsRepository,
     catalog: CatalogHistoryRepository,
+    rateBuckets: PurgeRateBuckets,
     private readonly sweeps: Sweeps,
   ) {
     this.purged = counterIn(metrics, {
@@ -32,6 +36,7 @@ export class PurgeJobs {
       labelNames: ['what'],
     });
     this.register('sandbox_orders', (stopping) => sandboxOrders.execute(stopping));
+    this.register('rate_buckets', (stopping) => rateBuckets.execute(stopping), BUCKETS_EVERY_MS);
     this.register('alerts', (stopping) =>
       purgeInSteps((limit) => alerts.purge(retention.alertDays, limit), { stopping }),
     );
@@ -43,10 +48,14 @@ export class PurgeJobs {
     );
   }
 
-  private register(what: string, purge: (stopping: AbortSignal) => Promise<number>): void {
+  private register(
+    what: string,
+    purge: (stopping: AbortSignal) => Promise<number>,
+    intervalMs = EVERY_MS,
+  ): void {
     this.sweeps.register({
       name: `retention.${what}`,
-      intervalMs: EVERY_MS,
+      intervalMs,
       run: async (stopping) => {
         const count = await purge(stopping);
         this.purged.inc({ what }, count);
