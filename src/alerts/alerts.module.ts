@@ -1,11 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AlertsController } from './admin/alerts.controller.js';
-import { Alerts, ReviewSweeps } from './alerts.js';
+import { Alerts, RepeatedAlerts, ReviewSweeps } from './alerts.js';
 import { AlertsRepository } from './alerts.repository.js';
 
 @Module({
-  providers: [Alerts, AlertsRepository, ReviewSweeps],
-  exports: [Alerts, AlertsRepository, ReviewSweeps],
+  providers: [Alerts, AlertsRepository, RepeatedAlerts, ReviewSweeps],
+  exports: [Alerts, AlertsRepository, RepeatedAlerts, ReviewSweeps],
 })
 export class AlertsModule {}
 

@@ -1,8 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
 import { newId } from '../common/ids.js';
 import type { Page } from '../common/page.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { handleApart } from '../infra/batcher.js';
 import { type ListOptions, Transactions, type Tx } from '../infra/database/index.js';
+import { LOGGER } from '../infra/logging.js';
 import { Sweeps } from '../infra/sweeps.js';
 import { AlertsRepository, type NewAlert } from './alerts.repository.js';
 
@@ -16,9 +19,41 @@ export class Alerts {
   }
 
   /** For what may happen often: not when one of the same type and key, whatever its subject, is younger than `ms`. */
-  async raiseUnlessWithin(tx: Tx, alert: NewAlert & { readonly onceKey: string }, ms: number): Promise<void> {
+  async raiseUnlessWithin(tx: Tx, alert: RepeatedAlert, ms: number): Promise<void> {
     if (await this.alerts.isToldWithin(tx, alert, ms)) return;
     await this.raise(tx, alert);
+  }
+}
+
+/** An alert that whoever raises it meets again and again. */
+export type RepeatedAlert = NewAlert & { readonly onceKey: string };
+
+/** Raises alerts that come with no other change. */
+@Injectable()
+export class RepeatedAlerts {
+  constructor(
+    private readonly alerts: Alerts,
+    private readonly transactions: Transactions,
+    @Inject(LOGGER) private readonly logger: Logger,
+  ) {}
+
+  /** One transaction, unless one of them cannot be stored: then the others are, without it (D43). @throws Error of the database */
+  async raise(alerts: readonly RepeatedAlert[]): Promise<void> {
+    if (alerts.length === 0) return;
+    await handleApart(alerts, {
+      handle: (some) => this.raiseWhole(some),
+      whole: (_some, error) => Promise.reject(error as Error),
+      failed: ({ type, subjectId }, error) => {
+        const line = { event: 'alert.refused', alert: type, subjectId, err: error };
+        this.logger.error(line, 'an alert cannot be stored; it is raised again later');
+      },
+    });
+  }
+
+  private async raiseWhole(alerts: readonly RepeatedAlert[]): Promise<void> {
+    await this.transactions.run(async (tx) => {
+      for (const alert of alerts) await this.alerts.raise(tx, alert);
+    });
   }
 }
 
@@ -26,14 +61,15 @@ const ALERTS_PER_PAGE = 100;
 /** What is listed has waited a quarter of an hour before: nobody waits for the minute. */
 const SWEEPS_BETWEEN = 15;
 
+type ListAlerts = (options: ListOptions) => Promise<Page<RepeatedAlert>>;
+
 /** Tells support of what waits for its review: goes through whole lists, again and again (D22). */
 @Injectable()
 export class ReviewSweeps {
   private readonly intervalMs: number;
 
   constructor(
-    private readonly alerts: Alerts,
-    private readonly transactions: Transactions,
+    private readonly alerts: RepeatedAlerts,
     @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
     private readonly sweeps: Sweeps,
   ) {
@@ -44,18 +80,17 @@ export class ReviewSweeps {
    * Raises the alerts of `list` until the process stops, each with a `onceKey`: it is met in every sweep. `name` is
    * that of the sweep in the log.
    */
-  start(name: string, list: (options: ListOptions) => Promise<Page<NewAlert & { onceKey: string }>>): void {
-    this.sweeps.register({ name, intervalMs: this.intervalMs, run: () => this.raiseAll(list) });
+  start(name: string, list: ListAlerts): void {
+    const run = (stopping: AbortSignal) => this.raiseAll(list, stopping);
+    this.sweeps.register({ name, intervalMs: this.intervalMs, run });
   }
 
-  private async raiseAll(list: (options: ListOptions) => Promise<Page<NewAlert>>): Promise<void> {
+  private async raiseAll(list: ListAlerts, stopping: AbortSignal): Promise<void> {
     let cursor: string | undefined;
     do {
       const page = await list({ limit: ALERTS_PER_PAGE, cursor });
-      await this.transactions.run(async (tx) => {
-        for (const alert of page.items) await this.alerts.raise(tx, alert);
-      });
+      await this.alerts.raise(page.items);
       cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined);
+    } while (cursor !== undefined && !stopping.aborted);
   }
 }

@@ -68,8 +68,8 @@ export class ApiKeysRepository {
   }
 
   /** Valid keys after `after`, in id order, that expire within `days`; those in the grace of a rotation do not count. */
-  async listExpiring(tx: Tx, days: number, after: string, limit: number): Promise<ApiKeyEntity[]> {
-    return tx.manager
+  async listExpiring(days: number, after: string, limit: number): Promise<ApiKeyEntity[]> {
+    return this.manager
       .createQueryBuilder(ApiKeyEntity, 'k')
       .where('k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at > now()')
       .andWhere(`k.expires_at <= now() + :days * interval '1 day' AND k.id > :after`, { days, after })

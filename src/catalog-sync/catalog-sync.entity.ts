@@ -11,8 +11,9 @@ export interface WrittenOutcome {
 }
 
 /**
- * Why a provider's packages are not all up to date: its list is too short to be believed, nothing of it came, a part
- * of it came and was stored, or (all packages are up to date) the prices of its top-ups did not come.
+ * Why a provider's packages are not all up to date: its list, or what of it can be stored, is too short to be believed,
+ * nothing of it came, a part of it came and was stored, or (all packages are up to date) the prices of its top-ups did
+ * not come.
  */
 export const SYNC_ERRORS = [
   'catalog_shrank',

@@ -12,6 +12,7 @@ import { TopupFitsRepository } from './topup-fits.repository.js';
 import { ProviderGauges } from './worker/provider-gauges.js';
 import { RefreshTopupFits } from './worker/refresh-topup-fits.js';
 import { StoreList } from './worker/store-list.js';
+import { StorePackages } from './worker/store-packages.js';
 import { SyncCatalog } from './worker/sync-catalog.js';
 import { CatalogSyncJobs } from './worker/catalog-sync-jobs.js';
 
@@ -45,6 +46,7 @@ export class CatalogSyncAdminModule {}
     LiveCatalogRepository,
     TopupFitsRepository,
     StoreList,
+    StorePackages,
     SyncCatalog,
     RefreshTopupFits,
     CatalogSyncJobs,

@@ -10,6 +10,7 @@ export class ListInProgress {
   /** As stored, by id. */
   private readonly stored = new Map<string, boolean>();
   private looks = new LookAlikes();
+  private refused = 0;
 
   /** @param sold packages of these kinds that are sold now */
   constructor(sold: readonly PricedLook[]) {
@@ -32,6 +33,21 @@ export class ListInProgress {
       if (each.item.available) this.looks.put(toLook(each));
     }
     return this.toStore(page.filter(({ item }) => item.available));
+  }
+
+  /** Whether most of what came was left out. */
+  get isMostlyRefused(): boolean {
+    return this.refused > this.listed.size;
+  }
+
+  /** These cannot be stored: as if the provider did not list them. */
+  leaveOut(ids: readonly string[]): void {
+    this.refused += ids.length;
+    for (const id of ids) {
+      this.listed.delete(id);
+      this.stored.delete(id);
+      this.looks.drop(id);
+    }
   }
 
   /** The list is whole: what still differs from what is stored. */

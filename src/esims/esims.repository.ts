@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import { type EntityManager, In, type SelectQueryBuilder } from 'typeorm';
-import { MODES } from '../common/mode.js';
+import { type Mode, MODES } from '../common/mode.js';
 import type { Page } from '../common/page.js';
 import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scope.js';
 import {
@@ -71,6 +71,13 @@ const UPDATE_TOPPED_UP = prepared(`
               $8::timestamptz[])
     AS n (id, status, total_bytes, thresholds_crossed, validity_days, expires_at, next_poll_at, topped_up_at)
   WHERE e.id = n.id`);
+
+/** An eSIM that has ended, and its place among all that have: the oldest first. */
+export interface EndedEsim {
+  readonly id: string;
+  /** The database's text of it, to the microsecond. */
+  readonly endedAt: string;
+}
 
 const HAS_ENDED = `status IN ('issued', 'active', 'depleted', 'suspended') AND coalesce(expires_at, install_by) <= now()`;
 
@@ -230,15 +237,16 @@ export class EsimsRepository {
     return rows.length > 0;
   }
 
-  /** eSIMs whose validity, or whose time to be installed, has ended by the database's clock (D40). */
-  async listEnded(limit: number): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
+  /** eSIMs whose validity, or whose time to be installed, has ended by the database's clock (D40), after `after`. */
+  async listEnded(mode: Mode, limit: number, after: EndedEsim | null): Promise<readonly EndedEsim[]> {
+    const { rows } = await sql<{ id: string; ended_at: string }>(
       this.manager,
-      `SELECT id FROM esims
-       WHERE ${HAS_ENDED}
-       ORDER BY coalesce(expires_at, install_by) LIMIT $1`,
-      [limit],
+      // As text, which keeps the microseconds.
+      `SELECT id, coalesce(expires_at, install_by)::text AS ended_at FROM esims
+       WHERE mode = $1 AND ${HAS_ENDED} AND (coalesce(expires_at, install_by), id) > ($3::timestamptz, $4)
+       ORDER BY coalesce(expires_at, install_by), id LIMIT $2`,
+      [mode, limit, after?.endedAt ?? '-infinity', after?.id ?? ''],
     );
-    return rows.map((row) => row.id);
+    return rows.map((row) => ({ id: row.id, endedAt: row.ended_at }));
   }
 }

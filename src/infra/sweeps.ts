@@ -13,7 +13,7 @@ import { LOGGER } from './logging.js';
 import { counterIn, gaugeIn, METRICS } from './metrics.js';
 
 export interface SweeperOptions {
-  /** As it appears in the log: `esims.expiry`. */
+  /** As it appears in the log: `esims.expiry_live`. */
   readonly name: string;
   /** From the end of one run to the start of the next. */
   readonly intervalMs: number;

@@ -116,18 +116,28 @@ export class WalletsRepository {
     return this.pages.list(query, options);
   }
 
-  /** Deletes the signals that holds and adjustments left, and returns them: the caller raises one alert for each. */
-  async takeLowSignals(tx: Tx, limit: number): Promise<readonly LowSignal[]> {
+  /** Ids of the signals that holds and adjustments left, in the order of their ids after `after`. */
+  async listLowSignals(after: string, limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      this.manager,
+      'SELECT id FROM wallet_low_signals WHERE id > $1 ORDER BY id LIMIT $2',
+      [after, limit],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Deletes these signals but for those that another worker has, and returns them: the caller raises one alert for each. */
+  async takeLowSignals(tx: Tx, ids: readonly string[]): Promise<readonly LowSignal[]> {
     const { rows } = await sql<{ partner_id: string; currency: string; available: string }>(
       tx.manager,
       `WITH taken AS (
          DELETE FROM wallet_low_signals
-         WHERE id = ANY (ARRAY(SELECT id FROM wallet_low_signals ORDER BY created_at, id LIMIT $1
+         WHERE id = ANY (ARRAY(SELECT id FROM wallet_low_signals WHERE id = ANY ($1::bigint[])
                                FOR UPDATE SKIP LOCKED))
-         RETURNING wallet_id, available
+         RETURNING id, wallet_id, available
        )
-       SELECT w.partner_id, w.currency, t.available FROM taken t JOIN wallets w ON w.id = t.wallet_id`,
-      [limit],
+       SELECT w.partner_id, w.currency, t.available FROM taken t JOIN wallets w ON w.id = t.wallet_id ORDER BY t.id`,
+      [ids],
     );
     return rows.map((row) => ({
       partnerId: row.partner_id,

@@ -38,3 +38,26 @@ it('warns once of a key that expires within a week, and of no other', async () =
     (await alerts()).filter(({ subject_id }) => subject_id !== revoked).map(({ subject_id }) => subject_id),
   ).toEqual([soon]);
 });
+
+it('warns of the other keys when one of the alerts cannot be stored (D43)', async () => {
+  const partner = await service.createPartner('Unlucky');
+  const { pool } = service.database;
+  const made = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const expires_at = new Date(Date.now() + 30 * DAY_MS).toISOString();
+      const path = `/internal/v1/partners/${partner.id}/api-keys`;
+      return (await service.admin.post(path, { mode: 'live', expires_at })).body.data.id as string;
+    }),
+  );
+  const [first, ...others] = made.toSorted();
+  await pool.query(`ALTER TABLE alerts ADD CONSTRAINT poisoned CHECK (subject_id <> '${first}') NOT VALID`);
+  await pool.query(`UPDATE api_keys SET expires_at = now() + interval '1 day' WHERE id = ANY ($1)`, [made]);
+  const warned = async (): Promise<string[]> => {
+    const path = `/internal/v1/alerts?type=key.expiring&partner_id=${partner.id}`;
+    const { data } = (await service.admin.get(path)).body as { data: { subject_id: string }[] };
+    return data.map(({ subject_id }) => subject_id).sort();
+  };
+  await eventually('the others are there', async () => (await warned()).join() === others.join());
+  await pool.query('ALTER TABLE alerts DROP CONSTRAINT poisoned');
+  await eventually('that one is, too', async () => (await warned()).includes(first!));
+});

@@ -15,15 +15,18 @@ import { offer, ScriptedProvider } from './scripted-provider.js';
 class ScriptedFits extends ScriptedProvider {
   fits: Record<string, readonly string[]> = {};
   trouble: Error | null = null;
+  /** Its title is none that PostgreSQL stores. */
+  refused: string | null = null;
   readonly asked: string[] = [];
 
   override asLiveProvider() {
     const listTopupsFor = (base: string): Promise<readonly ProviderPackage[]> => {
       this.asked.push(base);
       if (this.trouble) return Promise.reject(this.trouble);
-      const topups = (this.fits[base] ?? []).map((id) =>
-        offer(id, { kind: 'topup', coverage: ['DE', 'FR'] }),
-      );
+      const topups = (this.fits[base] ?? []).map((id) => {
+        const title = id === this.refused ? 'NUL \u0000' : `Top-up ${id}`;
+        return offer(id, { kind: 'topup', coverage: ['DE', 'FR'], title });
+      });
       return Promise.resolve(topups);
     };
     return { ...super.asLiveProvider(), listTopupsFor };
@@ -128,5 +131,22 @@ it('asks for nobody while the provider is busy, and for a package that is off sa
   expect(upstream.asked.at(-1)).toBe('B');
   expect(await fitting()).toEqual([]);
   expect(await worker.askTopups()).toBe(1);
+  await fittingIs(['pkg_a_topup_T1', 'pkg_a_topup_T2']);
+});
+
+it('sells the other top-ups of a package when PostgreSQL refuses one (D43)', async () => {
+  upstream.refused = 'T1';
+  expect(await worker.askTopups()).toBe(2);
+  await fittingIs(['pkg_a_topup_T2']);
+  // Of one whose top-ups are refused one and all, nothing is believed.
+  upstream.fits = { A: ['T1'], B: ['T2'] };
+  await hoursLater(25);
+  await worker.askTopups();
+  expect(await bench.available()).toContain('pkg_a_topup_T2');
+  await fittingIs(['pkg_a_topup_T2']);
+  upstream.fits = { A: ['T1', 'T2'], B: ['T2'] };
+  upstream.refused = null;
+  await hoursLater(25);
+  await worker.askTopups();
   await fittingIs(['pkg_a_topup_T1', 'pkg_a_topup_T2']);
 });

@@ -136,4 +136,21 @@ describe('alerts of what needs review', () => {
       { status: 'processing', provider: 'stub', since: await sinceOf(stuck, 'created_at') },
     ]);
   });
+
+  it('come for every other order when that of one cannot be stored (D43)', async () => {
+    const [refused, other] = [await stuckOrder(), await stuckOrder()];
+    const { pool } = shop.database;
+    await pool.query(
+      `ALTER TABLE alerts ADD CONSTRAINT poisoned CHECK (subject_id <> '${refused}') NOT VALID`,
+    );
+    try {
+      await backdate(refused, 'created_at', 18);
+      await backdate(other, 'created_at', 16);
+      expect(await alertsAbout(other, 1)).toHaveLength(1);
+      expect(await alertsAbout(refused, 0)).toEqual([]);
+    } finally {
+      await pool.query('ALTER TABLE alerts DROP CONSTRAINT poisoned');
+    }
+    expect(await alertsAbout(refused, 1)).toHaveLength(1);
+  });
 });

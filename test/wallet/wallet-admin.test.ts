@@ -205,4 +205,31 @@ describe('the low-balance signal', () => {
     const absent = await service.admin.call('PATCH', wallet(), { body: { currency: 'USD' } });
     expect(invalidFields(absent)).toContain('/low_balance_amount');
   });
+
+  it('that cannot become an alert keeps back no other, and becomes one when it can (D43)', async () => {
+    const { pool } = service.database;
+    const refused = partnerId;
+    await post('deposits', 100);
+    await pool.query(
+      `ALTER TABLE alerts ADD CONSTRAINT poisoned CHECK (partner_id <> '${refused}') NOT VALID`,
+    );
+    try {
+      // More than the worker takes at once.
+      await pool.query(
+        `INSERT INTO wallet_low_signals (wallet_id, available)
+         SELECT w.id, 5 FROM wallets w CROSS JOIN generate_series(1, 201) WHERE w.partner_id = $1`,
+        [refused],
+      );
+      ({ id: partnerId } = await service.createPartner());
+      await post('deposits', 200);
+      await setLow(500);
+      const path = `/internal/v1/alerts?type=balance.low&partner_id=${partnerId}`;
+      await eventually('the other partner’s alert', async () => (await service.admin.get(path)).body.data[0]);
+    } finally {
+      await pool.query('ALTER TABLE alerts DROP CONSTRAINT poisoned');
+    }
+    expect(await signals()).toEqual([200]);
+    partnerId = refused;
+    expect(await signals()).toContain(5);
+  });
 });

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Alerts } from '../../alerts/index.js';
+import { type RepeatedAlert, RepeatedAlerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions } from '../../infra/database/index.js';
 import { Sweeps } from '../../infra/sweeps.js';
+import type { ApiKeyEntity } from '../api-key.entity.js';
 import { ApiKeysRepository } from '../api-keys.repository.js';
 
 const WARN_BEFORE_DAYS = 7;
@@ -17,8 +17,7 @@ export class ExpiringKeys {
 
   constructor(
     private readonly keys: ApiKeysRepository,
-    private readonly alerts: Alerts,
-    private readonly transactions: Transactions,
+    private readonly alerts: RepeatedAlerts,
     @Inject(APP_CONFIG) { sweepIntervalMs }: AppConfig,
     sweeps: Sweeps,
   ) {
@@ -31,20 +30,14 @@ export class ExpiringKeys {
 
   /** Goes round the keys in id order; what was raised before is raised again without effect. */
   private async warn(): Promise<void> {
-    await this.transactions.run(async (tx) => {
-      const keys = await this.keys.listExpiring(tx, WARN_BEFORE_DAYS, this.after, KEYS_PER_SWEEP);
-      for (const { id, partnerId, mode, expiresAt } of keys) {
-        const expires_at = expiresAt!.toISOString();
-        const details = { mode, expires_at };
-        await this.alerts.raise(tx, {
-          type: 'key.expiring',
-          partnerId,
-          subjectId: id,
-          details,
-          onceKey: expires_at,
-        });
-      }
-      this.after = keys.length < KEYS_PER_SWEEP ? '' : keys.at(-1)!.id;
-    });
+    const keys = await this.keys.listExpiring(WARN_BEFORE_DAYS, this.after, KEYS_PER_SWEEP);
+    await this.alerts.raise(keys.map(toAlert));
+    this.after = keys.length < KEYS_PER_SWEEP ? '' : keys.at(-1)!.id;
   }
+}
+
+function toAlert({ id, partnerId, mode, expiresAt }: ApiKeyEntity): RepeatedAlert {
+  const expires_at = expiresAt!.toISOString();
+  const details = { mode, expires_at };
+  return { type: 'key.expiring', partnerId, subjectId: id, details, onceKey: expires_at };
 }

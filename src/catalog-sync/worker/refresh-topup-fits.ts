@@ -14,6 +14,7 @@ import { LiveCatalogRepository } from '../live-catalog.repository.js';
 import type { SalesTerms } from '../live-packages.js';
 import { type FitsToAsk, TopupFitsRepository } from '../topup-fits.repository.js';
 import { sellerOf, toLivePackages } from './store-list.js';
+import { StorePackages } from './store-packages.js';
 
 /** Packages that one run takes up: with a pace of 8 calls a second, 2,600 packages take a quarter of an hour a day. */
 const PER_RUN = 8;
@@ -36,6 +37,7 @@ export class RefreshTopupFits {
     private readonly providers: ProviderRegistry,
     private readonly fits: TopupFitsRepository,
     private readonly catalog: LiveCatalogRepository,
+    private readonly packages: StorePackages,
     private readonly transactions: Transactions,
   ) {
     this.terms = { marginBps: provisioning.liveMarginBps, rules: provisioning.livePackageRules };
@@ -87,9 +89,13 @@ export class RefreshTopupFits {
   ): Promise<void> {
     const seller = sellerOf(liveProvider);
     const packages = toLivePackages(seller, offered, this.terms);
-    const ids = packages.map(({ item }) => item.id);
+    const { refused } = await this.packages.execute(seller, packages, (some) =>
+      this.transactions.run((tx) => this.catalog.write(tx, seller, some)),
+    );
+    const ids = packages.map(({ item }) => item.id).filter((id) => !refused.includes(id));
+    // A fault of ours rather than of theirs: what fitted until now goes on to.
+    if (refused.length > ids.length) throw new Error('most of the top-ups cannot be stored');
     await this.transactions.run(async (tx) => {
-      await this.catalog.write(tx, seller, packages);
       const left = await this.fits.replace(tx, baseId, ids);
       await this.catalog.withdraw(tx, seller.provider, left);
     });

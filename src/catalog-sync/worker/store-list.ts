@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Tx } from '../../infra/database/index.js';
 import type { PackageList, PackagePage, LiveProvider } from '../../providers/index.js';
 import type { WrittenOutcome } from '../catalog-sync.entity.js';
 import { SyncOvertaken } from '../catalog-syncs.repository.js';
@@ -6,16 +7,19 @@ import { ListInProgress } from '../list-in-progress.js';
 import { LiveCatalogRepository, type PackageSeller } from '../live-catalog.repository.js';
 import { type LivePackage, type SalesTerms, toLivePackage } from '../live-packages.js';
 import { type HeldSync, SyncStopped } from './held-sync.js';
+import { StorePackages } from './store-packages.js';
 
 /** A list that lost more than half of what is sold is a fault of the provider's, not a decision of its. */
 const SMALLEST_SHARE = 0.5;
 /** A dozen packages may well go at once. */
 const ALWAYS_BELIEVED = 12;
 
-/** The provider lists less than half of what is sold. */
+/** The provider lists less than half of what is sold, or most of its list cannot be stored. */
 export class CatalogShrank extends Error {
   constructor() {
-    super('the wholesaler lists less than half of what is sold; nothing was withdrawn');
+    super(
+      'the wholesaler lists less than half of what is sold, as far as it can be stored; nothing was withdrawn',
+    );
     this.name = 'CatalogShrank';
   }
 }
@@ -39,13 +43,17 @@ export interface ListToStore {
   readonly terms: SalesTerms;
 }
 
-/** Stores a provider's list as its pages arrive, each in a transaction of its own. */
+/** Stores a provider's list as its pages arrive, each in a transaction of its own where nothing of it is refused. */
 @Injectable()
 export class StoreList {
-  constructor(private readonly catalog: LiveCatalogRepository) {}
+  constructor(
+    private readonly catalog: LiveCatalogRepository,
+    private readonly packages: StorePackages,
+  ) {}
 
   /**
-   * What came is kept whatever happens to the rest; what is no longer listed is withdrawn when the whole list came.
+   * What came is kept whatever happens to the rest; what is no longer listed is withdrawn when the whole list came, and
+   * so is what cannot be stored: nobody knows what it costs now. When that is most of it, the list counts as shrunk.
    * @throws CatalogShrank; ListIncomplete when a page did not come; SyncOvertaken, SyncStopped
    */
   async everything(
@@ -58,7 +66,11 @@ export class StoreList {
     const progress = new ListInProgress(sold);
     let changed = 0;
     const store = async (packages: readonly LivePackage[]) => {
-      if (packages.length > 0) changed += await held.write((tx) => this.catalog.write(tx, seller, packages));
+      const stored = await this.packages.execute(seller, packages, (some) =>
+        held.write((tx) => this.catalog.write(tx, seller, some)),
+      );
+      changed += stored.changed;
+      progress.leaveOut(stored.refused);
     };
     try {
       for await (const page of pages) await store(progress.take(toLivePackages(seller, page, terms)));
@@ -68,17 +80,16 @@ export class StoreList {
       await store(progress.settle());
       throw new ListIncomplete({ listed: progress.ids.length, changed, withdrawn: 0 }, error);
     }
-    if (sold.length > ALWAYS_BELIEVED && progress.offeredCount < sold.length * SMALLEST_SHARE) {
+    if (!isBelieved(progress, sold.length)) {
       await store(progress.settle());
       throw new CatalogShrank();
     }
+    await store(progress.finish());
     const { ids } = progress;
-    const rest = progress.finish();
-    const end = await held.write(async (tx) => ({
-      changed: await this.catalog.write(tx, seller, rest),
-      withdrawn: await this.catalog.withdrawOthers(tx, seller.provider, { kinds: list.kinds, ids }),
-    }));
-    return { listed: ids.length, changed: changed + end.changed, withdrawn: end.withdrawn };
+    const withdrawn = await held.write((tx) =>
+      this.catalog.withdrawOthers(tx, seller.provider, { kinds: list.kinds, ids }),
+    );
+    return { listed: ids.length, changed, withdrawn };
   }
 
   /** Brings top-ups that the catalogue has up to date, and leaves alone whether they are sold; answers how many. */
@@ -87,17 +98,27 @@ export class StoreList {
     let changed = 0;
     for await (const page of pages) {
       const offered = toLivePackages(seller, page, terms);
-      changed += await held.write(async (tx) => {
-        const known = await this.catalog.listKnownTopups(tx, seller.provider);
-        const packages = offered.flatMap((each) => {
-          const available = known.get(each.item.id);
-          return available === undefined ? [] : [{ ...each, item: { ...each.item, available } }];
-        });
-        return this.catalog.write(tx, seller, packages);
-      });
+      const stored = await this.packages.execute(seller, offered, (some) =>
+        held.write((tx) => this.writeKnown(tx, seller, some)),
+      );
+      changed += stored.changed;
     }
     return changed;
   }
+
+  private async writeKnown(tx: Tx, seller: PackageSeller, offered: readonly LivePackage[]): Promise<number> {
+    const known = await this.catalog.listKnownTopups(tx, seller.provider);
+    const packages = offered.flatMap((each) => {
+      const available = known.get(each.item.id);
+      return available === undefined ? [] : [{ ...each, item: { ...each.item, available } }];
+    });
+    return this.catalog.write(tx, seller, packages);
+  }
+}
+
+function isBelieved(progress: ListInProgress, sold: number): boolean {
+  if (progress.isMostlyRefused) return false;
+  return sold <= ALWAYS_BELIEVED || progress.offeredCount >= sold * SMALLEST_SHARE;
 }
 
 export function sellerOf({ name, listTopupsFor }: LiveProvider): PackageSeller {

@@ -1,40 +1,74 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
+import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions } from '../../infra/database/index.js';
+import { limitLockWait, Transactions } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { EsimObserver } from '../esim-observer.js';
-import { EsimsRepository } from '../esims.repository.js';
+import { type EndedEsim, EsimsRepository } from '../esims.repository.js';
 
 const BATCH = 200;
+/** Whatever somebody else has locked for longer is left to the next run, so that it holds up no other. */
+const LOCK_WAIT_MS = 500;
 
-/** Expires eSIMs whose validity has ended, from our own state, whatever the provider reports (D24). */
+/**
+ * Expires eSIMs whose validity has ended, from our own state, whatever the provider reports (D24). Each mode has a
+ * sweep of its own: a flood of Sandbox eSIMs delays no Live one (D41).
+ */
 @Injectable()
 export class EsimExpiry {
   constructor(
     private readonly esims: EsimsRepository,
     private readonly observer: EsimObserver,
     private readonly transactions: Transactions,
-    @Inject(APP_CONFIG) config: Pick<AppConfig, 'sweepIntervalMs'>,
+    @Inject(APP_CONFIG) { sweepIntervalMs: intervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
     sweeps: Sweeps,
   ) {
-    sweeps.register({
-      name: 'esims.expiry',
-      intervalMs: config.sweepIntervalMs,
-      run: () => this.expireEnded(),
-    });
+    for (const mode of ['live', 'sandbox'] as const) {
+      sweeps.register({
+        name: `esims.expiry_${mode}`,
+        intervalMs,
+        run: (stopping) => this.expireEnded(mode, stopping),
+      });
+    }
   }
 
-  private async expireEnded(): Promise<void> {
-    let ids: readonly string[];
+  /** Once through all that have ended, oldest first. @throws Error of the database when it cannot be asked for more */
+  private async expireEnded(mode: Mode, stopping: AbortSignal): Promise<void> {
+    let after: EndedEsim | null = null;
     do {
-      ids = await this.esims.listEnded(BATCH);
-      for (const id of ids) await this.expire(id);
-    } while (ids.length === BATCH);
+      const ended: readonly EndedEsim[] = await this.esims.listEnded(mode, BATCH, after);
+      after = await this.expireUntilOneFails(ended, stopping);
+    } while (after !== null && !stopping.aborted);
+  }
+
+  /**
+   * Answers the last one that was tried, null when there are no more behind it. It ends behind one that fails, so that
+   * the list is asked for again at once: an eSIM's own fault does not keep it from coming, a database that is away does.
+   */
+  private async expireUntilOneFails(
+    ended: readonly EndedEsim[],
+    stopping: AbortSignal,
+  ): Promise<EndedEsim | null> {
+    for (const each of ended) {
+      if (stopping.aborted) return null;
+      try {
+        await this.expire(each.id);
+      } catch (error) {
+        const line = { event: 'esim.expiry_failed', esimId: each.id, err: error };
+        this.logger.warn(line, 'an eSIM cannot be expired; the next run tries again');
+        return each;
+      }
+    }
+    return ended.length === BATCH ? ended.at(-1)! : null;
   }
 
   /** One eSIM, one transaction. Another worker may have been faster, or a top-up may have come in between. */
   private async expire(id: string): Promise<void> {
     await this.transactions.run(async (tx) => {
+      limitLockWait(tx, LOCK_WAIT_MS);
       const esim = await this.esims.findByIdForUpdate(tx, id);
       if (!esim || !(await this.esims.hasEnded(tx, id))) return;
       await this.observer.apply(tx, esim, { kind: 'validity_ended' });

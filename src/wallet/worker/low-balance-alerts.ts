@@ -1,11 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from 'pino';
 import { Alerts } from '../../alerts/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { Transactions } from '../../infra/database/index.js';
+import { handleApart } from '../../infra/batcher.js';
+import { Transactions, type Tx } from '../../infra/database/index.js';
+import { LOGGER } from '../../infra/logging.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { WalletsRepository } from '../wallets.repository.js';
 
-const SIGNALS_PER_SWEEP = 200;
+const BATCH = 200;
 
 /**
  * Turns the signals of wallets that became low into `balance.low` alerts. The signal is written with the hold, in one
@@ -18,24 +21,42 @@ export class LowBalanceAlerts {
     private readonly alerts: Alerts,
     private readonly transactions: Transactions,
     @Inject(APP_CONFIG) { sweepIntervalMs }: Pick<AppConfig, 'sweepIntervalMs'>,
+    @Inject(LOGGER) private readonly logger: Logger,
     sweeps: Sweeps,
   ) {
     sweeps.register({
       name: 'wallets.low',
       intervalMs: sweepIntervalMs,
-      run: () => this.raise(),
+      run: (stopping) => this.raiseAll(stopping),
     });
   }
 
-  private async raise(): Promise<void> {
-    await this.transactions.run(async (tx) => {
-      for (const { partnerId, currency, available } of await this.wallets.takeLowSignals(
-        tx,
-        SIGNALS_PER_SWEEP,
-      )) {
-        const details = { currency, available_amount: available };
-        await this.alerts.raise(tx, { type: 'balance.low', partnerId, subjectId: partnerId, details });
-      }
+  /** Once through all signals, oldest first, so that some that cannot become alerts do not hide those behind them. */
+  private async raiseAll(stopping: AbortSignal): Promise<void> {
+    let ids: readonly string[] = [];
+    do {
+      ids = await this.wallets.listLowSignals(ids.at(-1) ?? '0', BATCH);
+      await this.raiseApart(ids);
+    } while (ids.length === BATCH && !stopping.aborted);
+  }
+
+  /** One transaction, unless one of the signals cannot become an alert: it stays, and the others do (D43). */
+  private async raiseApart(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await handleApart(ids, {
+      handle: (some) => this.transactions.run((tx) => this.raise(tx, some)),
+      whole: (_some, error) => Promise.reject(error as Error),
+      failed: (signalId, error) => {
+        const line = { event: 'wallet.low_signal_refused', signalId, err: error };
+        this.logger.error(line, 'a low balance cannot be told; the next run tries again');
+      },
     });
+  }
+
+  private async raise(tx: Tx, signalIds: readonly string[]): Promise<void> {
+    for (const { partnerId, currency, available } of await this.wallets.takeLowSignals(tx, signalIds)) {
+      const details = { currency, available_amount: available };
+      await this.alerts.raise(tx, { type: 'balance.low', partnerId, subjectId: partnerId, details });
+    }
   }
 }

@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import {
+  createTestDatabase,
+  eventually,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.js';
+
+let database: TestDatabase;
+let worker: TestService | null = null;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await query(`INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active')`);
+});
+afterAll(() => database.drop());
+
+afterEach(async () => {
+  await worker?.stop();
+  await query('TRUNCATE orders, esims CASCADE');
+});
+
+const query = (text: string, values: unknown[] = []) => database.pool.query(text, values);
+
+/** So many eSIMs, ids `<name>_1` and so on, that were to be installed until `hoursAgo`. */
+async function insertEnded(
+  name: string,
+  { mode, count, hoursAgo }: { mode: 'live' | 'sandbox'; count: number; hoursAgo: number },
+): Promise<void> {
+  await query(
+    `INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, quantity_issued, unit_price_amount, currency,
+                         provider, provider_reference, upstream_package_id, accepted_request_id, validity_days,
+                         activation_policy)
+     VALUES ($1, 'ptn_1', $2, 'issued', 'pkg_a', 1, 1, 1, 'USD', $2, 'ref_' || $1, 'pkg_a', 'req_1', 1, 'on_install')`,
+    [name, mode],
+  );
+  await query(
+    `INSERT INTO esims (id, partner_id, mode, order_id, package_id, iccid, status, profile_status, install_secrets,
+                        unlimited, total_bytes, usage_source, validity_days, activation_policy, provider,
+                        provider_esim_id, install_by)
+     SELECT $1 || '_' || n, 'ptn_1', $2, $1, 'pkg_a', '8910000000000000001', 'issued', 'released', '', false, 1,
+            'poll', 1, 'on_install', $2, $1 || '_' || n, now() - $4::int * interval '1 hour'
+     FROM generate_series(1, $3::int) AS n`,
+    [name, mode, count, hoursAgo],
+  );
+}
+
+/** Once the eSIMs of a test are there: what is to be locked must not expire before. */
+async function startWorker(): Promise<void> {
+  // A stop that waits for all of a run is cut off much later than one that waits for a step.
+  const env = { SHUTDOWN_TIMEOUT_MS: '60000' };
+  worker = await startTestService({ role: 'worker', database, env });
+}
+
+/** How many eSIMs of this name are `issued`, and how many have expired. */
+async function countOf(name: string): Promise<{ issued: number; expired: number }> {
+  const { rows } = await query(
+    `SELECT count(*) FILTER (WHERE status = 'issued')::int AS issued,
+            count(*) FILTER (WHERE status = 'expired')::int AS expired FROM esims WHERE order_id = $1`,
+    [name],
+  );
+  return rows[0] as { issued: number; expired: number };
+}
+
+const isExpired = (name: string) => async () => (await countOf(name)).issued === 0;
+
+/** Has the rows of these eSIMs locked by somebody else while `work` runs. */
+async function withLocked(name: string, work: () => Promise<void>): Promise<void> {
+  const holder = await database.pool.connect();
+  try {
+    await holder.query('BEGIN');
+    await holder.query('SELECT 1 FROM esims WHERE order_id = $1 FOR UPDATE', [name]);
+    await work();
+  } finally {
+    await holder.query('ROLLBACK');
+    holder.release();
+  }
+}
+
+describe('eSIMs that cannot be expired', () => {
+  it('stop none that ended after them, although they fill whole batches (D43)', async () => {
+    await query(
+      `ALTER TABLE esims ADD CONSTRAINT poisoned CHECK (order_id <> 'bad' OR status <> 'expired') NOT VALID`,
+    );
+    await insertEnded('bad', { mode: 'live', count: 201, hoursAgo: 2 });
+    await insertEnded('good', { mode: 'live', count: 3, hoursAgo: 1 });
+    await startWorker();
+    await eventually('those behind them expire', isExpired('good'));
+    expect(await countOf('bad'), 'the refused ones').toEqual({ issued: 201, expired: 0 });
+    await query('ALTER TABLE esims DROP CONSTRAINT poisoned');
+    await eventually('those that can be expired now do', isExpired('bad'));
+  });
+
+  it('because somebody has locked them stop no other', async () => {
+    await insertEnded('locked', { mode: 'live', count: 2, hoursAgo: 2 });
+    await insertEnded('free', { mode: 'live', count: 3, hoursAgo: 1 });
+    await withLocked('locked', async () => {
+      await startWorker();
+      await eventually('the others expire', isExpired('free'));
+      expect(await countOf('locked')).toEqual({ issued: 2, expired: 0 });
+    });
+    await eventually('they expire when they are free', isExpired('locked'));
+  });
+
+  it('in Sandbox do not delay Live, however many they are and whenever they ended (D41)', async () => {
+    await insertEnded('sandbox', { mode: 'sandbox', count: 200, hoursAgo: 2 });
+    await withLocked('sandbox', async () => {
+      // A run over all of these waits for minutes.
+      await startWorker();
+      await eventually('the run over them is under way', async () => (await waiters()) > 0);
+      await insertEnded('live', { mode: 'live', count: 3, hoursAgo: 1 });
+      await eventually('Live expires', isExpired('live'));
+      expect(await countOf('sandbox')).toEqual({ issued: 200, expired: 0 });
+    });
+  });
+
+  it('do not hold up a stop: it waits for the eSIM under way alone', async () => {
+    await insertEnded('many', { mode: 'sandbox', count: 200, hoursAgo: 2 });
+    await withLocked('many', async () => {
+      await startWorker();
+      await eventually('the run over them is under way', async () => (await waiters()) > 0);
+      const beginMs = performance.now();
+      await worker!.stop();
+      worker = null;
+      // The rest of the run would take 100 s.
+      expect(performance.now() - beginMs).toBeLessThan(30_000);
+    });
+  });
+});
+
+/** Transactions of the service that wait for a lock. */
+async function waiters(): Promise<number> {
+  const { rows } = await query(
+    `SELECT count(*)::int AS waiting FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return (rows[0] as { waiting: number }).waiting;
+}
