@@ -27,13 +27,18 @@ const isOfPortal = (name: string): boolean => name.startsWith('PORTAL_') && !ROL
 describe('what runs the service', () => {
   it('the image ends in a stage without a shell, as a user without rights, with what prove.mjs has proven', () => {
     const stages = dockerfile.split(/^FROM /m).slice(1);
-    expect(stages).toHaveLength(2);
-    const last = stages[1]!;
-    expect(last).toMatch(/^gcr\.io\/distroless\/nodejs24-debian13:nonroot\n/);
+    expect(stages).toHaveLength(3);
+    const [build, compiled, last] = stages as [string, string, string];
+    const base = /^gcr\.io\/distroless\/nodejs24-debian13:nonroot( AS compiled)?\n/;
+    // Only the very Node.js that compiled takes what it compiled.
+    expect(compiled).toMatch(base);
+    expect(compiled).toContain('"/app/compile.mjs", "/tmp/compiled"');
+    expect(last).toMatch(base);
     expect(last).not.toMatch(/^RUN /m);
     expect(last).toMatch(/^USER 65532:65532$/m);
     expect(last).toMatch(/^COPY --from=build --chown=root:root \/app \/app$/m);
-    expect(stages[0]).toContain('node ops/image/assemble.mjs /app');
+    expect(last).toMatch(/^COPY --from=compiled \/tmp\/compiled \/app\/compiled$/m);
+    expect(build).toContain('node ops/image/assemble.mjs /app');
     expect(read('ops/image/prove.mjs')).toContain('ops/image/assemble.mjs');
     expect(read('ops/image/assemble.mjs')).not.toMatch(/node_modules|'npm'/);
   });
@@ -55,7 +60,7 @@ describe('what runs the service', () => {
       ...templates.matchAll(/name: ([A-Z][A-Z0-9_]+), value/g),
     ].map(([, name]) => name!);
     expect(names.length).toBeGreaterThan(10);
-    const foreign = /^(POSTGRES_|ENV_FILE$|NODE_EXTRA_CA_CERTS$)/;
+    const foreign = /^(POSTGRES_|ENV_FILE$|NODE_EXTRA_CA_CERTS$|NODE_COMPILE_CACHE$)/;
     expect(names.filter((name) => !SETTINGS.has(name) && !foreign.test(name) && !isOfPortal(name))).toEqual(
       [],
     );
