@@ -75,6 +75,25 @@ describe('writing down what endpoints have given up', () => {
       expect.objectContaining({ event: 'webhook.maintenance_failed', endpointId: 'whe_1' }),
     ]);
   });
+
+  it('begins with what would be due after the discard, which claims have to read past (D34)', async () => {
+    await insertOwed('dlv_before', 'whe_1', 'pending', `now() - interval '6 minutes'`);
+    await insertOwed('dlv_after', 'whe_1', 'pending', `now() + interval '6 minutes'`);
+    await run('webhooks.discards');
+    const { rows } = await query(
+      `SELECT id FROM webhook_deliveries WHERE status = 'discarded' ORDER BY ended_at`,
+    );
+    expect(rows.map(({ id }) => id)).toEqual(['dlv_after', 'dlv_before']);
+  });
+
+  it('is not forgotten while a backlog is resent, whose order it says (D32)', async () => {
+    await query(
+      `INSERT INTO webhook_backlog_requests (endpoint_id, step, resend) VALUES ('whe_2', 'resend', true)`,
+    );
+    await run('webhooks.discards');
+    const { rows } = await query('SELECT id FROM webhook_endpoints WHERE discard_before IS NOT NULL');
+    expect(rows).toEqual([{ id: 'whe_2' }]);
+  });
 });
 
 describe('the purge', () => {

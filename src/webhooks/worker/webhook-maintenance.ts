@@ -7,7 +7,7 @@ import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { runEach } from '../../infra/run-each.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { EndpointStatsRepository } from '../endpoint-stats.repository.js';
-import { BacklogRepository } from './backlog.repository.js';
+import { BacklogRepository, type GivingUp } from './backlog.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
 const DISCARD_BATCH = 1_000;
@@ -81,20 +81,31 @@ export class WebhookMaintenance {
   }
 
   private async discardAll(stopping: AbortSignal): Promise<void> {
-    await runEach(await this.backlog.listGivingUp(), (endpointId) => this.discardOf(endpointId, stopping), {
+    await runEach(await this.backlog.listGivingUp(), (each) => this.discardOf(each, stopping), {
       stopping,
-      failed: (endpointId, error) => this.warn({ what: 'discard', endpointId }, error),
+      failed: ({ endpointId }, error) => this.warn({ what: 'discard', endpointId }, error),
     });
   }
 
-  private async discardOf(endpointId: string, stopping: AbortSignal): Promise<void> {
+  private async discardOf({ endpointId, before }: GivingUp, stopping: AbortSignal): Promise<void> {
     let discarded = 0;
-    for (let batch = 0; batch < MAX_DISCARD_BATCHES && !stopping.aborted; batch++) {
-      const count = await this.backlog.writeDiscards(endpointId, DISCARD_BATCH);
-      discarded += count;
-      if (count < DISCARD_BATCH) break;
+    // What is due after the discard goes first: claims read on from there, and would meet it.
+    for (const dueFrom of [before, null]) {
+      const write = (limit: number): Promise<number> =>
+        this.backlog.writeDiscards(endpointId, limit, dueFrom);
+      discarded += await this.inBatches(write, stopping);
     }
     if (discarded > 0) this.logger.info({ event: 'webhook.discarded', endpointId, count: discarded });
+  }
+
+  private async inBatches(write: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
+    let written = 0;
+    for (let batch = 0; batch < MAX_DISCARD_BATCHES && !stopping.aborted; batch++) {
+      const count = await write(DISCARD_BATCH);
+      written += count;
+      if (count < DISCARD_BATCH) break;
+    }
+    return written;
   }
 
   private warn(of: { readonly what: string; readonly endpointId?: string }, error: unknown): void {
