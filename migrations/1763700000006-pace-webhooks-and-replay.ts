@@ -82,7 +82,7 @@ const CLAIMED_TYPE = `
  * the status, so that its plan has the open partition alone; the bodies are read by a plan that is made for these ids,
  * so that it has their days alone.
  */
-const CLAIM_FUNCTION = `
+export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_webhook_deliveries (
     of_endpoint text, slots int, most_in_flight int, owner text, lease_ms int
   ) RETURNS TABLE (

@@ -32,6 +32,7 @@ import { IndexRecentReplays1763700000038 } from './1763700000038-index-recent-re
 import { DateDisabledEndpoints1763700000039 } from './1763700000039-date-disabled-endpoints.js';
 import { CarryTraceContext1763700000040 } from './1763700000040-carry-trace-context.js';
 import { RestoreEpochs1763700000041 } from './1763700000041-restore-epochs.js';
+import { ClaimBehindDiscards1763700000042 } from './1763700000042-claim-behind-discards.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -69,4 +70,5 @@ export const MIGRATIONS = [
   DateDisabledEndpoints1763700000039,
   CarryTraceContext1763700000040,
   RestoreEpochs1763700000041,
+  ClaimBehindDiscards1763700000042,
 ];

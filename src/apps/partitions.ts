@@ -10,6 +10,7 @@ import type { DailyTable } from '../infra/partition-days.js';
 import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { METRICS } from '../infra/metrics.js';
+import { runEach } from '../infra/run-each.js';
 import { Sweeps } from '../infra/sweeps.js';
 import { attemptDays, deliveryDays, openDeliveriesNeed } from '../webhooks/index.js';
 import { showPartitions } from './partition-metrics.js';
@@ -71,16 +72,7 @@ class PartitionUpkeep {
 
   /** Every table, whatever becomes of another. @throws AggregateError */
   private async run(stopping: AbortSignal): Promise<void> {
-    const failures: unknown[] = [];
-    for (const daily of dailyTables(this.config.retention)) {
-      if (stopping.aborted) break;
-      try {
-        await this.keep(daily, stopping);
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-    if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('; '));
+    await runEach(dailyTables(this.config.retention), (daily) => this.keep(daily, stopping), { stopping });
   }
 
   private async keep(daily: DailyTable, stopping: AbortSignal): Promise<void> {

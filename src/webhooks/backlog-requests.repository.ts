@@ -172,7 +172,8 @@ export class BacklogRequestsRepository {
     const windows = laterDayWindows(from, await oldestDayOf(tx, mode), new Date(requestedAt));
     const step = await readByDay(windows, 'later', limit, async (window, most) => {
       const row = await readFailed(tx, request, window, most);
-      if (row.owed.length > 0) resent += await insertResends(tx, request, row.owed);
+      const before = request.resent + resent;
+      if (row.owed.length > 0) resent += await insertResends(tx, { ...request, resent: before }, row.owed);
       return toWindowRows(row);
     });
     return { ...step, resent };
@@ -246,19 +247,25 @@ async function readFailed(
   return rows[0]!;
 }
 
-/** The ids are values, so that the plan has the days of these events alone. */
+/**
+ * The ids are values, so that the plan has the days of these events alone. Due by the events' times; after a discard not
+ * before it, where claims begin to read (`IS_KEPT`), but in the same order, a microsecond apart.
+ */
 async function insertResends(
   tx: Tx,
-  { endpointId, mode }: BacklogRequest,
+  { endpointId, mode, resent }: BacklogRequest,
   eventIds: readonly string[],
 ): Promise<number> {
   const { affected } = await sql(
     tx.manager,
     `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
                                      next_attempt_at, created_at)
-     SELECT ${deliveryIdSql('$4')}, $1, e.partner_id, e.mode, e.id, e.type, 'resend', 'pending', e.created_at, now()
-     FROM events e WHERE e.mode = $2 AND e.id = ANY ($3::text[])`,
-    [endpointId, mode, eventIds, deliveryIdStem(await databaseNow(tx))],
+     SELECT ${deliveryIdSql('$4')}, $1, e.partner_id, e.mode, e.id, e.type, 'resend', 'pending',
+            greatest(e.created_at, w.discard_before + ($5::int + e.place) * interval '1 microsecond'), now()
+     FROM (SELECT id, partner_id, mode, type, created_at, row_number() OVER (ORDER BY created_at, id) AS place
+           FROM events e WHERE e.mode = $2 AND e.id = ANY ($3::text[])) AS e
+     JOIN webhook_endpoints w ON w.id = $1`,
+    [endpointId, mode, eventIds, deliveryIdStem(await databaseNow(tx)), resent],
   );
   return affected;
 }

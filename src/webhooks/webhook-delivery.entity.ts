@@ -128,6 +128,14 @@ export const IS_OPEN = `status IN ('pending', 'discarding')`;
 /** Those of the partitions by mode and day. */
 export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
 
+/**
+ * Of a delivery `d` that is pending, and its endpoint `w`: it is not given up (D32). What is made after a discard is due
+ * after it, and to say so lets the index of what is due be read from there, not through the backlog that was given up.
+ * A resend that did not see a discard of the same moment is due before it: it is sent when the discard is forgotten.
+ */
+export const IS_KEPT = `d.next_attempt_at >= coalesce(w.discard_before, '-infinity')
+  AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)`;
+
 /** Columns that a delivery keeps when it is given up: it is deleted from what is open and inserted as ended. */
 export const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
   attempt_count, counted_attempts, interruptions, fence, created_at, last_outcome, last_status_code, last_latency_ms,

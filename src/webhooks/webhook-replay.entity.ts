@@ -48,7 +48,7 @@ export class WebhookReplayEntity {
   @Column({ type: 'int' })
   created!: number;
 
-  /** When the last deliveries were made. */
+  /** When the last deliveries were made, or a turn came to nothing: whose was longest ago is next. */
   @Column({ name: 'advanced_at', type: 'timestamptz', nullable: true })
   advancedAt!: Date | null;
 

@@ -93,7 +93,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'claim-of-a-disabled-endpoint',
-    file: 'migrations/1763700000006-pace-webhooks-and-replay.ts',
+    file: 'migrations/1763700000042-claim-behind-discards.ts',
     find: 'w.id = of_endpoint AND w.enabled AND w.deleted_at',
     replace: 'w.id = of_endpoint AND w.deleted_at',
     build: true,

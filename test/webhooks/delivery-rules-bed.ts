@@ -105,7 +105,7 @@ export class DeliveryRulesBed {
               -- a block that is over leaves its time behind
               now() + CASE WHEN e.blocked THEN interval '1 hour' ELSE interval '-1 hour' END, e."consecutiveBlocks",
               e."window", now() - CASE WHEN e."widenedLately" THEN 0 ELSE $2::int END * interval '1 millisecond',
-              CASE WHEN e.discards THEN now() END
+              CASE WHEN e.discards THEN now() - interval '1 hour' END
        FROM jsonb_to_recordset($1::jsonb) AS e (id text, enabled boolean, deleted boolean, blocked boolean,
          "consecutiveBlocks" int, "window" int, "widenedLately" boolean, discards boolean)`,
       [JSON.stringify(endpoints), SLOW_START_STEP_MS],
@@ -123,7 +123,7 @@ export class DeliveryRulesBed {
               now() + CASE WHEN d.due THEN interval '-1 minute' ELSE interval '1 hour' END,
               CASE WHEN d.leased THEN $2 END, CASE WHEN d.leased THEN now() + interval '1 hour' END,
               CASE WHEN d.leased THEN now() END, 1,
-              now() + CASE WHEN d."givenUp" THEN interval '-1 day' ELSE interval '1 day' END,
+              now() - CASE WHEN d."givenUp" THEN interval '1 day' ELSE interval '10 minutes' END,
               CASE WHEN d.status NOT IN ('pending', 'discarding') THEN now() END
        FROM jsonb_to_recordset($1::jsonb) AS d (id text, "endpointId" text, kind text, status text,
          "countedAttempts" int, interruptions int, "givenUp" boolean, due boolean, leased boolean)`,

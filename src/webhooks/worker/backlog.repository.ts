@@ -4,8 +4,14 @@ import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { readAgeSeconds, readWithin, sql } from '../../infra/database/index.js';
 import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
-import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
+import { GIVEN_UP_COLUMNS, IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
+
+/** An endpoint that has given up what it owed before a time, as PostgreSQL writes it: to the microsecond. */
+export interface GivingUp {
+  readonly endpointId: string;
+  readonly before: string;
+}
 
 export interface DeliveryCount {
   readonly kind: DeliveryKind;
@@ -31,21 +37,22 @@ export class BacklogRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
   /** Endpoints that owe something still and have given up what is older than some time. */
-  async listGivingUp(): Promise<readonly string[]> {
-    const { rows } = await sql<{ id: string }>(
+  async listGivingUp(): Promise<readonly GivingUp[]> {
+    const { rows } = await sql<{ id: string; before: string }>(
       this.manager,
-      `SELECT w.id FROM webhook_endpoints w
+      `SELECT w.id, w.discard_before::text AS before FROM webhook_endpoints w
        WHERE w.discard_before IS NOT NULL
          AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.status = 'pending')`,
     );
-    return rows.map((row) => row.id);
+    return rows.map(({ id, before }) => ({ endpointId: id, before }));
   }
 
   /**
-   * Discards up to `limit` deliveries that the endpoint has given up; answers how many. One with an attempt under way is
+   * Discards up to `limit` deliveries that the endpoint has given up, of those due at `dueFrom` and later when it is set;
+   * answers how many. One with an attempt under way is
    * left to the record of its outcome, which counts when it is a 2xx.
    */
-  async writeDiscards(endpointId: string, limit: number): Promise<number> {
+  async writeDiscards(endpointId: string, limit: number, dueFrom: string | null = null): Promise<number> {
     const { affected } = await sql(
       this.manager,
       // In the order of the index of what is pending: the table may hold millions that have ended.
@@ -54,11 +61,12 @@ export class BacklogRepository {
            SELECT d.id FROM webhook_deliveries d
            WHERE d.endpoint_id = $1 AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
              AND d.created_at < (SELECT w.discard_before FROM webhook_endpoints w WHERE w.id = $1)
+             AND ($3::timestamptz IS NULL OR d.next_attempt_at >= $3)
            ORDER BY d.next_attempt_at, d.id LIMIT $2 FOR UPDATE SKIP LOCKED))
          RETURNING ${GIVEN_UP_COLUMNS}
        )
        ${INSERT_DISCARDED}`,
-      [endpointId, limit],
+      [endpointId, limit, dueFrom],
     );
     return affected;
   }
@@ -131,14 +139,18 @@ export class BacklogRepository {
     return affected;
   }
 
-  /** Forgets decisions that are carried out; two minutes are longer than any transaction that could still owe something. */
+  /**
+   * Forgets decisions that are carried out; two minutes are longer than any transaction that could still owe something.
+   * Not while a backlog is resent: what it makes due is ordered by the decision.
+   */
   async forgetOldDiscards(): Promise<void> {
     await sql(
       this.manager,
       `UPDATE webhook_endpoints w SET discard_before = NULL
        WHERE w.deleted_at IS NULL AND w.discard_before < now() - interval '2 minutes'
          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
-                         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.created_at < w.discard_before)`,
+                         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.created_at < w.discard_before)
+         AND NOT EXISTS (SELECT 1 FROM webhook_backlog_requests q WHERE q.endpoint_id = w.id)`,
     );
   }
 
@@ -163,8 +175,7 @@ export class BacklogRepository {
        FROM webhook_endpoints w
        CROSS JOIN LATERAL (
          SELECT d.next_attempt_at FROM webhook_deliveries d
-         WHERE d.endpoint_id = w.id AND d.status = 'pending'
-           AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)
+         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND ${IS_KEPT}
          ORDER BY d.next_attempt_at, d.id LIMIT 1
        ) AS due
        WHERE w.enabled AND w.deleted_at IS NULL

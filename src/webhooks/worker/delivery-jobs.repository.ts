@@ -9,7 +9,7 @@ import { readBodyInItsDay } from '../../events/index.js';
 import { prepared, sql } from '../../infra/database/index.js';
 import type { Claim, ClaimRequest, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
-import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
+import { GIVEN_UP_COLUMNS, IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
 
 /** A delivery under this process's lease, with all that one attempt needs. */
 export interface ClaimedDelivery {
@@ -71,7 +71,7 @@ interface ClaimRow extends OwnerRow {
 }
 
 const ENDPOINTS_KEPT = 50_000;
-/** So soon a claim that found the window full of others' attempts asks to be repeated (migration 1763700000006) ... */
+/** So soon a claim that found the window full of others' attempts asks to be repeated (migration 1763700000042) ... */
 const FULL_LOOK_MS = 500;
 /** ... for so long: by then the endpoint hangs, and a thousand such would keep PostgreSQL busy with claims. */
 const LOOKING_FOR_MS = 10_000;
@@ -227,8 +227,9 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   }
 
   /**
-   * Endpoints after `after`, in id order, that have something to claim and room in their window. Jumps from endpoint to endpoint through the
-   * index, so that a disabled endpoint's backlog of a million costs one step.
+   * Endpoints after `after`, in id order, that have something to claim and room in their window. Jumps from endpoint to
+   * endpoint through the index, so that a disabled endpoint's backlog of a million costs one step; of each it begins to
+   * read behind what was given up.
    */
   async listGroupsDue(after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
@@ -242,13 +243,17 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
          FROM owed WHERE owed.id IS NOT NULL
        )
        SELECT w.id FROM owed JOIN webhook_endpoints w ON w.id = owed.id
+       -- no EXISTS: as a semi-join it would read from the beginning of the index, given up or not
+       CROSS JOIN LATERAL (
+         SELECT FROM webhook_deliveries d
+         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
+           AND ${NOT_LEASED} AND ${IS_KEPT}
+         LIMIT 1
+       ) AS due
        WHERE w.enabled AND w.deleted_at IS NULL AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW})
-         AND EXISTS (SELECT 1 FROM webhook_deliveries d
-                     WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.next_attempt_at <= ${NOW}
-                       AND ${NOT_LEASED} AND (w.discard_before IS NULL OR d.created_at >= w.discard_before))
          AND (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.${IS_OPEN} AND d.lease_until > ${NOW})
              < least(w.ramp_window, $3::int)
-       LIMIT $2`,
+       ORDER BY w.id LIMIT $2`,
       [after, limit, this.mostInFlight],
     );
     return rows.map((row) => row.id);

@@ -44,6 +44,22 @@ export class ReplayJobsRepository {
     return rows.map((row) => row.id);
   }
 
+  /**
+   * Puts a replay behind the others that run, unless its last step is less than `stepMs` ago: then it is behind them, and
+   * its pace counts from that step. One that another worker has locked is passed over.
+   */
+  async putBehind(id: string, stepMs: number): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE webhook_replays SET advanced_at = clock_timestamp()
+       WHERE id = (SELECT r.id FROM webhook_replays r
+                   WHERE r.id = $1 AND r.status = 'running'
+                     AND (r.advanced_at IS NULL OR r.advanced_at < clock_timestamp() - $2::int * interval '1 millisecond')
+                   FOR UPDATE SKIP LOCKED)`,
+      [id, stepMs],
+    );
+  }
+
   /** Locks a running replay, unless another worker is at it. */
   async lockRunning(tx: Tx, id: string): Promise<WebhookReplayEntity | null> {
     return tx.manager.findOne(WebhookReplayEntity, {
@@ -138,14 +154,15 @@ export class ReplayJobsRepository {
     return affected;
   }
 
-  /** Replays that have ended and left something of what they were to repeat. */
-  async listEndedWithItems(limit: number): Promise<readonly string[]> {
+  /** Replays after `after`, in id order, that have ended and left something of what they were to repeat. */
+  async listEndedWithItems(after: string, limit: number): Promise<readonly string[]> {
     const { rows } = await sql<{ id: string }>(
       this.manager,
       `SELECT r.id FROM webhook_replays r
-       WHERE r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM webhook_replay_items i WHERE i.replay_id = r.id)
-       LIMIT $1`,
-      [limit],
+       WHERE r.ended_at IS NOT NULL AND r.id > $1
+         AND EXISTS (SELECT 1 FROM webhook_replay_items i WHERE i.replay_id = r.id)
+       ORDER BY r.id LIMIT $2`,
+      [after, limit],
     );
     return rows.map((row) => row.id);
   }

@@ -6,6 +6,7 @@ import { databaseNow, Transactions, type Tx } from '../../infra/database/index.j
 import { LOGGER } from '../../infra/logging.js';
 import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
+import { runEach } from '../../infra/run-each.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { REPLAY_STEP } from '../replay-events.js';
@@ -28,6 +29,8 @@ const LONGEST_STEP_MS = 1_000;
 @Injectable()
 export class ReplayRunner {
   private readonly perSecond: number;
+  /** The last id of the page before: a page of replays whose purge fails must not hide those behind it. */
+  private itemsPurgedTo = '';
 
   constructor(
     private readonly replays: WebhookReplaysRepository,
@@ -53,14 +56,24 @@ export class ReplayRunner {
   }
 
   private async advanceAll(stopping: AbortSignal): Promise<void> {
-    for (const id of await this.jobs.listRunning(REPLAYS_PER_TICK)) {
+    const ids = await this.jobs.listRunning(REPLAYS_PER_TICK);
+    const othersWait = ids.length === REPLAYS_PER_TICK;
+    for (const id of ids) {
       if (stopping.aborted) return;
-      try {
-        await this.takeTurn(id, stopping);
-      } catch (error) {
-        // One that cannot go on now must not hold up those behind it.
-        this.logger.warn({ event: 'webhook.replay_failed', replayId: id, err: error }, 'trying again');
-      }
+      const isDone = await this.tryTurn(id, () => this.takeTurn(id, stopping));
+      // Its turn may have come to nothing: a hundred that fail, or wait for their receivers, would be first for ever.
+      if (!isDone || othersWait) await this.tryTurn(id, () => this.jobs.putBehind(id, LONGEST_STEP_MS));
+    }
+  }
+
+  /** False when it failed: one that cannot go on now must not hold up those behind it. */
+  private async tryTurn(replayId: string, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      this.logger.warn({ event: 'webhook.replay_failed', replayId, err: error }, 'trying again');
+      return false;
     }
   }
 
@@ -72,13 +85,17 @@ export class ReplayRunner {
     }
   }
 
+  /** @throws AggregateError after all of the page was tried, when some failed */
   private async purgeItems(stopping: AbortSignal): Promise<void> {
-    for (const id of await this.jobs.listEndedWithItems(REPLAYS_PER_TICK)) {
-      await purgeInSteps((limit) => this.jobs.removeItems(id, limit), {
-        batchRows: REPLAY_STEP,
-        stopping,
-      });
-    }
+    const ids = await this.jobs.listEndedWithItems(this.itemsPurgedTo, REPLAYS_PER_TICK);
+    this.itemsPurgedTo = ids.length === REPLAYS_PER_TICK ? ids.at(-1)! : '';
+    const purge = (id: string): Promise<number> =>
+      purgeInSteps((limit) => this.jobs.removeItems(id, limit), { batchRows: REPLAY_STEP, stopping });
+    await runEach(ids, purge, {
+      stopping,
+      failed: (replayId, error) =>
+        this.logger.warn({ event: 'webhook.replay_purge_failed', replayId, err: error }, 'trying again'),
+    });
   }
 
   /** True while there may be more to choose from. */

@@ -1,0 +1,135 @@
+import type { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/index.js';
+import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
+import { DeliveryJobsRepository } from '../../src/webhooks/worker/delivery-jobs.repository.js';
+import { startTestService, type TestService, testEnvironment } from '../harness/index.js';
+import { explainQueriesOf } from '../infra/database/explained-queries.js';
+import { registerEndpoint } from './support.js';
+
+/** A claim that reads them touches 2,000 blocks. */
+const GIVEN_UP = 50_000;
+const ENDPOINTS = 24;
+/** More than a step's page. */
+const FAILED = 2_500;
+
+// No worker: nobody writes down meanwhile what is given up.
+let service: TestService;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  service = await startTestService({ role: 'admin' });
+  ({ dataSource } = service.process.resources);
+}, 60_000);
+afterAll(() => service.stop());
+
+const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
+const jobsOfAWorker = () =>
+  new DeliveryJobsRepository(dataSource.manager, loadConfig(testEnvironment(service.database.url)));
+
+/** Deliveries that were made `ageMs` ago, a microsecond apart, and are due since then. */
+async function insertPending(
+  prefix: string,
+  endpointId: string,
+  count: number,
+  ageMs: number,
+): Promise<void> {
+  await query(
+    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                     next_attempt_at, created_at)
+     SELECT $1 || n, $2, 'ptn_1', 'sandbox', 'evt_' || n, 'esim.activated', 'event', 'pending', at, at
+     FROM generate_series(1, $3::int) AS n
+     CROSS JOIN LATERAL (SELECT now() - ($4::int - n / 1000.0) * interval '1 millisecond' AS at) AS made`,
+    [prefix, endpointId, count, ageMs],
+  );
+}
+
+describe(`an endpoint that has given up ${GIVEN_UP} deliveries, which are not written down yet (D32, D34)`, () => {
+  const endpoints = Array.from({ length: ENDPOINTS }, (_, nth) => `whe_${nth}`);
+
+  beforeAll(async () => {
+    await query(`INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active')`);
+    await query(
+      `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret)
+       SELECT id, 'ptn_1', 'sandbox', 'https://partner.example', '' FROM unnest($1::text[]) AS id`,
+      [endpoints],
+    );
+    await insertPending('dlv_given_up_', 'whe_0', GIVEN_UP, 60_000);
+    await query(`UPDATE webhook_endpoints SET discard_before = now() WHERE id = 'whe_0'`);
+    for (const id of endpoints) await insertPending(`dlv_kept_${id}_`, id, 1, 0);
+    await query('ANALYZE webhook_deliveries, webhook_endpoints');
+  });
+
+  it('costs the look for due endpoints, and for the oldest due delivery, a few rows', async () => {
+    const { rows: inOrder } = await query('SELECT id FROM webhook_endpoints ORDER BY id');
+    const queries = await explainQueriesOf(dataSource, async () => {
+      expect(await jobsOfAWorker().listGroupsDue('', 100)).toEqual(inOrder.map(({ id }) => id));
+      expect(await new BacklogRepository(dataSource.manager).oldestDueSeconds()).toBeLessThan(60);
+    });
+    const rows = queries.filter(({ text }) => text.includes('webhook_deliveries')).map((read) => read.rows);
+    expect(rows).toHaveLength(2);
+    for (const read of rows) {
+      expect(read).toBeGreaterThanOrEqual(ENDPOINTS);
+      expect(read).toBeLessThan(20 * ENDPOINTS);
+    }
+  });
+
+  it('costs a claim of it and its neighbours a few blocks, and what came later is claimed', async () => {
+    const client = await service.database.pool.connect();
+    // As a connection plans that has claimed some times before.
+    await client.query('SET plan_cache_mode = force_generic_plan');
+    const claim = `FROM claim_many_webhook_deliveries($1, array_fill(16, ARRAY[${ENDPOINTS}]), 16, 'test', 60000)`;
+    const { rows: claimed } = await client.query(`SELECT id ${claim} WHERE id IS NOT NULL`, [endpoints]);
+    expect(claimed.map(({ id }) => id).sort()).toEqual(endpoints.map((id) => `dlv_kept_${id}_1`).sort());
+    // Now nothing is due, and it looks for what is due next, too.
+    const explained = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * ${claim}`, [
+      endpoints,
+    ]);
+    client.release(true);
+    const { Plan: plan } = explained.rows[0]['QUERY PLAN'][0];
+    const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+    expect(blocks).toBeGreaterThan(ENDPOINTS);
+    expect(blocks).toBeLessThan(50 * ENDPOINTS);
+  });
+});
+
+describe('what is resent while older deliveries are discarded (D32)', () => {
+  it('is claimed before the discard is written down, and goes out oldest first', async () => {
+    const partner = await service.createPartner();
+    const endpoint = await registerEndpoint(service, partner.id, { url: 'https://partner.example/hook' });
+    await service.admin.post(`${endpoint.path}/disable`);
+    await query(
+      `WITH made AS (
+         INSERT INTO events (id, partner_id, mode, type, body, created_at)
+         -- ids in another order than times
+         SELECT 'evt_' || substr($2, 5, 16) || lpad(((n * 7919) % 10000)::text, 10, '0'), $2, 'sandbox',
+                'esim.activated', '{}', now() - interval '1 minute' + n * interval '1 millisecond'
+         FROM generate_series(1, $1::int) AS n RETURNING id, type, created_at
+       )
+       INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                       attempt_count, counted_attempts, created_at, failed_at, ended_at)
+       SELECT 'dlv' || substr(id, 4), $3, $2, 'sandbox', id, type, 'event', 'failed', 6, 6, created_at, created_at,
+              created_at FROM made`,
+      [FAILED, partner.id, endpoint.id],
+    );
+    await insertPending('dlv_held_', endpoint.id, 10, 120_000);
+    await service.admin.post(`${endpoint.path}/enable`, { held: 'discard', failed: 'resend' });
+    const { rows: resent } = await query(
+      `SELECT array_agg(e.created_at::text ORDER BY d.next_attempt_at, d.id) AS at
+       FROM webhook_deliveries d JOIN events e ON e.id = d.event_id
+       WHERE d.endpoint_id = $1 AND d.status = 'pending' AND d.kind = 'resend'`,
+      [endpoint.id],
+    );
+    expect(resent[0].at).toHaveLength(FAILED);
+    expect(resent[0].at).toEqual(resent[0].at.toSorted());
+    // Slow start lets one go at a time.
+    await query('UPDATE webhook_endpoints SET ramp_window = NULL WHERE id = $1', [endpoint.id]);
+    const { items } = await jobsOfAWorker().claim(endpoint.id, 16);
+    const { rows: oldest } = await query(
+      `SELECT id FROM webhook_deliveries WHERE endpoint_id = $1 AND kind = 'resend'
+       ORDER BY (SELECT created_at FROM events e WHERE e.id = event_id) LIMIT 16`,
+      [endpoint.id],
+    );
+    expect(items.map(({ id }) => id)).toEqual(oldest.map(({ id }) => id));
+  });
+});

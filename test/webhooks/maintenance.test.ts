@@ -1,0 +1,119 @@
+import { pino } from 'pino';
+import type { DataSource } from 'typeorm';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/index.js';
+import type { SweeperOptions, Sweeps } from '../../src/infra/sweeps.js';
+import { EndpointStatsRepository } from '../../src/webhooks/endpoint-stats.repository.js';
+import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
+import { WebhookMaintenance } from '../../src/webhooks/worker/webhook-maintenance.js';
+import { startTestService, type TestService, testEnvironment } from '../harness/index.js';
+
+let service: TestService;
+let dataSource: DataSource;
+let runs: Map<string, SweeperOptions['run']>;
+let lines: string[];
+
+beforeEach(async () => {
+  service = await startTestService({ role: 'admin' });
+  ({ dataSource } = service.process.resources);
+  runs = new Map();
+  lines = [];
+  const register = (sweep: SweeperOptions) => void runs.set(sweep.name, (stopping) => sweep.run(stopping));
+  new WebhookMaintenance(
+    loadConfig(testEnvironment(service.database.url)),
+    pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
+    new BacklogRepository(dataSource.manager),
+    new EndpointStatsRepository(dataSource.manager),
+    { register } as unknown as Sweeps,
+  );
+  await query(`INSERT INTO partners (id, name, status) VALUES ('ptn_1', 'One', 'active')`);
+  await query(
+    `INSERT INTO webhook_endpoints (id, partner_id, mode, url, secret)
+     SELECT 'whe_' || n, 'ptn_1', 'sandbox', 'https://partner.example', '' FROM generate_series(1, 3) AS n`,
+  );
+});
+afterEach(() => service.stop());
+
+const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);
+const run = (name: string) => runs.get(name)!(new AbortController().signal);
+
+/** From now on PostgreSQL refuses what `condition` says of the rows of a table. */
+async function refuse(change: string, table: string, condition: string): Promise<void> {
+  await query(`CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'refused by the test' USING ERRCODE = 'check_violation'; END $$;
+               CREATE TRIGGER refuse BEFORE ${change} ON ${table} FOR EACH ROW WHEN (${condition})
+                 EXECUTE FUNCTION refuse()`);
+}
+
+async function insertOwed(id: string, endpointId: string, status: string, dueAt = 'now()'): Promise<void> {
+  await query(
+    `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
+                                     next_attempt_at, created_at)
+     VALUES ($1, $2, 'ptn_1', 'sandbox', 'evt_1', 'esim.activated', 'event', $3, ${dueAt}, now() - interval '10 minutes')`,
+    [id, endpointId, status],
+  );
+}
+
+async function statusOf(id: string): Promise<string> {
+  return (await query('SELECT status FROM webhook_deliveries WHERE id = $1', [id])).rows[0].status as string;
+}
+
+describe('writing down what endpoints have given up', () => {
+  beforeEach(() => query(`UPDATE webhook_endpoints SET discard_before = now() - interval '5 minutes'`));
+
+  it('goes on with the next endpoint, and with what else it does, when one fails; the run has failed (D43)', async () => {
+    await insertOwed('dlv_1', 'whe_1', 'pending');
+    await insertOwed('dlv_2', 'whe_2', 'pending');
+    await insertOwed('dlv_abandoned', 'whe_3', 'discarding');
+    await refuse('INSERT', 'webhook_deliveries_sandbox', `NEW.endpoint_id = 'whe_1'`);
+    await expect(run('webhooks.discards')).rejects.toThrow('refused by the test');
+    expect([await statusOf('dlv_1'), await statusOf('dlv_2')]).toEqual(['pending', 'discarded']);
+    expect(await statusOf('dlv_abandoned')).toBe('discarded');
+    const { rows } = await query('SELECT id FROM webhook_endpoints WHERE discard_before IS NOT NULL');
+    expect(rows).toEqual([{ id: 'whe_1' }]);
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      expect.objectContaining({ event: 'webhook.maintenance_failed', endpointId: 'whe_1' }),
+    ]);
+  });
+
+  it('begins with what would be due after the discard, which claims have to read past (D34)', async () => {
+    await insertOwed('dlv_before', 'whe_1', 'pending', `now() - interval '6 minutes'`);
+    await insertOwed('dlv_after', 'whe_1', 'pending', `now() + interval '6 minutes'`);
+    await run('webhooks.discards');
+    const { rows } = await query(
+      `SELECT id FROM webhook_deliveries WHERE status = 'discarded' ORDER BY ended_at`,
+    );
+    expect(rows.map(({ id }) => id)).toEqual(['dlv_after', 'dlv_before']);
+  });
+
+  it('is not forgotten while a backlog is resent, whose order it says (D32)', async () => {
+    await query(
+      `INSERT INTO webhook_backlog_requests (endpoint_id, step, resend) VALUES ('whe_2', 'resend', true)`,
+    );
+    await run('webhooks.discards');
+    const { rows } = await query('SELECT id FROM webhook_endpoints WHERE discard_before IS NOT NULL');
+    expect(rows).toEqual([{ id: 'whe_2' }]);
+  });
+});
+
+describe('the purge', () => {
+  it('goes on with its other parts when one fails; the run has failed (D43, D44)', async () => {
+    await query(
+      `INSERT INTO webhook_replays (id, endpoint_id, partner_id, status, since, until, statuses, total, ended_at)
+       VALUES ('rpl_1', 'whe_1', 'ptn_1', 'completed', now(), now(), '{failed}', 0, now() - interval '1 year')`,
+    );
+    await query(`UPDATE webhook_endpoints SET deleted_at = now() - interval '1 year' WHERE id = 'whe_2'`);
+    await query(
+      `INSERT INTO webhook_endpoint_stats (endpoint_id, at, delivered, failed, given_up, given_up_since_success, latencies)
+       VALUES ('whe_3', now() - interval '1 year', 0, 0, 0, 0, '{}')`,
+    );
+    await refuse('DELETE', 'webhook_replays', 'true');
+    await expect(run('webhooks.purge')).rejects.toThrow('refused by the test');
+    expect((await query('SELECT id FROM webhook_endpoints ORDER BY id')).rows.map(({ id }) => id)).toEqual([
+      'whe_1',
+      'whe_3',
+    ]);
+    expect((await query('SELECT 1 FROM webhook_endpoint_stats')).rowCount).toBe(0);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ event: 'webhook.maintenance_failed', what: 'replays' });
+  });
+});
