@@ -3,6 +3,7 @@
 // tables. `npm run docs` writes them; `-- --check` compares, and names what is old.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { capacityTable } from './docs/capacity-table.mjs';
 import { renderErrorsPage } from './docs/errors-page.mjs';
 import { renderLatencyChart } from './docs/latency-chart.mjs';
 import { lifeTable } from './docs/life-table.mjs';
@@ -24,9 +25,18 @@ const outputs = {
   'postman.json': renderPostmanCollection(api),
   'images/latency-against-load.svg': renderLatencyChart(life),
   'performance.md': withMeasured(
-    withMeasured(read('performance.md'), 'life', lifeTable(life)),
-    'listen',
+    withMeasured(read('performance.md'), 'life.json', lifeTable(life)),
+    'listen.json',
     listenTable(JSON.parse(read('measured/listen.json'))),
+  ),
+  'capacity.md': withMeasured(
+    read('capacity.md'),
+    'capacity',
+    capacityTable(
+      life,
+      JSON.parse(read('measured/catalog.json')),
+      JSON.parse(read('measured/webhooks.json')),
+    ),
   ),
   ...verifierFiles(read('webhooks.md')),
 };

@@ -1,12 +1,12 @@
 /**
- * The page with what stands between the marks of `docs/measured/<name>.json` written anew.
+ * The page with what stands between the marks of `docs/measured/<name>` written anew.
  * @throws Error when the page has lost its marks
  */
 export function withMeasured(page, name, text) {
-  const mark = `<!-- from docs/measured/${name}.json -->`;
+  const mark = `<!-- from docs/measured/${name} -->`;
   const from = page.indexOf(mark);
   const to = page.indexOf('<!-- end -->', from);
-  if (from < 0 || to < from) throw new Error(`docs/performance.md has not the mark ${mark} with its end`);
+  if (from < 0 || to < from) throw new Error(`a page has not the mark ${mark} with its end`);
   return page.slice(0, from + mark.length) + `\n\n${text}\n\n` + page.slice(to);
 }
 
