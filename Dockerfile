@@ -24,7 +24,8 @@ RUN ["/nodejs/bin/node", "/app/compile.mjs", "/tmp/compiled"]
 FROM gcr.io/distroless/nodejs24-debian13:nonroot
 WORKDIR /app
 COPY --from=build --chown=root:root /app /app
-COPY --from=compiled /tmp/compiled /app/compiled
+# Node.js writes it so that its owner alone can read it.
+COPY --from=compiled --chown=65532:65532 /tmp/compiled /app/compiled
 # Inside a container the network decides who reaches a port, not the address.
 ENV NODE_ENV=production ENV_FILE= HOST=0.0.0.0 ADMIN_HOST=0.0.0.0 OPS_HOST=0.0.0.0 CALLBACK_HOST=0.0.0.0 PORTAL_HOST=0.0.0.0
 ENV NODE_COMPILE_CACHE=/app/compiled

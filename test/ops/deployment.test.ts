@@ -37,7 +37,7 @@ describe('what runs the service', () => {
     expect(last).not.toMatch(/^RUN /m);
     expect(last).toMatch(/^USER 65532:65532$/m);
     expect(last).toMatch(/^COPY --from=build --chown=root:root \/app \/app$/m);
-    expect(last).toMatch(/^COPY --from=compiled \/tmp\/compiled \/app\/compiled$/m);
+    expect(last).toMatch(/^COPY --from=compiled --chown=65532:65532 \/tmp\/compiled \/app\/compiled$/m);
     expect(build).toContain('node ops/image/assemble.mjs /app');
     expect(read('ops/image/prove.mjs')).toContain('ops/image/assemble.mjs');
     expect(read('ops/image/assemble.mjs')).not.toMatch(/node_modules|'npm'/);
