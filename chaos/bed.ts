@@ -136,11 +136,11 @@ export class ChaosBed {
     const next = await RoleProcess.start(before.role, before.name, this.env, ROOT);
     if (before.role === 'admin') this.admin = next;
     else if (before.role === 'portal') this.portal = next;
-    else this.ofRole(before.role).push(next);
+    const several = { api: this.apis, worker: this.workers, admin: null, portal: null }[before.role];
+    several?.push(next);
     await sleep(MIN_READY_MS);
     const end = await before.end();
-    if (before.role === 'api' || before.role === 'worker')
-      this.ofRole(before.role).splice(this.ofRole(before.role).indexOf(before), 1);
+    several?.splice(several.indexOf(before), 1);
     return end;
   }
 
@@ -196,10 +196,6 @@ export class ChaosBed {
     if (this.options.portal) this.portal = await start('portal', 'portal');
     this.packages = { ...this.packages, live: await this.livePackages() };
     for (let nth = 0; nth < PARTNERS; nth++) await this.addPartner(TROUBLES[nth % TROUBLES.length]!);
-  }
-
-  private ofRole(role: 'api' | 'worker'): RoleProcess[] {
-    return role === 'api' ? this.apis : this.workers;
   }
 
   private async livePackages(): Promise<readonly string[]> {

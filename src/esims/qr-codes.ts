@@ -30,7 +30,9 @@ export class QrCodes implements OnApplicationShutdown {
     const key = createHash('sha256').update(activationCode).digest('base64url');
     const kept = this.kept.get(key) ?? this.drawing.get(key);
     if (kept) return kept;
-    const drawing = this.drawNew(partnerId, activationCode).finally(() => this.drawing.delete(key));
+    const drawing = this.slots
+      .run(partnerId, () => this.thread.draw(activationCode))
+      .finally(() => this.drawing.delete(key));
     this.drawing.set(key, drawing);
     const drawn = await drawing;
     this.kept.set(key, drawn);
@@ -40,14 +42,5 @@ export class QrCodes implements OnApplicationShutdown {
   /** After the server has answered its last calls. */
   async onApplicationShutdown(): Promise<void> {
     await this.thread.stop();
-  }
-
-  private async drawNew(partnerId: string, activationCode: string): Promise<QrCode> {
-    const release = await this.slots.take(partnerId);
-    try {
-      return await this.thread.draw(activationCode);
-    } finally {
-      release();
-    }
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectProblem } from '../harness/expect-problem.js';
-import { eventually } from '../harness/index.js';
+import { eventually, waitingForLocks } from '../harness/index.js';
 import { expectBooksToAddUp } from '../wallet/books.js';
 import { type LiveBuyer, LiveShop, PACKAGE, place, PRICE } from '../orders-live/live-shop.js';
 
@@ -37,13 +37,6 @@ async function withLockedWallet(partnerId: string, work: () => Promise<void>): P
   }
 }
 
-async function waitingForLocks(): Promise<number> {
-  const { rows } = await shop.database.pool.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-  );
-  return rows[0]!.n;
-}
-
 describe('a partner whose orders all wait for one wallet (D43)', () => {
   it('leaves connections to everybody else, and is told to come again itself', async () => {
     const keys = Array.from({ length: ORDERS }, () => randomUUID());
@@ -52,10 +45,13 @@ describe('a partner whose orders all wait for one wallet (D43)', () => {
     let first: ReturnType<typeof buy>[] = [];
     await withLockedWallet(crowd.id, async () => {
       first = keys.map(buy);
-      await eventually('its calls wait', async () => (await waitingForLocks()) === OF_ONE_CALLER);
+      await eventually(
+        'its calls wait',
+        async () => (await waitingForLocks(shop.database)) === OF_ONE_CALLER,
+      );
       await place(other);
       expect((await other.live.get('/v1/orders')).status).toBe(200);
-      expect(await waitingForLocks()).toBe(OF_ONE_CALLER);
+      expect(await waitingForLocks(shop.database)).toBe(OF_ONE_CALLER);
       const refused = await Promise.race(first);
       expectProblem(refused, 429, 'rate_limited');
       expect(refused.body.detail).toContain('At most 2 at a time of the writes of a partner');

@@ -5,6 +5,7 @@ import {
   startTestService,
   type TestDatabase,
   type TestService,
+  waitingForLocks,
 } from '../harness/index.js';
 
 let database: TestDatabase;
@@ -108,7 +109,7 @@ describe('eSIMs that cannot be expired', () => {
     await withLocked('sandbox', async () => {
       // A run over all of these waits for minutes.
       await startWorker();
-      await eventually('the run over them is under way', async () => (await waiters()) > 0);
+      await eventually('the run over them is under way', async () => (await waitingForLocks(database)) > 0);
       await insertEnded('live', { mode: 'live', count: 3, hoursAgo: 1 });
       await eventually('Live expires', isExpired('live'));
       expect(await countOf('sandbox')).toEqual({ issued: 200, expired: 0 });
@@ -119,7 +120,7 @@ describe('eSIMs that cannot be expired', () => {
     await insertEnded('many', { mode: 'sandbox', count: 200, hoursAgo: 2 });
     await withLocked('many', async () => {
       await startWorker();
-      await eventually('the run over them is under way', async () => (await waiters()) > 0);
+      await eventually('the run over them is under way', async () => (await waitingForLocks(database)) > 0);
       const beginMs = performance.now();
       await worker!.stop();
       worker = null;
@@ -128,12 +129,3 @@ describe('eSIMs that cannot be expired', () => {
     });
   });
 });
-
-/** Transactions of the service that wait for a lock. */
-async function waiters(): Promise<number> {
-  const { rows } = await query(
-    `SELECT count(*)::int AS waiting FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-  );
-  return (rows[0] as { waiting: number }).waiting;
-}

@@ -54,3 +54,11 @@ export function overTcp(databaseUrl: string): URL {
   url.searchParams.delete('host');
   return url;
 }
+
+/** How many transactions of the database wait for a lock. */
+export async function waitingForLocks({ pool }: Pick<TestDatabase, 'pool'>): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+  );
+  return rows[0]!.n;
+}

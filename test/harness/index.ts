@@ -1,4 +1,4 @@
-export { createTestDatabase, openPool, type TestDatabase } from './database.js';
+export { createTestDatabase, openPool, type TestDatabase, waitingForLocks } from './database.js';
 export { eventually } from './eventually.js';
 export { type ApiAnswer, HttpClient } from './http-client.js';
 export { startTestService, type TestPartner, type TestService } from './service.js';

@@ -7,6 +7,7 @@ import {
   startTestService,
   type TestDatabase,
   type TestService,
+  waitingForLocks,
 } from '../harness/index.js';
 import { EsimDevice } from '../harness/esim-device.js';
 import { expectProblem } from '../harness/expect-problem.js';
@@ -121,13 +122,7 @@ describe('a top-up and a cancellation at the same time', () => {
   }
 
   async function waiters(count: number): Promise<void> {
-    await eventually(`${count} wait for the order`, async () => {
-      const { rows } = await database.pool.query<{ n: number }>(
-        `SELECT count(*)::int AS n FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rows[0]!.n === count;
-    });
+    await eventually(`${count} wait for the order`, async () => (await waitingForLocks(database)) === count);
   }
 
   it('cancels and refuses the top-up when the cancellation is first', async () => {

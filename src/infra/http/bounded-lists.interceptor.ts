@@ -42,22 +42,25 @@ export class ListSlots {
   }
 
   /** Answers what gives the slot back. @throws AppError `rate_limited`, `service_unavailable` */
-  take({ authResult }: FastifyRequest): Promise<() => void> {
+  take(request: FastifyRequest): Promise<() => void> {
+    const { slots, owner } = this.ownerOf(request);
+    return slots.take(owner);
+  }
+
+  /** Reads with a slot, for a handler that does not hold one all the time. @throws as `take` */
+  read<T>(request: FastifyRequest, list: () => Promise<T>): Promise<T> {
+    const { slots, owner } = this.ownerOf(request);
+    return slots.run(owner, list);
+  }
+
+  private ownerOf({ authResult }: FastifyRequest): { readonly slots: CallerSlots; readonly owner: string } {
     // Sandbox lists must not refuse Live ones (D41).
     const owner = authResult?.partnerId
       ? `${authResult.partnerId} ${authResult.mode}`
       : authResult?.listOwner;
-    return owner ? this.ofPartners.take(owner) : this.ofTokens.take(authResult?.keyId ?? '');
-  }
-
-  /** Reads with a slot, for a handler that does not hold one all the time. */
-  async read<T>(request: FastifyRequest, list: () => Promise<T>): Promise<T> {
-    const release = await this.take(request);
-    try {
-      return await list();
-    } finally {
-      release();
-    }
+    return owner
+      ? { slots: this.ofPartners, owner }
+      : { slots: this.ofTokens, owner: authResult?.keyId ?? '' };
   }
 }
 

@@ -48,6 +48,16 @@ export class CallerSlots {
     return () => this.end(name, caller);
   }
 
+  /** Does `work` with a slot of this caller. @throws as `take` */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const release = await this.take(name);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
   private isFree(caller: Caller): boolean {
     return this.running < this.settings.most && caller.running < this.settings.perCaller;
   }

@@ -30,12 +30,7 @@ export class WriteSlots {
    * @throws AppError `rate_limited` when its own writes are in the way for the whole wait (`DATABASE_POOL_WAIT_MS`),
    * `service_unavailable` when those of others are
    */
-  async write<T>(scope: string, work: () => Promise<T>): Promise<T> {
-    const release = await this.slots.take(scope);
-    try {
-      return await work();
-    } finally {
-      release();
-    }
+  write<T>(scope: string, work: () => Promise<T>): Promise<T> {
+    return this.slots.run(scope, work);
   }
 }
