@@ -20,4 +20,5 @@ export {
 } from './order.js';
 export { ORDER_JOBS, OrderJobsRepository, type OrderVersion } from './order-jobs.repository.js';
 export { OrdersApiModule, OrdersModule, OrdersPortalModule, OrdersWorkerModule } from './orders.module.js';
-export { type OrderAge, OrdersRepository, type PastOrders, ReadOrders } from './orders.repository.js';
+export { OrdersRepository, ReadOrders } from './orders.repository.js';
+export { type OrderAge, type PastOrders, PastOrdersRepository } from './past-orders.repository.js';

@@ -15,6 +15,7 @@ import {
   OrderOutcomesRepository,
 } from './order-jobs.repository.js';
 import { OrdersRepository, ReadOrders } from './orders.repository.js';
+import { PastOrdersRepository } from './past-orders.repository.js';
 import { PlaceOrder } from './place-order.js';
 import { PortalOrdersController } from './portal/portal-orders.controller.js';
 import { FindOrPlaceOrder, FulfilOrder } from './worker/fulfil-order.js';
@@ -25,6 +26,7 @@ import { SettleCancellation } from './worker/settle-cancellation.js';
 
 const PROVIDERS = [
   OrdersRepository,
+  PastOrdersRepository,
   OrderJobsRepository,
   OrderOutcomesRepository,
   PlaceOrder,

@@ -5,7 +5,7 @@ import { EsimsRepository } from '../../src/esims/index.js';
 import { DailyPartitions } from '../../src/infra/daily-partitions.js';
 import { dayOf } from '../../src/infra/partition-days.js';
 import { Transactions } from '../../src/infra/database/index.js';
-import { OrdersRepository } from '../../src/orders/index.js';
+import { PastOrdersRepository } from '../../src/orders/index.js';
 import { SandboxProviderRepository } from '../../src/providers/index.js';
 import { PurgeSandboxOrders } from '../../src/retention/index.js';
 import { TopupsRepository } from '../../src/topups/index.js';
@@ -21,7 +21,7 @@ export function sandboxOrderPurge(
     { retention: DEFAULT_RETENTION },
     logger,
     nest.get(Transactions, { strict: false }),
-    nest.get(OrdersRepository, { strict: false }),
+    nest.get(PastOrdersRepository, { strict: false }),
     nest.get(EsimsRepository, { strict: false }),
     nest.get(TopupsRepository, { strict: false }),
     nest.get(SandboxProviderRepository, { strict: false }),

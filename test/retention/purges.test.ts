@@ -4,7 +4,7 @@ import { AlertsRepository } from '../../src/alerts/index.js';
 import { CatalogHistoryRepository } from '../../src/catalog-sync/index.js';
 import { Transactions } from '../../src/infra/database/index.js';
 import { purgeInSteps } from '../../src/infra/purge-in-steps.js';
-import { OrdersRepository, type PastOrders } from '../../src/orders/index.js';
+import { type PastOrders, PastOrdersRepository } from '../../src/orders/index.js';
 import { eventually, startTestService, type TestService } from '../harness/index.js';
 import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { fillTable } from '../infra/database/filled-tables.js';
@@ -293,7 +293,7 @@ describe('an order with many top-ups', () => {
     const { rows } = await query(
       `SELECT id, created_at::text AS "createdAt" FROM orders WHERE id = 'o_2990'`,
     );
-    const orders = admin!.nest.get(OrdersRepository, { strict: false });
+    const orders = admin!.nest.get(PastOrdersRepository, { strict: false });
     let found: PastOrders | null = null;
     const queries = await explainQueriesOf(resources.dataSource, () =>
       new Transactions(resources.dataSource).run(async (tx) => {

@@ -11,7 +11,7 @@ import {
 } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { type PurgeStep, purgeWhileMore } from '../../infra/purge-in-steps.js';
-import { type OrderAge, OrdersRepository, type PastOrders } from '../../orders/index.js';
+import { type OrderAge, type PastOrders, PastOrdersRepository } from '../../orders/index.js';
 import { SandboxProviderRepository } from '../../providers/index.js';
 import { TopupsRepository } from '../../topups/index.js';
 
@@ -40,7 +40,7 @@ export class PurgeSandboxOrders {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'retention'>,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly transactions: Transactions,
-    private readonly orders: OrdersRepository,
+    private readonly orders: PastOrdersRepository,
     private readonly esims: EsimsRepository,
     private readonly topups: TopupsRepository,
     private readonly provider: SandboxProviderRepository,
