@@ -64,6 +64,8 @@ function together(one: HealthyReport, other: HealthyReport): HealthyReport {
 }
 
 function sectionOf(rounds: readonly Round[], orders: number, deliveries: number): Section {
+  const ratios = rounds.flatMap((round) => HEALTHY_CALLS.map((call) => ratioOf(round, call)));
+  const slower = ratios.filter(({ isSlower }) => isSlower).length;
   return {
     title: `Attacks: a healthy partner alone and beside each, ${orders.toLocaleString('en')} orders and ${deliveries.toLocaleString('en')} deliveries in the tables`,
     rows: [],
@@ -72,6 +74,7 @@ function sectionOf(rounds: readonly Round[], orders: number, deliveries: number)
       ...rounds.flatMap((round) => HEALTHY_CALLS.map((call) => lineOf(round, call))),
     ],
     notes: [
+      `${ratios.length - slower} of ${ratios.length} within ${MOST_RATIO} times (or ${NOISE_MS} ms), ${slower} above.`,
       ...rounds.map((round) => `${round.attack}: ${describe(round)}`),
       `Attackers, each at its rate: ${rounds.map(({ attack }) => `${attack} ${RATES[attack]}/s`).join(', ')}; limits of calls a minute are off.`,
       'Alone: before and after the attack together. With anything else at work on the machine the ratios mean nothing.',
@@ -81,15 +84,26 @@ function sectionOf(rounds: readonly Round[], orders: number, deliveries: number)
   };
 }
 
-function lineOf({ attack, alone, beside }: Round, call: (typeof HEALTHY_CALLS)[number]): string[] {
-  const [before, meanwhile] = [alone, beside].map(({ latencies }) => quantile(latencies[call], 0.95));
-  const isSlower = meanwhile! / before! > MOST_RATIO && meanwhile! - before! > NOISE_MS;
+interface Ratio {
+  readonly aloneMs: number;
+  readonly besideMs: number;
+  readonly isSlower: boolean;
+}
+
+function ratioOf({ alone, beside }: Round, call: (typeof HEALTHY_CALLS)[number]): Ratio {
+  const [aloneMs, besideMs] = [alone, beside].map(({ latencies }) => quantile(latencies[call], 0.95));
+  const isSlower = besideMs! / aloneMs! > MOST_RATIO && besideMs! - aloneMs! > NOISE_MS;
+  return { aloneMs: aloneMs!, besideMs: besideMs!, isSlower };
+}
+
+function lineOf(round: Round, call: (typeof HEALTHY_CALLS)[number]): string[] {
+  const { aloneMs, besideMs, isSlower } = ratioOf(round, call);
   return [
-    `${attack}: ${call}`,
-    format(before!),
-    format(meanwhile!),
-    (meanwhile! / before!).toFixed(2),
-    String(beside.latencies[call].length),
+    `${round.attack}: ${call}`,
+    format(aloneMs),
+    format(besideMs),
+    (besideMs / aloneMs).toFixed(2),
+    String(round.beside.latencies[call].length),
     isSlower ? `> ${MOST_RATIO}` : '',
   ];
 }

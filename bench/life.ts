@@ -1,14 +1,18 @@
+import path from 'node:path';
 import type { Cleanups } from './cleanups.js';
 import { captureOrder, ORDERS_PATH } from './limits/captured-order.js';
 import { RawTransactions } from './limits/raw-transactions.js';
 import { costPerOrder, cpuOf, explain, type LifeBed, POOL_MAX, prepareLife } from './life/life-bed.js';
 import type { LifeReport } from './life/order-life.js';
 import type { BenchOptions } from './options.js';
+import { RESULTS } from './places.js';
+import { describeProfile } from './report/cpu-profile.js';
 import { row, type Row, type Section } from './report/report.js';
 import { quantile } from './report/statistics.js';
 import { DatabaseServer } from './service/database-server.js';
 import { createPartners } from './service/partners.js';
 import type { ServiceRole } from './service/service-process.js';
+import { describeStatements, STATEMENT_SETTINGS, StatementCounts } from './webhooks/statement-counts.js';
 
 /** Orders between POST and webhook of the closed loop: enough that nothing idles, few enough that nothing piles up. */
 const OPEN_ORDERS = 128;
@@ -27,7 +31,8 @@ const LAYOUTS: Readonly<Record<string, readonly ServiceRole[]>> = {
  * order costs each process, which is what capacity is computed from.
  */
 export async function benchLife(options: BenchOptions, cleanups: Cleanups): Promise<readonly Section[]> {
-  const server = cleanups.stopping(await DatabaseServer.start());
+  const settings = options.profile ? STATEMENT_SETTINGS : {};
+  const server = cleanups.stopping(await DatabaseServer.start(settings));
   const limit = await rawAcceptance(server, options, cleanups);
   const sections: Section[] = [];
   for (const [name, roles] of Object.entries(LAYOUTS)) {
@@ -40,8 +45,18 @@ export async function benchLife(options: BenchOptions, cleanups: Cleanups): Prom
     );
     for (const service of bed.services.values()) await service.stop();
     await bed.life.stop();
+    if (options.profile) sections.push(profileOf(name, bed));
   }
   return sections;
+}
+
+/** What the processes were busy with; a profile is written when its process stops. */
+function profileOf(layout: string, bed: LifeBed): Section {
+  const notes = [...bed.services.keys()].flatMap((name) => [
+    `${name}:`,
+    ...describeProfile(path.join(RESULTS, `${name}-life.cpuprofile`)),
+  ]);
+  return { title: `CPU profile, ${layout}: own time, without what was idle`, rows: [], notes };
 }
 
 async function measureLayout(
@@ -57,6 +72,8 @@ async function measureLayout(
   const raw: number[] = [];
   const bursts: number[] = [];
   const costs: ReadonlyMap<string, number>[] = [];
+  const statements = options.profile ? await StatementCounts.open(bed.server, bed.database, '%') : null;
+  await statements?.reset();
   for (let round = 0; round < options.rounds; round++) {
     raw.push(await limit());
     const before = cpuOf(bed);
@@ -68,6 +85,7 @@ async function measureLayout(
       `${name} ${round + 1}/${options.rounds}: ${Math.round(report.perSecond)} orders/s\n`,
     );
   }
+  const dearest = statements ? describeStatements(await statements.read(), ordersOf(sustained)) : [];
   const rates = sustained.map(({ perSecond }) => perSecond);
   const rate = quantile(
     [...rates].sort((a, b) => a - b),
@@ -101,8 +119,14 @@ async function measureLayout(
     notes: [
       `${OPEN_ORDERS} orders under way at a time, one partner, one endpoint that answers 200 at once; caller and receiver`,
       'share the machine. The raw loop repeats the SQL of one acceptance, prepared and in one round trip.',
+      ...dearest,
     ],
   };
+}
+
+function ordersOf(reports: readonly LifeReport[]): { count: number; of: 'order' } {
+  // The orders of the bursts are asked for beside those of the rounds.
+  return { count: reports.reduce((sum, { inAll }) => sum + inAll + BURST, 0), of: 'order' };
 }
 
 /** Every load in turn, and all of them as often as there are rounds: what the machine does besides meets each. */

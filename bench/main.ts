@@ -15,6 +15,7 @@ import { type MachineFacts, readMachineFacts, renderMachine } from './report/mac
 import { renderSection, type Section } from './report/report.js';
 import { benchRoles } from './roles.js';
 import { benchSoak } from './soak.js';
+import { benchVersions } from './versions.js';
 import { benchWebhooks } from './webhooks.js';
 
 type Bench = (options: BenchOptions, cleanups: Cleanups) => Promise<readonly Section[]>;
@@ -31,6 +32,7 @@ const BENCHES: Readonly<Record<Subject, Bench>> = {
   soak: benchSoak,
   attacks: benchAttacks,
   listen: benchListen,
+  versions: benchVersions,
 };
 
 const cleanups = new Cleanups();

@@ -2,7 +2,15 @@ import { parseArgs } from 'node:util';
 
 /** Of `all`. */
 const SHORT_SUBJECTS = ['catalog', 'orders', 'life', 'live', 'memory', 'webhooks'] as const;
-export const SUBJECTS = [...SHORT_SUBJECTS, 'roles', 'growth', 'soak', 'attacks', 'listen'] as const;
+export const SUBJECTS = [
+  ...SHORT_SUBJECTS,
+  'roles',
+  'growth',
+  'soak',
+  'attacks',
+  'listen',
+  'versions',
+] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 export const WEBHOOK_PARTS = [
@@ -30,6 +38,8 @@ export interface BenchOptions {
   readonly connections: number;
   /** Write a CPU profile of every process under test to the results. */
   readonly profile: boolean;
+  /** A built checkout to compare with; null: none. */
+  readonly against: string | null;
   readonly growth: GrowthOptions;
   /** Of `soak` and `listen`. */
   readonly minutes: number;
@@ -58,7 +68,8 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   roles     two workers against one, two APIs against one, Redis against PostgreSQL: orders/s, CPU an order
   growth    every operation on a database of 10 thousand orders and on one of many, side by side
   soak      half of what the machine can take, for an hour, with retention at work
-  attacks   a healthy partner alone, and beside each of ten attacks
+  attacks   a healthy partner alone, and beside each of eleven attacks
+  versions  an order's life on this checkout and on another one, in turn (--against DIR)
   listen    what an idle listen of the CLI costs a service at which nothing happens (--minutes 10)
 
   --quick            fewer and shorter rounds: a look, not a result
@@ -72,6 +83,7 @@ export const HELP = `npm run bench -- [SUBCOMMAND] [options]
   --min-free-gb N    of growth: stops filling when less of the disk is free (15)
   --samples N        of growth: of every operation and database (200)
   --minutes N        of soak and listen (60)
+  --against DIR      of versions: the other checkout, after npm ci and npm run build there
   --help
 
 A ratio is made of two measurements of the same round, one after the other, and the order turns with every round;
@@ -97,6 +109,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
       'min-free-gb': { type: 'string', default: '15' },
       samples: { type: 'string' },
       minutes: { type: 'string', default: '60' },
+      against: { type: 'string' },
     },
   });
   if (values.help) return null;
@@ -110,6 +123,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | null {
     connections: toCount('--connections', values.connections),
     profile: values.profile,
     minutes: toCount('--minutes', values.minutes),
+    against: values.against ?? null,
     growth: {
       orders: toCount('--orders', values.orders, MOST_ROWS),
       deliveries: toCount('--deliveries', values.deliveries, MOST_ROWS),

@@ -85,6 +85,8 @@ const MOVES: Readonly<Record<AttackName, (nth: number) => Promise<string>>> = {
       `/v1/catalog?limit=100&min_data_bytes=${nth + 1}&max_price_amount=${1_000_000 + nth}`,
       settings.bigKey,
     ),
+  'catalogues of many': (nth) =>
+    get('/v1/catalog?limit=25', settings.manyKeys[nth % settings.manyKeys.length]!),
   'sandbox flood': () => order(settings.key),
   'feed by a rare type': () => get('/v1/events?limit=100&type=order.topup.failed', settings.bigKey),
   'metrics scraping': (nth) => send(`${settings.metricsUrls[nth % settings.metricsUrls.length]}/metrics`, {}),

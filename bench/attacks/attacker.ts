@@ -1,6 +1,6 @@
 import { ChildLink } from '../child-link.js';
 
-/** Points 1 to 10 of what was found, by what the attacker does. */
+/** Ways in which one caller took the service away from all others, by what the attacker does. */
 export const ATTACKS = {
   'addresses with a zone': 'anonymous calls from fe80::n%eth0 behind a proxy',
   'hanging endpoints':
@@ -9,6 +9,7 @@ export const ATTACKS = {
   'callers that never read': '60 connections that ask for 200 pages of the catalogue and take none',
   'QR burst': 'QR codes of eSIMs that none was drawn for',
   'catalogue cache': 'pages of the catalogue with free values in their filters',
+  'catalogues of many': 'the catalogue in turn by 250 live partners, more than are kept',
   'sandbox flood': 'Sandbox orders of one partner',
   'feed by a rare type': 'the whole feed again and again, by a type that it hardly has',
   'metrics scraping': '/metrics of the API and of the worker',
@@ -24,6 +25,7 @@ export const RATES: Readonly<Record<AttackName, number>> = {
   'callers that never read': 4,
   'QR burst': 20,
   'catalogue cache': 30,
+  'catalogues of many': 50,
   'sandbox flood': 20,
   'feed by a rare type': 30,
   'metrics scraping': 5,
@@ -37,6 +39,8 @@ export interface AttackerSettings {
   readonly key: string;
   /** Of the partner that owns a third of what is filled in; live. */
   readonly bigKey: string;
+  /** Of the partners that read the catalogue in turn; live. */
+  readonly manyKeys: readonly string[];
   /** Of the seven partners whose endpoints hang. */
   readonly hangingKeys: readonly string[];
   /** Allows no address that the attacker has. */

@@ -14,6 +14,7 @@ import { Healthy } from './healthy.js';
 const DATABASE = 'bench_attacks';
 const HANGING_PARTNERS = 7;
 const ENDPOINTS_OF_EACH = 20;
+const LIVE_PARTNERS = 250;
 
 export interface AttackBed {
   readonly attacker: Attacker;
@@ -31,6 +32,7 @@ export async function openAttackBed(
   await fillDatabase(server, { database: DATABASE, ...scale }, scale.minFreeGb);
   await closeWhatIsOpen(server);
   const [good, bad, refused, ...hanging] = await createPartners(server, DATABASE, 3 + HANGING_PARTNERS);
+  const many = await createPartners(server, DATABASE, LIVE_PARTNERS, 'live');
   await server.query(
     `UPDATE api_keys SET allowed_cidrs = '{203.0.113.0/24}' WHERE id = $1`,
     [refused!.keyId],
@@ -44,6 +46,7 @@ export async function openAttackBed(
     metricsUrls: [services.api.opsUrl, services.worker.opsUrl],
     key: bad!.key,
     bigKey: await mintBigKey(server),
+    manyKeys: many.map(({ key }) => key),
     hangingKeys: hanging.map(({ key }) => key),
     refusedKey: refused!.key,
   });

@@ -9,6 +9,7 @@ import { OrderJobsRepository } from '../../src/orders/index.js';
 import { PurgeSandboxOrders } from '../../src/retention/worker/purge-sandbox-orders.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
 import { DeliveryJobsRepository } from '../../src/webhooks/worker/delivery-jobs.repository.js';
+import { type Discards, DiscardsRepository } from '../../src/webhooks/worker/discards.repository.js';
 import type { GrowthBed } from './bed.js';
 import { endpointSlot, ownedId } from './fill-sql.js';
 import type { Operation } from './operation.js';
@@ -97,6 +98,7 @@ function sweeps(bed: GrowthBed): Operation[] {
 function purges(bed: GrowthBed): Operation[] {
   const { worker } = bed;
   const backlog = worker.get(BacklogRepository);
+  const discards = worker.get(DiscardsRepository);
   const alerts = worker.get(AlertsRepository);
   const catalog = worker.get(CatalogHistoryRepository);
   const keys = worker.get(IdempotencyKeysRepository);
@@ -121,11 +123,16 @@ function purges(bed: GrowthBed): Operation[] {
       within(backlog, manager).purgeEndpoints(retention.deletedEndpointDays, STEP_ROWS),
     ),
     step(`${STEP_ROWS} held deliveries`, (manager) =>
-      within(backlog, manager).discardHeld('live', retention.eventDays.live, STEP_ROWS),
+      discardHeld(within(discards, manager), retention.eventDays.live),
     ),
     step(`${STEP_ROWS} idempotency keys`, (manager) => keys.purgeExpired(manager, STEP_ROWS)),
     step('50 sandbox orders with all that is theirs', (manager) => purgeOrders(bed, manager)),
   ];
+}
+
+async function discardHeld(discards: DiscardsRepository, days: number): Promise<void> {
+  const held: Discards = { of: 'held', mode: 'live', days };
+  await discards.discard(held, await discards.list(held, STEP_ROWS, []));
 }
 
 /** One step of the real purge, which is stopped behind it. */

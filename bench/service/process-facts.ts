@@ -17,12 +17,12 @@ export function cpuSecondsOf(pid: number): number | null {
   return fields && (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** As `cpuSecondsOf`, with the children, those that have ended included. */
+/** As `cpuSecondsOf`, with all below it, those that have ended included. */
 export function cpuSecondsOfTree(pid: number): number | null {
   const fields = statOf(pid);
   if (!fields) return null;
   const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_SECOND;
-  return childrenOf(pid).reduce((sum, child) => sum + (cpuSecondsOf(child) ?? 0), own);
+  return childrenOf(pid).reduce((sum, child) => sum + (cpuSecondsOfTree(child) ?? 0), own);
 }
 
 export function memoryOf(pid: number): MemoryUse | null {

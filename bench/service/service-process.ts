@@ -30,6 +30,8 @@ export interface ServiceOptions {
   /** Absent for `embedded`, which brings its own. */
   readonly databaseUrl?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Of another checkout's build, such as `…/dist/roles/main.js`. */
+  readonly entry?: string;
   /** Name of a CPU profile to write to the results when the process stops. */
   readonly profile?: string | undefined;
 }
@@ -49,9 +51,9 @@ export class ServiceProcess {
   static async start(options: ServiceOptions): Promise<ServiceProcess> {
     const [api, admin, ops] = await freePorts();
     const adminToken = randomBytes(24).toString('hex');
-    const entry = path.join(ROOT, ENTRIES[options.role]);
+    const entry = options.entry ?? path.join(ROOT, ENTRIES[options.role]);
     const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(options.profile), entry], {
-      cwd: ROOT,
+      cwd: path.resolve(path.dirname(entry), '../..'),
       stdio: ['ignore', 'ignore', 'pipe'],
       env: {
         PATH: process.env['PATH'],

@@ -43,7 +43,7 @@ export const latency: WebhookPart = async (server, options, cleanups) => {
       'of them, recording sends BEGIN, event with deliveries, and COMMIT per event, and a signal for those of 4 ms.',
       ...[...phases].flatMap(([rate, rounds]) => [
         `The dearest statements at ${rate}/s:`,
-        ...describeStatements(rounds.at(-1)?.statements ?? [], rounds.at(-1)?.events ?? NaN),
+        ...describeStatements(rounds.at(-1)?.statements ?? [], { count: rounds.at(-1)?.events ?? NaN }),
       ]),
     ],
   } satisfies Section;

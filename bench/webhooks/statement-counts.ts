@@ -20,11 +20,13 @@ export class StatementCounts {
   private constructor(
     private readonly server: DatabaseServer,
     private readonly database: string,
+    private readonly roles: string,
   ) {}
 
-  static async open(server: DatabaseServer, database: string): Promise<StatementCounts> {
+  /** @param roles a pattern of LIKE; by default those that the bench has made */
+  static async open(server: DatabaseServer, database: string, roles = 'bench\\_%'): Promise<StatementCounts> {
     await server.query('CREATE EXTENSION IF NOT EXISTS pg_stat_statements');
-    return new StatementCounts(server, database);
+    return new StatementCounts(server, database, roles);
   }
 
   async reset(): Promise<void> {
@@ -39,9 +41,9 @@ export class StatementCounts {
        FROM pg_stat_statements s
        JOIN pg_roles r ON r.oid = s.userid
        JOIN pg_database d ON d.oid = s.dbid
-       WHERE d.datname = $1 AND r.rolname LIKE 'bench\\_%' AND s.toplevel
+       WHERE d.datname = $1 AND r.rolname LIKE $2 AND s.toplevel
        GROUP BY 1, 2 ORDER BY 4 DESC`,
-      [this.database],
+      [this.database, this.roles],
     );
   }
 }
@@ -53,14 +55,13 @@ export function callsOf(statements: readonly CountedStatement[], role?: string):
 /** The dearest statements, for the notes of a section. */
 export function describeStatements(
   statements: readonly CountedStatement[],
-  events: number,
-  most = 14,
+  { count, of = 'event', most = 14 }: { count: number; of?: 'event' | 'order'; most?: number },
 ): string[] {
   return statements.slice(0, most).map(({ role, query, calls, totalMs }) => {
-    const perEvent = (calls / events).toFixed(3);
-    const us = Math.round((totalMs / events) * 1_000);
+    const perEach = (calls / count).toFixed(3);
+    const us = Math.round((totalMs / count) * 1_000);
     const mean = (totalMs / calls).toFixed(2);
     const text = query.replaceAll(/\s+/g, ' ').trim().slice(0, 90);
-    return `  ${role.replace('bench_', '').padEnd(7)}${perEvent} per event, ${us} us per event, ${mean} ms each: ${text}`;
+    return `  ${role.replace('bench_', '').padEnd(7)}${perEach} an ${of}, ${us} us an ${of}, ${mean} ms each: ${text}`;
   });
 }

@@ -30,7 +30,11 @@ export const statements: WebhookPart = async (server, options, cleanups) => {
   return {
     title: `Cost of an event at ${PER_SECOND}/s: one delivery each, ${LATENCY_ENDPOINTS} endpoints, one worker`,
     rows: rowsOf(phases),
-    notes: [LATENCY_NOTE, 'The dearest statements:', ...describeStatements(last.statements, last.events)],
+    notes: [
+      LATENCY_NOTE,
+      'The dearest statements:',
+      ...describeStatements(last.statements, { count: last.events }),
+    ],
   } satisfies Section;
 };
 

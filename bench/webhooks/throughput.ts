@@ -76,7 +76,7 @@ export const throughput: WebhookPart = async (server, options, cleanups) => {
       'From the first request to the last at the receiver; the events were recorded before, the endpoints closed.',
       "Raw POSTs: Node's client, the same agent settings, the same body signed anew for every call, same receiver.",
       'The dearest statements of the last round:',
-      ...describeStatements(measured.at(-1)?.statements ?? [], backlog),
+      ...describeStatements(measured.at(-1)?.statements ?? [], { count: backlog }),
     ],
   } satisfies Section;
 };

@@ -34,6 +34,8 @@ import { BacklogRunner } from './worker/backlog-runner.js';
 import { DeliveryJobsRepository } from './worker/delivery-jobs.repository.js';
 import { DeliveryTracesRepository } from './worker/delivery-traces.repository.js';
 import { DeliveryWorker } from './worker/delivery-worker.js';
+import { DiscardDeliveries } from './worker/discard-deliveries.js';
+import { DiscardsRepository } from './worker/discards.repository.js';
 import { EndedDeliveryCounts } from './worker/ended-delivery-counts.js';
 import { EndpointTransitionsRepository } from './worker/endpoint-transitions.repository.js';
 import { OutcomesRepository } from './worker/outcomes.repository.js';
@@ -126,6 +128,8 @@ export class WebhooksAdminModule {}
     ReplayRunner,
     BacklogRunner,
     BacklogRepository,
+    DiscardsRepository,
+    DiscardDeliveries,
     EndedDeliveryCounts,
     WebhookMetrics,
     WebhookMaintenance,

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   createTestDatabase,
   eventually,
@@ -10,6 +10,7 @@ import {
 
 let database: TestDatabase;
 let worker: TestService | null = null;
+let logLines: string[];
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -17,6 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
+beforeEach(() => {
+  logLines = [];
+});
 afterEach(async () => {
   await worker?.stop();
   await query('TRUNCATE orders, esims CASCADE');
@@ -51,7 +55,7 @@ async function insertEnded(
 async function startWorker(): Promise<void> {
   // A stop that waits for all of a run is cut off much later than one that waits for a step.
   const env = { SHUTDOWN_TIMEOUT_MS: '60000' };
-  worker = await startTestService({ role: 'worker', database, env });
+  worker = await startTestService({ role: 'worker', database, env, logLines });
 }
 
 /** How many eSIMs of this name are `issued`, and how many have expired. */
@@ -89,6 +93,10 @@ describe('eSIMs that cannot be expired', () => {
     await startWorker();
     await eventually('those behind them expire', isExpired('good'));
     expect(await countOf('bad'), 'the refused ones').toEqual({ issued: 201, expired: 0 });
+    await insertEnded('later', { mode: 'live', count: 1, hoursAgo: 0 });
+    await eventually('the next run comes behind them too', isExpired('later'));
+    const named = logLines.filter((line) => line.includes('esim.expiry_failed'));
+    expect(named.length, 'each in one line, however many runs there are').toBe(201);
     await query('ALTER TABLE esims DROP CONSTRAINT poisoned');
     await eventually('those that can be expired now do', isExpired('bad'));
   });

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { idFloor, ulid } from '../../src/common/ids.js';
 import type { Mode } from '../../src/common/mode.js';
 import { dayOf, partitionName } from '../../src/infra/partition-days.js';
-import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
+import { DiscardDeliveries } from '../../src/webhooks/worker/discard-deliveries.js';
+import { DiscardsRepository } from '../../src/webhooks/worker/discards.repository.js';
 import { startTestService, type TestService } from '../harness/index.js';
 import { maintainDays, makeDays } from '../retention/purge-by-hand.js';
 
@@ -158,7 +159,8 @@ describe('a stop of the worker', () => {
 
 describe('what a disabled endpoint holds', () => {
   it('is discarded past the retention, and never before: it stays in the log, its event goes', async () => {
-    const backlog = new BacklogRepository(service.process.resources.dataSource.manager);
+    const { manager } = service.process.resources.dataSource;
+    const discard = new DiscardDeliveries(new DiscardsRepository(manager));
     await makeDays(service, [29, 31, 91]);
     const [young, past] = [
       await insert({ age: 29, status: 'pending' }),
@@ -169,8 +171,8 @@ describe('what a disabled endpoint holds', () => {
     await query(`UPDATE webhook_endpoints SET updated_at = now() WHERE id = $1`, [
       endpointOf('ptn_2', 'live'),
     ]);
-    expect(await backlog.discardHeld('sandbox', 30, 100)).toBe(1);
-    expect(await backlog.discardHeld('live', 90, 100)).toBe(0);
+    expect(await discard.execute({ of: 'held', mode: 'sandbox', days: 30 })).toBe(1);
+    expect(await discard.execute({ of: 'held', mode: 'live', days: 90 })).toBe(0);
     await maintainDays(service);
     const { rows } = await query('SELECT id, status FROM webhook_deliveries');
     expect(Object.fromEntries(rows.map(({ id, status }) => [id, status]))).toEqual({

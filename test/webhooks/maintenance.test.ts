@@ -5,6 +5,8 @@ import { loadConfig } from '../../src/config/index.js';
 import type { SweeperOptions, Sweeps } from '../../src/infra/sweeps.js';
 import { EndpointStatsRepository } from '../../src/webhooks/endpoint-stats.repository.js';
 import { BacklogRepository } from '../../src/webhooks/worker/backlog.repository.js';
+import { DiscardDeliveries } from '../../src/webhooks/worker/discard-deliveries.js';
+import { DiscardsRepository } from '../../src/webhooks/worker/discards.repository.js';
 import { WebhookMaintenance } from '../../src/webhooks/worker/webhook-maintenance.js';
 import { startTestService, type TestService, testEnvironment } from '../harness/index.js';
 
@@ -19,10 +21,13 @@ beforeEach(async () => {
   runs = new Map();
   lines = [];
   const register = (sweep: SweeperOptions) => void runs.set(sweep.name, (stopping) => sweep.run(stopping));
+  const discards = new DiscardsRepository(dataSource.manager);
   new WebhookMaintenance(
     loadConfig(testEnvironment(service.database.url)),
     pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
     new BacklogRepository(dataSource.manager),
+    discards,
+    new DiscardDeliveries(discards),
     new EndpointStatsRepository(dataSource.manager),
     { register } as unknown as Sweeps,
   );
@@ -45,11 +50,16 @@ async function refuse(change: string, table: string, condition: string): Promise
                  EXECUTE FUNCTION refuse()`);
 }
 
-async function insertOwed(id: string, endpointId: string, status: string, dueAt = 'now()'): Promise<void> {
+async function insertOwed(
+  id: string,
+  endpointId: string,
+  status: string,
+  { dueAt = 'now()', age = '10 minutes' } = {},
+): Promise<void> {
   await query(
     `INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status,
                                      next_attempt_at, created_at)
-     VALUES ($1, $2, 'ptn_1', 'sandbox', 'evt_1', 'esim.activated', 'event', $3, ${dueAt}, now() - interval '10 minutes')`,
+     VALUES ($1, $2, 'ptn_1', 'sandbox', 'evt_1', 'esim.activated', 'event', $3, ${dueAt}, now() - interval '${age}')`,
     [id, endpointId, status],
   );
 }
@@ -77,13 +87,50 @@ describe('writing down what endpoints have given up', () => {
   });
 
   it('begins with what would be due after the discard, which claims have to read past (D34)', async () => {
-    await insertOwed('dlv_before', 'whe_1', 'pending', `now() - interval '6 minutes'`);
-    await insertOwed('dlv_after', 'whe_1', 'pending', `now() + interval '6 minutes'`);
+    await insertOwed('dlv_before', 'whe_1', 'pending', { dueAt: `now() - interval '6 minutes'` });
+    await insertOwed('dlv_after', 'whe_1', 'pending', { dueAt: `now() + interval '6 minutes'` });
     await run('webhooks.discards');
     const { rows } = await query(
       `SELECT id FROM webhook_deliveries WHERE status = 'discarded' ORDER BY ended_at`,
     );
     expect(rows.map(({ id }) => id)).toEqual(['dlv_after', 'dlv_before']);
+  });
+
+  it('steps over the one delivery that is refused, of an endpoint and of dead attempts, and names it (D43)', async () => {
+    for (const [nth, status] of ['pending', 'pending', 'pending', 'discarding', 'discarding'].entries())
+      await insertOwed(`dlv_${nth}`, 'whe_1', status);
+    await refuse('INSERT', 'webhook_deliveries_sandbox', `NEW.id IN ('dlv_1', 'dlv_3')`);
+    await expect(run('webhooks.discards')).rejects.toThrow(/dlv_1: .*refused by the test.*dlv_3: /s);
+    const statuses = await Promise.all([0, 1, 2, 3, 4].map((nth) => statusOf(`dlv_${nth}`)));
+    expect(statuses).toEqual(['discarded', 'pending', 'discarded', 'discarding', 'discarded']);
+  });
+
+  it('asks for fifty refused ones in a run and no more, and goes on behind them with the next', async () => {
+    for (let nth = 0; nth < 60; nth++)
+      await insertOwed(`dlv_bad_${nth}`, 'whe_1', 'pending', { dueAt: `now() - interval '7 minutes'` });
+    await insertOwed('dlv_good', 'whe_1', 'pending', { dueAt: `now() - interval '6 minutes'` });
+    await refuse('INSERT', 'webhook_deliveries_sandbox', `NEW.id LIKE 'dlv_bad%'`);
+    await expect(run('webhooks.discards')).rejects.toThrow('and 45 more');
+    expect(await statusOf('dlv_good')).toBe('pending');
+    await expect(run('webhooks.discards')).rejects.toThrow('and 5 more');
+    expect(await statusOf('dlv_good')).toBe('discarded');
+    await expect(run('webhooks.discards'), 'from the beginning again').rejects.toThrow('and 45 more');
+  });
+
+  it('leaves what somebody has locked to the next run', async () => {
+    await insertOwed('dlv_1', 'whe_1', 'pending');
+    await insertOwed('dlv_2', 'whe_1', 'pending');
+    const client = await service.database.pool.connect();
+    try {
+      await client.query(`BEGIN; SELECT FROM webhook_deliveries WHERE id = 'dlv_1' FOR UPDATE`);
+      await run('webhooks.discards');
+      expect([await statusOf('dlv_1'), await statusOf('dlv_2')]).toEqual(['pending', 'discarded']);
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+    await run('webhooks.discards');
+    expect(await statusOf('dlv_1')).toBe('discarded');
   });
 
   it('is not forgotten while a backlog is resent, whose order it says (D32)', async () => {
@@ -97,6 +144,19 @@ describe('writing down what endpoints have given up', () => {
 });
 
 describe('the purge', () => {
+  it('steps over the one held delivery that is refused (D43)', async () => {
+    await query(`UPDATE webhook_endpoints SET enabled = false, updated_at = now() - interval '1 year'`);
+    await query(
+      `SELECT format('CREATE TABLE past_day PARTITION OF webhook_deliveries_sandbox FOR VALUES FROM (%L) TO (%L)', now() - interval '41 days', now() - interval '39 days') AS text`,
+    ).then(({ rows }) => query(rows[0].text as string));
+    for (const id of ['dlv_1', 'dlv_2', 'dlv_3'])
+      await insertOwed(id, 'whe_1', 'pending', { age: '40 days' });
+    await refuse('INSERT', 'past_day', `NEW.id = 'dlv_2'`);
+    await expect(run('webhooks.purge')).rejects.toThrow('dlv_2: ');
+    const statuses = await Promise.all(['dlv_1', 'dlv_2', 'dlv_3'].map(statusOf));
+    expect(statuses).toEqual(['discarded', 'pending', 'discarded']);
+  });
+
   it('goes on with its other parts when one fails; the run has failed (D43, D44)', async () => {
     await query(
       `INSERT INTO webhook_replays (id, endpoint_id, partner_id, status, since, until, statuses, total, ended_at)

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
 import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { boundedCache } from '../../infra/bounded-cache.js';
 import { limitLockWait, Transactions } from '../../infra/database/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { Sweeps } from '../../infra/sweeps.js';
@@ -11,6 +12,8 @@ import { type EndedEsim, EsimsRepository } from '../esims.repository.js';
 const BATCH = 200;
 /** Whatever somebody else has locked for longer is left to the next run, so that it holds up no other. */
 const LOCK_WAIT_MS = 500;
+/** eSIMs that are remembered as named in the log. */
+const NAMED = 10_000;
 
 /**
  * Expires eSIMs whose validity has ended, from our own state, whatever the provider reports (D24). Each mode has a
@@ -18,6 +21,9 @@ const LOCK_WAIT_MS = 500;
  */
 @Injectable()
 export class EsimExpiry {
+  /** By its id, why an eSIM could not be expired: a run every second must not fill the log with it. */
+  private readonly named = boundedCache<string>(NAMED);
+
   constructor(
     private readonly esims: EsimsRepository,
     private readonly observer: EsimObserver,
@@ -57,12 +63,22 @@ export class EsimExpiry {
       try {
         await this.expire(each.id);
       } catch (error) {
-        const line = { event: 'esim.expiry_failed', esimId: each.id, err: error };
-        this.logger.warn(line, 'an eSIM cannot be expired; the next run tries again');
+        this.nameOnce(each.id, error);
         return each;
       }
     }
     return ended.length === BATCH ? ended.at(-1)! : null;
+  }
+
+  private nameOnce(esimId: string, error: unknown): void {
+    const reason = String(error);
+    if (this.named.get(esimId) === reason) return;
+    this.named.set(esimId, reason);
+    const line = { event: 'esim.expiry_failed', esimId, err: error };
+    this.logger.warn(
+      line,
+      'an eSIM cannot be expired; each run tries again, and names it again for another reason',
+    );
   }
 
   /** One eSIM, one transaction. Another worker may have been faster, or a top-up may have come in between. */

@@ -1,17 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
-import type { Mode } from '../../common/mode.js';
 import { readAgeSeconds, readWithin, sql } from '../../infra/database/index.js';
 import type { DeliveryKind, DeliveryStatus } from '../delivery.js';
-import { GIVEN_UP_COLUMNS, IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
+import { IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
 import type { EndpointStatus } from '../webhook-endpoint.entity.js';
-
-/** An endpoint that has given up what it owed before a time, as PostgreSQL writes it: to the microsecond. */
-export interface GivingUp {
-  readonly endpointId: string;
-  readonly before: string;
-}
 
 export interface DeliveryCount {
   readonly kind: DeliveryKind;
@@ -22,93 +15,10 @@ export interface DeliveryCount {
 /** More than this is a backlog, and how much more does not matter. */
 export const MOST_OPEN_COUNTED = 100_000;
 
-const NOW = 'statement_timestamp()';
-
-const INSERT_DISCARDED = `
-  INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
-  SELECT ${GIVEN_UP_COLUMNS}, 'discarded', ${NOW} FROM given_up`;
-
-/**
- * SQL over all that is owed: writes down, row by row, what one row of the endpoint has decided (D32, DELETE), and
- * counts for the operators (D33).
- */
+/** SQL over all that is owed: counts for the operators (D33), and purges what nothing is owed to any more (D44). */
 @Injectable()
 export class BacklogRepository {
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
-
-  /** Endpoints that owe something still and have given up what is older than some time. */
-  async listGivingUp(): Promise<readonly GivingUp[]> {
-    const { rows } = await sql<{ id: string; before: string }>(
-      this.manager,
-      `SELECT w.id, w.discard_before::text AS before FROM webhook_endpoints w
-       WHERE w.discard_before IS NOT NULL
-         AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.status = 'pending')`,
-    );
-    return rows.map(({ id, before }) => ({ endpointId: id, before }));
-  }
-
-  /**
-   * Discards up to `limit` deliveries that the endpoint has given up, of those due at `dueFrom` and later when it is set;
-   * answers how many. One with an attempt under way is
-   * left to the record of its outcome, which counts when it is a 2xx.
-   */
-  async writeDiscards(endpointId: string, limit: number, dueFrom: string | null = null): Promise<number> {
-    const { affected } = await sql(
-      this.manager,
-      // In the order of the index of what is pending: the table may hold millions that have ended.
-      `WITH given_up AS (
-         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id = ANY (ARRAY(
-           SELECT d.id FROM webhook_deliveries d
-           WHERE d.endpoint_id = $1 AND d.status = 'pending' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
-             AND d.created_at < (SELECT w.discard_before FROM webhook_endpoints w WHERE w.id = $1)
-             AND ($3::timestamptz IS NULL OR d.next_attempt_at >= $3)
-           ORDER BY d.next_attempt_at, d.id LIMIT $2 FOR UPDATE SKIP LOCKED))
-         RETURNING ${GIVEN_UP_COLUMNS}
-       )
-       ${INSERT_DISCARDED}`,
-      [endpointId, limit, dueFrom],
-    );
-    return affected;
-  }
-
-  /** Ends what was given up during an attempt that nobody records any more: its worker died, or gave it back. */
-  async endAbandoned(limit: number): Promise<number> {
-    const { affected } = await sql(
-      this.manager,
-      `WITH given_up AS (
-         DELETE FROM webhook_deliveries WHERE status = 'discarding' AND id = ANY (ARRAY(
-           SELECT d.id FROM webhook_deliveries d
-           WHERE d.status = 'discarding' AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
-           LIMIT $1 FOR UPDATE SKIP LOCKED))
-         RETURNING ${GIVEN_UP_COLUMNS}
-       )
-       ${INSERT_DISCARDED}`,
-      [limit],
-    );
-    return affected;
-  }
-
-  /**
-   * Discards up to `limit` deliveries that a disabled endpoint has held for `days` days, and their events as long: the
-   * end of "held at least 30 days" (D32, D44). The lock of the endpoint lets nobody enable it meanwhile.
-   */
-  async discardHeld(mode: Mode, days: number, limit: number): Promise<number> {
-    const { affected } = await sql(
-      this.manager,
-      `WITH given_up AS (
-         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id = ANY (ARRAY(
-           SELECT d.id FROM webhook_endpoints w JOIN webhook_deliveries d ON d.endpoint_id = w.id
-           WHERE w.mode = $1 AND NOT w.enabled AND w.updated_at < now() - $2::int * interval '1 day'
-             AND d.status = 'pending' AND d.created_at < now() - $2::int * interval '1 day'
-             AND (d.lease_until IS NULL OR d.lease_until <= ${NOW})
-           LIMIT $3 FOR SHARE OF w SKIP LOCKED FOR UPDATE OF d SKIP LOCKED))
-         RETURNING ${GIVEN_UP_COLUMNS}
-       )
-       ${INSERT_DISCARDED}`,
-      [mode, days, limit],
-    );
-    return affected;
-  }
 
   async purgeReplays(days: number, limit: number): Promise<number> {
     const { affected } = await sql(
@@ -137,21 +47,6 @@ export class BacklogRepository {
       [days, limit],
     );
     return affected;
-  }
-
-  /**
-   * Forgets decisions that are carried out; two minutes are longer than any transaction that could still owe something.
-   * Not while a backlog is resent: what it makes due is ordered by the decision.
-   */
-  async forgetOldDiscards(): Promise<void> {
-    await sql(
-      this.manager,
-      `UPDATE webhook_endpoints w SET discard_before = NULL
-       WHERE w.deleted_at IS NULL AND w.discard_before < now() - interval '2 minutes'
-         AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
-                         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.created_at < w.discard_before)
-         AND NOT EXISTS (SELECT 1 FROM webhook_backlog_requests q WHERE q.endpoint_id = w.id)`,
-    );
   }
 
   /** Endpoints by status; one that has been deleted has none. */

@@ -1,23 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from 'pino';
-import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig, MIN_HELD_DAYS } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { runEach } from '../../infra/run-each.js';
 import { Sweeps } from '../../infra/sweeps.js';
 import { EndpointStatsRepository } from '../endpoint-stats.repository.js';
-import { BacklogRepository, type GivingUp } from './backlog.repository.js';
+import { BacklogRepository } from './backlog.repository.js';
+import { DiscardDeliveries } from './discard-deliveries.js';
+import { DiscardsRepository, type GivingUp } from './discards.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
-const DISCARD_BATCH = 1_000;
-const MAX_DISCARD_BATCHES = 50;
+/** Of one endpoint in a run, so that others have their turn. */
+const MOST_DISCARD_STEPS = 50;
 
-/** What a purge counts, and its step of at most `limit` rows. */
-type PurgePart = readonly [
-  what: 'held' | 'replays' | 'endpoints' | 'stats',
-  step: (limit: number) => Promise<number>,
-];
+/** What a purge counts, and what deletes it. */
+type PurgePart = readonly [what: 'held' | 'replays' | 'endpoints' | 'stats', purge: () => Promise<number>];
 
 /** Writes down what endpoints have given up (D32), and purges what is past its retention (D44). */
 @Injectable()
@@ -26,6 +24,8 @@ export class WebhookMaintenance {
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'retention' | 'sweepIntervalMs'>,
     @Inject(LOGGER) private readonly logger: Logger,
     private readonly backlog: BacklogRepository,
+    private readonly discards: DiscardsRepository,
+    private readonly discardDeliveries: DiscardDeliveries,
     private readonly stats: EndpointStatsRepository,
     sweeps: Sweeps,
   ) {
@@ -49,15 +49,21 @@ export class WebhookMaintenance {
   async purge(stopping?: AbortSignal): Promise<void> {
     const { eventDays, replayDays, deletedEndpointDays, endpointStatsDays } = this.config.retention;
     const counts = { held: 0, replays: 0, endpoints: 0, stats: 0 };
+    const held = (mode: 'sandbox' | 'live') => (): Promise<number> => {
+      const days = Math.max(eventDays[mode], MIN_HELD_DAYS);
+      return this.discardDeliveries.execute({ of: 'held', mode, days }, { stopping });
+    };
+    const inSteps = (step: (limit: number) => Promise<number>) => (): Promise<number> =>
+      purgeInSteps(step, { stopping });
     const parts: readonly PurgePart[] = [
-      ['held', (limit) => this.discardHeld('sandbox', eventDays.sandbox, limit)],
-      ['held', (limit) => this.discardHeld('live', eventDays.live, limit)],
-      ['replays', (limit) => this.backlog.purgeReplays(replayDays, limit)],
-      ['endpoints', (limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit)],
-      ['stats', (limit) => this.stats.purge(endpointStatsDays, limit)],
+      ['held', held('sandbox')],
+      ['held', held('live')],
+      ['replays', inSteps((limit) => this.backlog.purgeReplays(replayDays, limit))],
+      ['endpoints', inSteps((limit) => this.backlog.purgeEndpoints(deletedEndpointDays, limit))],
+      ['stats', inSteps((limit) => this.stats.purge(endpointStatsDays, limit))],
     ];
-    const runPart = async ([what, step]: PurgePart): Promise<void> => {
-      counts[what] += await purgeInSteps(step, { stopping });
+    const runPart = async ([what, purge]: PurgePart): Promise<void> => {
+      counts[what] += await purge();
     };
     try {
       await runEach(parts, runPart, { stopping, failed: ([what], error) => this.warn({ what }, error) });
@@ -67,21 +73,17 @@ export class WebhookMaintenance {
     }
   }
 
-  private discardHeld(mode: Mode, days: number, limit: number): Promise<number> {
-    return this.backlog.discardHeld(mode, Math.max(days, MIN_HELD_DAYS), limit);
-  }
-
   private async discard(stopping: AbortSignal): Promise<void> {
     const parts: readonly (() => Promise<unknown>)[] = [
       () => this.discardAll(stopping),
-      () => this.backlog.forgetOldDiscards(),
-      () => this.backlog.endAbandoned(DISCARD_BATCH),
+      () => this.discards.forgetOld(),
+      () => this.discardDeliveries.execute({ of: 'abandoned' }, { stopping }),
     ];
     await runEach(parts, (run) => run(), { stopping });
   }
 
   private async discardAll(stopping: AbortSignal): Promise<void> {
-    await runEach(await this.backlog.listGivingUp(), (each) => this.discardOf(each, stopping), {
+    await runEach(await this.discards.listGivingUp(), (each) => this.discardOf(each, stopping), {
       stopping,
       failed: ({ endpointId }, error) => this.warn({ what: 'discard', endpointId }, error),
     });
@@ -89,23 +91,16 @@ export class WebhookMaintenance {
 
   private async discardOf({ endpointId, before }: GivingUp, stopping: AbortSignal): Promise<void> {
     let discarded = 0;
-    // What is due after the discard goes first: claims read on from there, and would meet it.
-    for (const dueFrom of [before, null]) {
-      const write = (limit: number): Promise<number> =>
-        this.backlog.writeDiscards(endpointId, limit, dueFrom);
-      discarded += await this.inBatches(write, stopping);
+    const limits = { stopping, maxSteps: MOST_DISCARD_STEPS };
+    const discardFrom = async (dueFrom: string | null): Promise<void> => {
+      discarded += await this.discardDeliveries.execute({ of: 'endpoint', endpointId, dueFrom }, limits);
+    };
+    try {
+      // What is due after the discard goes first: claims read on from there, and would meet it.
+      await runEach([before, null], discardFrom, { stopping });
+    } finally {
+      if (discarded > 0) this.logger.info({ event: 'webhook.discarded', endpointId, count: discarded });
     }
-    if (discarded > 0) this.logger.info({ event: 'webhook.discarded', endpointId, count: discarded });
-  }
-
-  private async inBatches(write: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
-    let written = 0;
-    for (let batch = 0; batch < MAX_DISCARD_BATCHES && !stopping.aborted; batch++) {
-      const count = await write(DISCARD_BATCH);
-      written += count;
-      if (count < DISCARD_BATCH) break;
-    }
-    return written;
   }
 
   private warn(of: { readonly what: string; readonly endpointId?: string }, error: unknown): void {

@@ -30,7 +30,7 @@ import { BUSY_ENDPOINT, DAYS, LONG_AGO, PARTNER, RARE, RARE_ORDER } from './list
 /** One list with its filters; what it reads is to be in proportion to the page. */
 export interface ListCase {
   readonly name: string;
-  /** When it may look at more than about a page, in index and table. */
+  /** When it may look at more than about a page, in index and table; it never reads a table from end to end. */
   readonly mostRows?: number;
   run(options: ListOptions): Promise<Page<unknown>>;
 }
@@ -95,7 +95,10 @@ const CALLS: Samples<CallFilters> = {
   otherThanRoute: ['/v1/requests'],
 };
 
-/** Each filter of each list with each of its values, and the list without any. */
+/**
+ * Each filter of each list with each of its values, the list without any, and every two filters together: what each of
+ * two lets through in plenty may be far between together, which no index tells, and is cut by the time-out of lists.
+ */
 function casesOf<Filters>(
   list: string,
   samples: Samples<Filters>,
@@ -104,10 +107,17 @@ function casesOf<Filters>(
   const names = Object.keys(samples) as (keyof Filters)[];
   const none = Object.fromEntries(names.map((name) => [name, undefined]));
   const filtered = names.flatMap((name) => samples[name].map((value) => ({ [name]: value })));
-  return [{}, ...filtered].map((chosen) => ({
+  const pairs = names.flatMap((one, index) =>
+    names.slice(index + 1).map((other) => ({ [one]: samples[one][0], [other]: samples[other].at(-1) })),
+  );
+  const caseOf = (chosen: object): ListCase => ({
     name: `${list} ${JSON.stringify(chosen)}`,
     run: (options) => run({ ...none, ...chosen } as Filters, options),
-  }));
+  });
+  return [
+    ...[{}, ...filtered].map(caseOf),
+    ...pairs.map((chosen) => ({ ...caseOf(chosen), mostRows: Infinity })),
+  ];
 }
 
 /** The lists of every repository, by the files that make them. */
@@ -177,7 +187,7 @@ export function listCases(dataSource: DataSource, cursors: CursorCodec): ListCas
       CALLS,
       (filters, options) => new CallLogRepository(manager, pages).list(PARTNER, filters, options),
       // To merge days, the first row of each is looked at.
-    ).map((call) => ({ ...call, mostRows: 2 * (SEARCHED_AT_ONCE + DAYS) })),
+    ).map((call) => ({ mostRows: 2 * (SEARCHED_AT_ONCE + DAYS), ...call })),
     ...casesOf('orders that need review', {}, (_none, options) =>
       new OrdersNeedingReview(manager, cursors, config).list(options),
     ),

@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { handleApart } from '../../infra/batcher.js';
+import { boundedCache } from '../../infra/bounded-cache.js';
+import { type PurgeStep, purgeWhileMore } from '../../infra/purge-in-steps.js';
+import { type Discards, DiscardsRepository } from './discards.repository.js';
+
+const STEP_ROWS = 1_000;
+/** Refusals after which a run leaves the rest to the next one: each costs statements of its own. */
+const MOST_REFUSED = 50;
+/** Deliveries that one run after the other steps over, refused or locked; behind more it begins anew. */
+const MOST_PASSED_OVER = 10_000;
+const RUNS_LEFT = 100;
+/** Refusals that the error of a run names. */
+const MOST_NAMED = 5;
+
+export interface DiscardOptions {
+  readonly stopping?: AbortSignal | undefined;
+  /** Default: until nothing is left. */
+  readonly maxSteps?: number;
+}
+
+/** Where a run is. */
+interface Walk {
+  readonly which: Discards;
+  readonly maxSteps: number;
+  readonly passedOver: Set<string>;
+  readonly refusals: { readonly id: string; readonly error: unknown }[];
+  steps: number;
+}
+
+/** Ends deliveries that were given up or held for too long (D32, D44). */
+@Injectable()
+export class DiscardDeliveries {
+  /** Of runs that were left at MOST_REFUSED, by what they end: the next one goes on behind. */
+  private readonly left = boundedCache<Set<string>>(RUNS_LEFT);
+
+  constructor(private readonly discards: DiscardsRepository) {}
+
+  /**
+   * Ends all that `which` names, in steps of a statement each; answers how many. One that somebody has locked, or that
+   * PostgreSQL refuses, is left to a later run and holds up no other (D43).
+   * @throws AggregateError behind all others, when some were refused; Error of the database when it cannot be asked
+   */
+  async execute(which: Discards, { stopping, maxSteps = Infinity }: DiscardOptions = {}): Promise<number> {
+    const name = Object.values(which).join();
+    const passedOver = this.left.get(name) ?? new Set<string>();
+    const walk: Walk = { which, maxSteps, passedOver, refusals: [], steps: 0 };
+    this.left.delete(name);
+    const total = await purgeWhileMore(() => this.step(walk), stopping);
+    if (hasRefusedMost(walk) && walk.passedOver.size < MOST_PASSED_OVER) this.left.set(name, walk.passedOver);
+    throwRefusals(walk);
+    return total;
+  }
+
+  private async step(walk: Walk): Promise<PurgeStep> {
+    const ids = await this.discards.list(walk.which, STEP_ROWS, [...walk.passedOver]);
+    let purged = 0;
+    if (ids.length > 0)
+      await handleApart(ids, {
+        handle: async (some) => void (purged += await this.discardSome(walk, some)),
+        failed: (id, error) => {
+          walk.passedOver.add(id);
+          walk.refusals.push({ id, error });
+        },
+        whole: (_some, error) => Promise.reject(error as Error),
+      });
+    walk.steps++;
+    return { purged, more: ids.length === STEP_ROWS && walk.steps < walk.maxSteps && !hasRefusedMost(walk) };
+  }
+
+  private async discardSome(walk: Walk, ids: readonly string[]): Promise<number> {
+    if (hasRefusedMost(walk)) return 0;
+    const ended = new Set(await this.discards.discard(walk.which, ids));
+    for (const id of ids) if (!ended.has(id)) walk.passedOver.add(id);
+    return ended.size;
+  }
+}
+
+function hasRefusedMost({ refusals }: Walk): boolean {
+  return refusals.length >= MOST_REFUSED;
+}
+
+function throwRefusals({ refusals }: Walk): void {
+  if (refusals.length === 0) return;
+  const named = refusals.slice(0, MOST_NAMED);
+  const text = named.map(({ id, error }) => `${id}: ${String(error)}`).join('; ');
+  const others = refusals.length - named.length;
+  throw new AggregateError(
+    named.map(({ error }) => error),
+    others > 0 ? `${text}; and ${others} more` : text,
+  );
+}

@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { InjectEntityManager } from '@nestjs/typeorm';
+import type { EntityManager } from 'typeorm';
+import type { Mode } from '../../common/mode.js';
+import { sql } from '../../infra/database/index.js';
+import { GIVEN_UP_COLUMNS, IS_OPEN } from '../webhook-delivery.entity.js';
+
+/** Deliveries that end without having been delivered. */
+export type Discards =
+  /** What an endpoint has given up by its one row (D32, DELETE), of those due at `dueFrom` and later when it is set. */
+  | { readonly of: 'endpoint'; readonly endpointId: string; readonly dueFrom: string | null }
+  /** What was given up during an attempt that nobody records any more: its worker died, or gave it back. */
+  | { readonly of: 'abandoned' }
+  /** What disabled endpoints have held for `days` days, and their events as long: the end of "held at least 30 days" (D32, D44). */
+  | { readonly of: 'held'; readonly mode: Mode; readonly days: number };
+
+/** An endpoint that has given up what it owed before a time, as PostgreSQL writes it: to the microsecond. */
+export interface GivingUp {
+  readonly endpointId: string;
+  readonly before: string;
+}
+
+const NOW = 'statement_timestamp()';
+/** One with an attempt under way is left to the record of its outcome, which counts when it is a 2xx. */
+const NOT_LEASED = `(d.lease_until IS NULL OR d.lease_until <= ${NOW})`;
+
+/** Of a delivery `d` and its endpoint `w`, with `parametersOf` from $2 on. */
+const OF_ENDPOINT = `d.endpoint_id = $2 AND d.status = 'pending' AND d.created_at < w.discard_before
+  AND ($3::timestamptz IS NULL OR d.next_attempt_at >= $3)`;
+const ABANDONED = `d.status = 'discarding'`;
+const HELD = `d.status = 'pending' AND NOT w.enabled AND w.mode = $2
+  AND w.updated_at < now() - $3::int * interval '1 day' AND d.created_at < now() - $3::int * interval '1 day'`;
+
+/** What a list passes over is $1. */
+const LISTED = `
+  SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+  WHERE d.id <> ALL ($1::text[]) AND ${NOT_LEASED}`;
+/** What is ended, $1, is asked once more for what makes it end: it may have changed since it was listed. */
+const DELETED = `
+  DELETE FROM webhook_deliveries WHERE ${IS_OPEN} AND id = ANY (ARRAY(
+    SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    WHERE d.id = ANY ($1::text[]) AND ${NOT_LEASED}`;
+/** A day of its own, deleted and inserted. */
+const INSERTED = `
+    FOR UPDATE OF d SKIP LOCKED))
+    RETURNING ${GIVEN_UP_COLUMNS}
+  )
+  INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+  SELECT ${GIVEN_UP_COLUMNS}, 'discarded', ${NOW} FROM given_up
+  RETURNING id`;
+
+const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly discard: string }>> = {
+  endpoint: {
+    // In the order of the index of what is pending: the table may hold millions that have ended.
+    list: `WITH page AS (${LISTED} AND ${OF_ENDPOINT} ORDER BY d.next_attempt_at, d.id LIMIT $4) SELECT id FROM page`,
+    discard: `WITH given_up AS (${DELETED} AND ${OF_ENDPOINT} ${INSERTED}`,
+  },
+  abandoned: {
+    list: `WITH page AS (${LISTED} AND ${ABANDONED} LIMIT $2) SELECT id FROM page`,
+    discard: `WITH given_up AS (${DELETED} AND ${ABANDONED} ${INSERTED}`,
+  },
+  held: {
+    list: `WITH page AS (${LISTED} AND ${HELD} LIMIT $4) SELECT id FROM page`,
+    // Nobody enables the endpoint meanwhile.
+    discard: `WITH given_up AS (${DELETED} AND ${HELD} FOR SHARE OF w SKIP LOCKED ${INSERTED}`,
+  },
+};
+
+/** SQL that writes down, row by row, what one row of an endpoint has decided, or time. */
+@Injectable()
+export class DiscardsRepository {
+  constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
+
+  /** Endpoints that owe something still and have given up what is older than some time. */
+  async listGivingUp(): Promise<readonly GivingUp[]> {
+    const { rows } = await sql<{ id: string; before: string }>(
+      this.manager,
+      `SELECT w.id, w.discard_before::text AS before FROM webhook_endpoints w
+       WHERE w.discard_before IS NOT NULL
+         AND EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.endpoint_id = w.id AND d.status = 'pending')`,
+    );
+    return rows.map(({ id, before }) => ({ endpointId: id, before }));
+  }
+
+  /** Ids of up to `limit` deliveries that `which` names, without those of `passedOver`. */
+  async list(which: Discards, limit: number, passedOver: readonly string[]): Promise<readonly string[]> {
+    const parameters = [passedOver, ...parametersOf(which), limit];
+    const { rows } = await sql<{ id: string }>(this.manager, QUERIES[which.of].list, parameters);
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Ends those of `ids` that `which` names still and nobody has locked, in one statement; answers them. What ends leaves
+   * what is open for its day.
+   */
+  async discard(which: Discards, ids: readonly string[]): Promise<readonly string[]> {
+    const parameters = [ids, ...parametersOf(which)];
+    const { rows } = await sql<{ id: string }>(this.manager, QUERIES[which.of].discard, parameters);
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Forgets decisions that are carried out; two minutes are longer than any transaction that could still owe something.
+   * Not while a backlog is resent: what it makes due is ordered by the decision.
+   */
+  async forgetOld(): Promise<void> {
+    await sql(
+      this.manager,
+      `UPDATE webhook_endpoints w SET discard_before = NULL
+       WHERE w.deleted_at IS NULL AND w.discard_before < now() - interval '2 minutes'
+         AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
+                         WHERE d.endpoint_id = w.id AND d.status = 'pending' AND d.created_at < w.discard_before)
+         AND NOT EXISTS (SELECT 1 FROM webhook_backlog_requests q WHERE q.endpoint_id = w.id)`,
+    );
+  }
+}
+
+function parametersOf(which: Discards): readonly (string | number | null)[] {
+  if (which.of === 'endpoint') return [which.endpointId, which.dueFrom];
+  return which.of === 'held' ? [which.mode, which.days] : [];
+}
