@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Cleanups } from './cleanups.js';
 import { OrderLife } from './life/order-life.js';
@@ -59,7 +60,7 @@ async function startVersion(name: string, root: string, cleanups: Cleanups): Pro
   if (entry === undefined) throw new Error(`${root} is not built`);
   const life = cleanups.stopping(await OrderLife.start());
   const data = path.join(RESULTS, `versions-${name}-${process.pid}`);
-  cleanups.stopping({ stop: async () => rmSync(data, { recursive: true, force: true }) });
+  cleanups.stopping({ stop: () => rm(data, { recursive: true, force: true }) });
   const env = {
     DATA_DIR: data,
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
