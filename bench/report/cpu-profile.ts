@@ -1,11 +1,19 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface CallFrame {
+  readonly functionName: string;
+  readonly url: string;
+  /** From 0, of the bundle that runs. */
+  readonly lineNumber: number;
+  readonly columnNumber: number;
+}
 
 /** As V8 writes it with `--cpu-prof`. */
 interface CpuProfile {
-  readonly nodes: readonly {
-    readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string };
-  }[];
+  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
   readonly samples: readonly number[];
   /** Microseconds since the sample before. */
   readonly timeDeltas: readonly number[];
@@ -25,7 +33,8 @@ const MOST = 12;
  */
 export function describeProfile(file: string): string[] {
   const profile = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
-  const places = new Map(profile.nodes.map(({ id, callFrame }) => [id, placeOf(callFrame)]));
+  const maps = new Map<string, SourceMap | null>();
+  const places = new Map(profile.nodes.map(({ id, callFrame }) => [id, placeOf(callFrame, maps)]));
   const times = new Map<string, number>();
   for (const [index, id] of profile.samples.entries()) {
     const place = places.get(id)!;
@@ -38,14 +47,30 @@ export function describeProfile(file: string): string[] {
     .map(([place, time]) => `  ${((time / all) * 100).toFixed(1).padStart(4)} %  ${place}`);
 }
 
-function placeOf({ functionName, url }: { readonly functionName: string; readonly url: string }): string {
+function placeOf(frame: CallFrame, maps: Map<string, SourceMap | null>): string {
+  const { functionName, url } = frame;
   if (functionName === IDLE) return IDLE;
-  if (url === '') return OF_V8[functionName] ?? 'native code: system calls, sockets, hashes';
+  if (url === '') return OF_V8[functionName] ?? OF_V8['(program)']!;
   if (url.startsWith('node:'))
     return `Node.js ${url.replace('node:', '').replace('internal/', '').split('/')[0]!}`;
-  const packaged = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(url);
+  const source = sourceOf(frame, maps);
+  const packaged = /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(source);
   if (packaged) return packaged[1]!;
-  const own = /\/dist\/([^/]+)(\/[^/]+)?/.exec(url);
+  if (source === frame.url) return `packages in ${path.basename(source)}`;
+  const own = /\/(?:dist|src)\/([^/]+)(\/[^/]+)?/.exec(source);
   if (!own) return 'other';
   return own[1] === 'infra' ? `src/infra${own[2] ?? ''}` : `src/${own[1]!}`;
+}
+
+/** The file that was bundled; the bundle itself when it has no source map, as that of the packages. */
+function sourceOf({ url, lineNumber, columnNumber }: CallFrame, maps: Map<string, SourceMap | null>): string {
+  if (!url.startsWith('file:')) return url;
+  let map = maps.get(url);
+  if (map === undefined) {
+    const file = `${fileURLToPath(url)}.map`;
+    map = existsSync(file) ? new SourceMap(JSON.parse(readFileSync(file, 'utf8')) as SourceMapPayload) : null;
+    maps.set(url, map);
+  }
+  const entry = map?.findEntry(lineNumber, columnNumber);
+  return entry && 'originalSource' in entry ? entry.originalSource : url;
 }
