@@ -47,7 +47,8 @@ const KINDS = {
   begun: /^START TRANSACTION/,
   claims: /claim_many_webhook_deliveries\(/,
   outcomes: /INSERT INTO webhook_attempts/,
-  lockedEndpoints: /FOR NO KEY UPDATE/,
+  // Keys, orders and top-ups are locked so as well, by what else runs in the process.
+  lockedEndpoints: /FROM webhook_endpoints\b[^;]*FOR NO KEY UPDATE/,
   eventReads: /FROM events\b/,
   // Those with work in them: worker processes also say that they are there.
   signals: /pg_notify\(.*"due":/s,
