@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { builtService } from './test/harness/built-service.plugin.js';
-import { SlowFirstSequencer } from './test/harness/slow-first.sequencer.js';
+import { FileOrderSequencer } from './test/harness/file-order.sequencer.js';
 
 // A third of the time that a process of tests, or a role that they start, takes to begin is compiling its modules.
 process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_modules/.cache/compiled');
@@ -37,9 +37,9 @@ export default defineConfig({
     ],
     environment: 'node',
     pool: 'forks',
-    // Two cores, and tests that wait for a third of their time.
-    maxWorkers: 4,
-    sequence: { sequencer: SlowFirstSequencer },
+    // Two cores, and tests that wait for half of their time.
+    maxWorkers: 6,
+    sequence: { sequencer: FileOrderSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
     hookTimeout: 120_000,

@@ -136,7 +136,17 @@ export const HAS_ENDED = `status IN ('delivered', 'failed', 'discarded')`;
 export const IS_KEPT = `d.next_attempt_at >= coalesce(w.discard_before, '-infinity')
   AND (w.discard_before IS NULL OR d.created_at >= w.discard_before)`;
 
-/** Columns that a delivery keeps when it is given up: it is deleted from what is open and inserted as ended. */
-export const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
+/** Columns that a delivery keeps when it is given up. */
+const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_type, kind, test_body, replay_id,
   attempt_count, counted_attempts, interruptions, fence, created_at, last_outcome, last_status_code, last_latency_ms,
   last_error, last_started_at`;
+
+/** SQL after `WITH` that gives up what `deletion`, a DELETE of open deliveries, names: what ends leaves what is open for its day. */
+export function givenUp(deletion: string): string {
+  return `given_up AS (
+    ${deletion}
+    RETURNING ${GIVEN_UP_COLUMNS}
+  )
+  INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
+  SELECT ${GIVEN_UP_COLUMNS}, 'discarded', statement_timestamp() FROM given_up`;
+}

@@ -13,7 +13,7 @@ import {
   type WindowRows,
 } from '../infra/database/index.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
-import { GIVEN_UP_COLUMNS, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
+import { givenUp, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** A dry run counts so far; a count that is this is "at least". */
@@ -202,12 +202,7 @@ export class WebhookReplaysRepository {
          -- the record of the attempt's outcome ends it
          UPDATE webhook_deliveries SET status = 'discarding', next_attempt_at = NULL
          WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE leased)
-       ), given_up AS (
-         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)
-         RETURNING ${GIVEN_UP_COLUMNS}
-       )
-       INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
-       SELECT ${GIVEN_UP_COLUMNS}, 'discarded', statement_timestamp() FROM given_up`,
+       ), ${givenUp(`DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)`)}`,
       [id],
     );
   }

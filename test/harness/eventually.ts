@@ -1,16 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long it may take is no guarantee of ours, only an end for what never comes. Repeats `probe` until it answers something other than null, undefined or false. @throws Error after `withinMs`. */
+/**
+ * Repeats `probe` until it answers something other than null, undefined or false: at first often, later seldom, as those
+ * who ask share the cores with what they wait for. How long it may take is no guarantee of ours, only an end for what
+ * never comes. @throws Error after `withinMs`
+ */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false> | T | null | undefined | false,
   withinMs = 30_000,
 ): Promise<T> {
-  const deadline = performance.now() + withinMs;
+  const startedAt = performance.now();
   for (;;) {
     const answer = await probe();
     if (answer !== null && answer !== undefined && answer !== false) return answer;
-    if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await sleep(25);
+    const waitedMs = performance.now() - startedAt;
+    if (waitedMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await sleep(Math.min(50, 10 + waitedMs / 10));
   }
 }

@@ -106,7 +106,6 @@ export const FAST = {
   WEBHOOK_TIMEOUT_MS: '20000',
   WEBHOOK_RETRY_DELAYS_MS: '60,60,60,60,60',
   WEBHOOK_BLOCK_MS: '700',
-  SWEEP_INTERVAL_MS: '250',
 } as const;
 
 export async function endpointState(

@@ -125,7 +125,7 @@ describe('slow start, over two worker processes', () => {
     await record(30);
     receiver.answerAll(500, ANSWER_TAKES_MS);
     await office.admin.post(`${endpoint.path}/enable`);
-    await eventually('all tried', () => receiver.received.length === 30);
+    await eventually('all tried', () => receiver.received.length >= 30);
     expect(receiver.most).toBe(1);
   });
 

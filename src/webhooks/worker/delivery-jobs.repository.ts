@@ -9,7 +9,7 @@ import { readBodyInItsDay } from '../../events/index.js';
 import { prepared, sql } from '../../infra/database/index.js';
 import type { Claim, ClaimRequest, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
-import { GIVEN_UP_COLUMNS, IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
+import { givenUp, IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
 
 /** A delivery under this process's lease, with all that one attempt needs. */
 export interface ClaimedDelivery {
@@ -216,12 +216,7 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   async discard(lease: LeaseKey): Promise<void> {
     await sql(
       this.manager,
-      `WITH given_up AS (
-         DELETE FROM webhook_deliveries WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}
-         RETURNING ${GIVEN_UP_COLUMNS}
-       )
-       INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
-       SELECT ${GIVEN_UP_COLUMNS}, 'discarded', ${NOW} FROM given_up`,
+      `WITH ${givenUp(`DELETE FROM webhook_deliveries WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}`)}`,
       [lease.id, lease.fence, this.owner],
     );
   }
