@@ -141,12 +141,7 @@ const GIVEN_UP_COLUMNS = `id, endpoint_id, partner_id, mode, event_id, event_typ
   attempt_count, counted_attempts, interruptions, fence, created_at, last_outcome, last_status_code, last_latency_ms,
   last_error, last_started_at`;
 
-/** SQL after `WITH` that gives up what `deletion`, a DELETE of open deliveries, names: what ends leaves what is open for its day. */
-export function givenUp(deletion: string): string {
-  return `given_up AS (
-    ${deletion}
-    RETURNING ${GIVEN_UP_COLUMNS}
-  )
+/** SQL behind `WITH given_up AS (DELETE FROM webhook_deliveries …`, closing it: what ends leaves what is open for its day. */
+export const STORE_GIVEN_UP = `RETURNING ${GIVEN_UP_COLUMNS})
   INSERT INTO webhook_deliveries (${GIVEN_UP_COLUMNS}, status, ended_at)
   SELECT ${GIVEN_UP_COLUMNS}, 'discarded', statement_timestamp() FROM given_up`;
-}

@@ -13,7 +13,7 @@ import {
   type WindowRows,
 } from '../infra/database/index.js';
 import { DELIVERY_TABLES } from './delivery-days.js';
-import { givenUp, STATUS_CONDITIONS } from './webhook-delivery.entity.js';
+import { STATUS_CONDITIONS, STORE_GIVEN_UP } from './webhook-delivery.entity.js';
 import { WebhookReplayEntity } from './webhook-replay.entity.js';
 
 /** A dry run counts so far; a count that is this is "at least". */
@@ -202,7 +202,9 @@ export class WebhookReplaysRepository {
          -- the record of the attempt's outcome ends it
          UPDATE webhook_deliveries SET status = 'discarding', next_attempt_at = NULL
          WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE leased)
-       ), ${givenUp(`DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)`)}`,
+       ), given_up AS (
+         DELETE FROM webhook_deliveries WHERE status = 'pending' AND id IN (SELECT id FROM chosen WHERE NOT leased)
+         ${STORE_GIVEN_UP}`,
       [id],
     );
   }

@@ -9,7 +9,7 @@ import { readBodyInItsDay } from '../../events/index.js';
 import { prepared, sql } from '../../infra/database/index.js';
 import type { Claim, ClaimRequest, GroupOwner, JobSource } from '../../infra/jobs/index.js';
 import type { DeliveryEventType } from '../delivery.js';
-import { givenUp, IS_KEPT, IS_OPEN } from '../webhook-delivery.entity.js';
+import { IS_KEPT, IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
 
 /** A delivery under this process's lease, with all that one attempt needs. */
 export interface ClaimedDelivery {
@@ -216,7 +216,9 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   async discard(lease: LeaseKey): Promise<void> {
     await sql(
       this.manager,
-      `WITH ${givenUp(`DELETE FROM webhook_deliveries WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}`)}`,
+      `WITH given_up AS (
+         DELETE FROM webhook_deliveries WHERE id = $1 AND fence = $2 AND lease_owner = $3 AND ${IS_OPEN}
+         ${STORE_GIVEN_UP}`,
       [lease.id, lease.fence, this.owner],
     );
   }

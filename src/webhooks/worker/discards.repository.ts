@@ -3,7 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../../common/mode.js';
 import { sql } from '../../infra/database/index.js';
-import { givenUp, IS_OPEN } from '../webhook-delivery.entity.js';
+import { IS_OPEN, STORE_GIVEN_UP } from '../webhook-delivery.entity.js';
 
 /** Deliveries that end without having been delivered. */
 export type Discards =
@@ -40,22 +40,22 @@ const DELETED = `
   DELETE FROM webhook_deliveries WHERE ${IS_OPEN} AND id = ANY (ARRAY(
     SELECT d.id FROM webhook_deliveries d JOIN webhook_endpoints w ON w.id = d.endpoint_id
     WHERE d.id = ANY ($1::text[]) AND ${NOT_LEASED}`;
-const LOCKED = `FOR UPDATE OF d SKIP LOCKED))`;
+const DISCARDED = `FOR UPDATE OF d SKIP LOCKED)) ${STORE_GIVEN_UP} RETURNING id`;
 
 const QUERIES: Readonly<Record<Discards['of'], { readonly list: string; readonly discard: string }>> = {
   endpoint: {
     // In the order of the index of what is pending: the table may hold millions that have ended.
     list: `WITH page AS (${LISTED} AND ${OF_ENDPOINT} ORDER BY d.next_attempt_at, d.id LIMIT $4) SELECT id FROM page`,
-    discard: `WITH ${givenUp(`${DELETED} AND ${OF_ENDPOINT} ${LOCKED}`)} RETURNING id`,
+    discard: `WITH given_up AS (${DELETED} AND ${OF_ENDPOINT} ${DISCARDED}`,
   },
   abandoned: {
     list: `WITH page AS (${LISTED} AND ${ABANDONED} LIMIT $2) SELECT id FROM page`,
-    discard: `WITH ${givenUp(`${DELETED} AND ${ABANDONED} ${LOCKED}`)} RETURNING id`,
+    discard: `WITH given_up AS (${DELETED} AND ${ABANDONED} ${DISCARDED}`,
   },
   held: {
     list: `WITH page AS (${LISTED} AND ${HELD} LIMIT $4) SELECT id FROM page`,
     // Nobody enables the endpoint meanwhile.
-    discard: `WITH ${givenUp(`${DELETED} AND ${HELD} FOR SHARE OF w SKIP LOCKED ${LOCKED}`)} RETURNING id`,
+    discard: `WITH given_up AS (${DELETED} AND ${HELD} FOR SHARE OF w SKIP LOCKED ${DISCARDED}`,
   },
 };
 
