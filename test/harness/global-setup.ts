@@ -1,8 +1,9 @@
 import 'reflect-metadata';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 
@@ -12,6 +13,8 @@ declare module 'vitest' {
     postgresUrl: string;
   }
 }
+
+const run = promisify(execFile);
 
 /** Durability is off: tests kill our processes, never PostgreSQL's disk. */
 const TEST_SETTINGS = {
@@ -40,8 +43,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
     stdio: 'inherit',
     cwd: project.config.root,
   });
-  execFileSync(process.execPath, ['scripts/packages.mjs'], { stdio: 'inherit', cwd: project.config.root });
-  return start(project);
+  const packages = run(process.execPath, ['scripts/packages.mjs'], { cwd: project.config.root });
+  const stop = await start(project);
+  try {
+    await packages;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return stop;
 }
 
 async function start(project: TestProject): Promise<() => Promise<void>> {

@@ -26,8 +26,6 @@ export function testEnvironment(
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
     // A machine whose cores are busy must not turn a wait into a 503 that the test is not about.
     DATABASE_POOL_WAIT_MS: '20000',
-    // Behind what notifications bring: four times as often cost a fifth of the CPU of all tests.
-    SWEEP_INTERVAL_MS: '1000',
     LEASE_MS: '3000',
     // High enough that a test which is not about the limit never meets it.
     RATE_LIMIT_PER_MINUTE: '6000000',
