@@ -11,6 +11,7 @@ import {
 } from '../harness/index.js';
 
 const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
+const CALLS = 8;
 const NEITHER_EDGE_NOR_QUEUE = /application_name\0partner-esim-api\0/;
 
 /** Stands between the API and PostgreSQL, and counts how often the API waited for an answer in its transactions. */
@@ -92,25 +93,34 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
   const place = (body: object = ORDER, idempotencyKey: string = randomUUID()) =>
     api.partnerApi(key).post('/v1/orders', body, { idempotencyKey });
 
-  async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
-    const before = proxy.roundTrips;
-    await work();
-    return proxy.roundTrips - before;
+  /** Of several calls: on a busy machine the answer to the first half of a pipeline passes before the second half does. */
+  async function fewestRoundTripsOf(work: () => Promise<unknown>): Promise<number> {
+    const counts: number[] = [];
+    for (let i = 0; i < CALLS; i++) {
+      const before = proxy.roundTrips;
+      await work();
+      counts.push(proxy.roundTrips - before);
+    }
+    return Math.min(...counts);
   }
 
   it('an order is accepted in three round trips: claim and package, the order, response and commit', async () => {
-    expect(await roundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
+    expect(await fewestRoundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
   });
 
   it('a refusal after a write takes three as well, and keeps nothing but the response', async () => {
     const reference = randomUUID();
     expect((await place({ ...ORDER, reference })).status).toBe(202);
-    const idempotencyKey = randomUUID();
+    let idempotencyKey = '';
     const taken = async () => {
       const response = await place({ ...ORDER, reference }, idempotencyKey);
       expect([response.status, response.body.code]).toEqual([409, 'reference_taken']);
     };
-    expect(await roundTripsOf(taken)).toBe(3);
+    const takenAnew = () => {
+      idempotencyKey = randomUUID();
+      return taken();
+    };
+    expect(await fewestRoundTripsOf(takenAnew)).toBe(3);
     await taken();
     const { rows } = await database.pool.query<{ orders: string; status: number }>(
       `SELECT (SELECT count(*) FROM orders WHERE reference = $1) AS orders, status
@@ -125,6 +135,6 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     await place(ORDER, idempotencyKey);
     const replay = async () =>
       expect((await place(ORDER, idempotencyKey)).headers.get('idempotent-replayed')).toBe('true');
-    expect(await roundTripsOf(replay)).toBe(3);
+    expect(await fewestRoundTripsOf(replay)).toBe(3);
   });
 });
