@@ -24,6 +24,7 @@ interface Version {
   readonly name: string;
   readonly service: ServiceProcess;
   readonly life: OrderLife;
+  readonly key: string;
 }
 
 interface Round {
@@ -70,8 +71,7 @@ async function startVersion(name: string, root: string, cleanups: Cleanups): Pro
   const partnerId = (await create(service, '/internal/v1/partners', { name: 'Bench' })).id!;
   const { key } = await create(service, `/internal/v1/partners/${partnerId}/api-keys`, { mode: 'sandbox' });
   await createEndpoint(service, partnerId, life.receiverUrl);
-  life.connect([service.apiUrl], key!);
-  return { name, service, life };
+  return { name, service, life, key: key! };
 }
 
 async function create(
@@ -92,12 +92,14 @@ async function create(
   return ((await answer.json()) as { data: Record<string, string | undefined> }).data;
 }
 
-async function measure({ service, life }: Version, { warmupMs, roundMs }: BenchOptions): Promise<Round> {
+async function measure({ service, life, key }: Version, { warmupMs, roundMs }: BenchOptions): Promise<Round> {
+  life.connect([service.apiUrl], key);
   const before = cpuSecondsOfTree(service.pid) ?? NaN;
   const { perSecond, inAll } = await life.runClosed(OPEN_ORDERS, warmupMs, roundMs);
   const cpuMs = (((cpuSecondsOfTree(service.pid) ?? NaN) - before) / inAll) * 1_000;
   const burstMs = await life.runBurst(BURST);
   const { latencies } = await life.runOpen(CALM, warmupMs, roundMs);
+  life.disconnect();
   return { perSecond, cpuMs, burstMs, p50Ms: quantile(latencies, 0.5), p95Ms: quantile(latencies, 0.95) };
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KeepAliveConnection } from '../load/keep-alive-connection.js';
@@ -26,6 +26,7 @@ export interface LifeReport {
 /** One partner's orders from POST to webhook; caller and receiver are this process. */
 export class OrderLife {
   private readonly idle: KeepAliveConnection[] = [];
+  private readonly sockets: Socket[] = [];
   private readonly unsent: string[] = [];
   private readonly sentAtMs = new Map<string, number>();
   private readonly received: { readonly atMs: number; readonly latencyMs: number }[] = [];
@@ -51,20 +52,28 @@ export class OrderLife {
     return `http://127.0.0.1:${(this.receiver.address() as AddressInfo).port}/hook`;
   }
 
-  /** Opens the connections, as many to each API; to be called once, before any load. */
+  /** Opens the connections, as many to each API; right before a load, as an API closes those that stay without a call. */
   connect(apiUrls: readonly string[], key: string): void {
     this.requestHead =
       `POST /v1/orders HTTP/1.1\r\nHost: api\r\nAuthorization: Bearer ${key}\r\n` +
       'Content-Type: application/json\r\n';
     for (let i = 0; i < CONNECTIONS; i++) {
       const { hostname, port } = new URL(apiUrls[i % apiUrls.length]!);
-      const connection = new KeepAliveConnection(connect(Number(port), hostname), (status) => {
+      const socket = connect(Number(port), hostname);
+      this.sockets.push(socket);
+      const connection = new KeepAliveConnection(socket, (status) => {
         if (status !== 202) throw new Error(`POST /v1/orders: ${status}`);
         this.idle.push(connection);
         this.sendNext();
       });
       this.idle.push(connection);
     }
+  }
+
+  /** After a load, all of whose webhooks have come. */
+  disconnect(): void {
+    this.idle.length = 0;
+    for (const socket of this.sockets.splice(0)) socket.destroy();
   }
 
   private requestHead = '';
