@@ -9,14 +9,13 @@ import { EsimsRepository } from '../esims/index.js';
 import {
   KeysetPages,
   type ListOptions,
-  prepared,
   modeIn,
   sql,
   type Tx,
   updateVersioned,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { type AcceptedRow, mayBePlacedSince, referenceOfNew, toAccepted } from '../providers/index.js';
+import { type AcceptedRow, insertionByMode, toAccepted } from '../providers/index.js';
 import { OrderEntity, type OrderFilters, type OrderWithEsims } from './order.js';
 
 /** What acceptance decides about an order. */
@@ -46,17 +45,20 @@ type NewOrder = Pick<
   readonly otherReference: string;
 };
 
-const NEW_ROW = { mode: '$3', provider: '$10', reference: '$11', otherReference: '$19' };
-const INSERT_ORDER = prepared(`
+const INSERT_ORDER = insertionByMode(
+  'order',
+  { provider: '$10', reference: '$11', otherReference: '$20' },
+  ({ reference, placedSince }) => `
   INSERT INTO orders (id, partner_id, mode, status, package_id, quantity, unit_price_amount, currency, reference,
                       metadata, provider, provider_reference, accepted_request_id, upstream_package_id,
                       unit_cost_micros, unit_cost_currency, data_bytes, validity_days, activation_policy, traceparent,
                       next_attempt_at, upstream_placed_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10,
-          ${referenceOfNew('order', NEW_ROW)},
-          $12, $13, $14, $15, $16, $17, $18, $20, now(),
-          ${mayBePlacedSince('order', NEW_ROW)})
-  RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
+          ${reference},
+          $12, $13, $14, $15, $16, $17, $18, $19, now(),
+          ${placedSince})
+  RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`,
+);
 
 /** The table's defaults: an order that nobody has worked on. */
 const UNTOUCHED = {
@@ -94,7 +96,7 @@ export class OrdersRepository {
    */
   async insert(tx: Tx, { otherReference, ...order }: NewOrder): Promise<OrderEntity> {
     try {
-      const { rows } = await sql<AcceptedRow>(tx.manager, INSERT_ORDER, [
+      const { rows } = await sql<AcceptedRow>(tx.manager, INSERT_ORDER[order.mode], [
         order.id,
         order.partnerId,
         order.mode,
@@ -113,8 +115,8 @@ export class OrdersRepository {
         order.dataBytes,
         order.validityDays,
         order.activationPolicy,
-        otherReference,
         order.traceparent,
+        ...(order.mode === 'live' ? [otherReference] : []),
       ]);
       return { ...UNTOUCHED, ...order, ...toAccepted(rows[0]!) };
     } catch (error) {

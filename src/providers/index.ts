@@ -48,7 +48,7 @@ export type {
   SoldPurchase,
 } from './live-provider.js';
 export { EsimPurchasesRepository } from './esim-purchases.repository.js';
-export { type AcceptedRow, mayBePlacedSince, referenceOfNew, toAccepted } from './placement-record.js';
+export { type AcceptedRow, insertionByMode, toAccepted } from './placement-record.js';
 export {
   freshReference,
   type PlacementKind,

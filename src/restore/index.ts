@@ -3,7 +3,7 @@
  * Tables: restore_epochs, unclaimed_purchases and placement_lookups; marks open orders and top-ups, and ends portal sessions.
  * Called by `npm run restore-epoch` (RepairRestore); every HTTP app asks WritesGuard before a write.
  * Flow: writes refused -> positions and versions moved, open rows distrusted -> FindSoldPurchases asks the providers ->
- * what nobody knows is kept as unclaimed -> writes taken; orders and top-ups look for theirs first (`mayBePlacedSince`).
+ * what nobody knows is kept as unclaimed -> writes taken; orders and top-ups look for theirs first (`insertionByMode`).
  */
 export type { AskedProvider } from './find-sold-purchases.js';
 export { OtherRestoreOpen, type RepairReport, RepairRestore, WorkersConnected } from './repair-restore.js';

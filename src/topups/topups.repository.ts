@@ -8,13 +8,12 @@ import type { PartnerScope, ReadScope, TenantScope } from '../common/tenant-scop
 import {
   KeysetPages,
   type ListOptions,
-  prepared,
   modeIn,
   sql,
   type Tx,
   violatedUniqueConstraint,
 } from '../infra/database/index.js';
-import { type AcceptedRow, mayBePlacedSince, referenceOfNew, toAccepted } from '../providers/index.js';
+import { type AcceptedRow, insertionByMode, toAccepted } from '../providers/index.js';
 import { TopupEntity, type TopupFilters } from './topup.js';
 
 /** What acceptance decides about a top-up. */
@@ -44,20 +43,20 @@ type NewTopup = Pick<
   readonly otherReference: string;
 };
 
-const NEW_ROW = {
-  ...{ mode: '$3', esimId: '$4', provider: '$13' },
-  ...{ reference: '$14', otherReference: '$19' },
-};
-const INSERT_TOPUP = prepared(`
+const INSERT_TOPUP = insertionByMode(
+  'topup',
+  { esimId: '$4', provider: '$13', reference: '$14', otherReference: '$20' },
+  ({ reference, placedSince }) => `
   INSERT INTO topups (id, partner_id, mode, status, esim_id, iccid, package_id, price_amount, currency,
                       data_added_bytes, validity_added_days, reference, metadata, provider, provider_reference,
                       upstream_package_id, unit_cost_micros, unit_cost_currency, accepted_request_id, traceparent,
                       next_attempt_at, upstream_placed_at)
   VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
-          ${referenceOfNew('topup', NEW_ROW)},
-          $15, $16, $17, $18, $20, now(),
-          ${mayBePlacedSince('topup', NEW_ROW)})
-  RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`);
+          ${reference},
+          $15, $16, $17, $18, $19, now(),
+          ${placedSince})
+  RETURNING created_at, next_attempt_at, provider_reference, upstream_placed_at`,
+);
 
 /** The table's defaults: a top-up that nobody has worked on. */
 const UNTOUCHED = {
@@ -109,7 +108,7 @@ export class TopupsRepository {
   /** Keeps a new top-up, due at once. @throws AppError `reference_taken` */
   async insert(tx: Tx, { otherReference, ...topup }: NewTopup): Promise<TopupEntity> {
     try {
-      const { rows } = await sql<AcceptedRow>(tx.manager, INSERT_TOPUP, [
+      const { rows } = await sql<AcceptedRow>(tx.manager, INSERT_TOPUP[topup.mode], [
         topup.id,
         topup.partnerId,
         topup.mode,
@@ -128,8 +127,8 @@ export class TopupsRepository {
         topup.unitCostMicros,
         topup.unitCostCurrency,
         topup.acceptedRequestId,
-        otherReference,
         topup.traceparent,
+        ...(topup.mode === 'live' ? [otherReference] : []),
       ]);
       return { ...UNTOUCHED, ...topup, ...toAccepted(rows[0]!) };
     } catch (error) {
