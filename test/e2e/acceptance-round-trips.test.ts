@@ -93,19 +93,19 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
   const place = (body: object = ORDER, idempotencyKey: string = randomUUID()) =>
     api.partnerApi(key).post('/v1/orders', body, { idempotencyKey });
 
-  /** Of several calls: on a busy machine the answer to the first half of a pipeline passes before the second half does. */
-  async function fewestRoundTripsOf(work: () => Promise<unknown>): Promise<number> {
+  /** That a quarter of several calls do not exceed: on a busy machine the answer to the first half of a pipeline may pass before the second half does. */
+  async function usualRoundTripsOf(work: () => Promise<unknown>): Promise<number> {
     const counts: number[] = [];
     for (let i = 0; i < CALLS; i++) {
       const before = proxy.roundTrips;
       await work();
       counts.push(proxy.roundTrips - before);
     }
-    return Math.min(...counts);
+    return counts.sort((a, b) => a - b)[CALLS / 4]!;
   }
 
   it('an order is accepted in three round trips: claim and package, the order, response and commit', async () => {
-    expect(await fewestRoundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
+    expect(await usualRoundTripsOf(async () => expect((await place()).status).toBe(202))).toBe(3);
   });
 
   it('a refusal after a write takes three as well, and keeps nothing but the response', async () => {
@@ -120,7 +120,7 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
       idempotencyKey = randomUUID();
       return taken();
     };
-    expect(await fewestRoundTripsOf(takenAnew)).toBe(3);
+    expect(await usualRoundTripsOf(takenAnew)).toBe(3);
     await taken();
     const { rows } = await database.pool.query<{ orders: string; status: number }>(
       `SELECT (SELECT count(*) FROM orders WHERE reference = $1) AS orders, status
@@ -135,6 +135,6 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     await place(ORDER, idempotencyKey);
     const replay = async () =>
       expect((await place(ORDER, idempotencyKey)).headers.get('idempotent-replayed')).toBe('true');
-    expect(await fewestRoundTripsOf(replay)).toBe(3);
+    expect(await usualRoundTripsOf(replay)).toBe(3);
   });
 });

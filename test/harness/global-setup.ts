@@ -44,6 +44,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     cwd: project.config.root,
   });
   const packages = run(process.execPath, ['scripts/packages.mjs'], { cwd: project.config.root });
+  // Awaited below: its failure must not be one that nobody handles while the server starts.
+  packages.catch(() => undefined);
   const stop = await start(project);
   try {
     await packages;

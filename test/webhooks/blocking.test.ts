@@ -18,7 +18,7 @@ let partner: TestPartner;
 beforeAll(async () => {
   // Longer than a busy machine takes to write down four failures that belong to one block, or six of one delivery while
   // another is under way.
-  const env = { ...FAST, WEBHOOK_BLOCK_MS: '2500', WEBHOOK_TIMEOUT_MS: '20000' };
+  const env = { ...FAST, WEBHOOK_BLOCK_MS: '2500', WEBHOOK_TIMEOUT_MS: '20000', SWEEP_INTERVAL_MS: '250' };
   service = await startTestService({ env });
 });
 beforeEach(async () => {

@@ -36,8 +36,10 @@ let endpoint: RegisteredEndpoint;
 let clock: EndpointClock;
 
 beforeAll(async () => {
-  // One slot, so that the order in which things are sent can be seen; what is sent is sent once, however busy the machine is. Every other setting is the default.
-  service = await startTestService({ env: { WEBHOOK_CONCURRENCY_PER_ENDPOINT: '1', LEASE_MS: '60000' } });
+  // One slot, so that the order in which things are sent can be seen; what is sent is sent once, however busy the machine is;
+  // a second is four sweeps. Every other setting is the default.
+  const env = { WEBHOOK_CONCURRENCY_PER_ENDPOINT: '1', LEASE_MS: '60000', SWEEP_INTERVAL_MS: '250' };
+  service = await startTestService({ env });
 });
 beforeEach(async () => {
   partner = await service.createPartner();

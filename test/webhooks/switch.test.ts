@@ -31,7 +31,7 @@ async function freshEndpoint(): Promise<void> {
 }
 
 beforeAll(async () => {
-  service = await startTestService({ env: FAST });
+  service = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '250' } });
 });
 beforeAll(freshEndpoint);
 afterEach(async () => {
