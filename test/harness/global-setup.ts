@@ -1,10 +1,6 @@
 import 'reflect-metadata';
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { freemem, tmpdir } from 'node:os';
-import path from 'node:path';
 import { promisify } from 'node:util';
-import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
@@ -15,19 +11,6 @@ declare module 'vitest' {
 }
 
 const run = promisify(execFile);
-
-/** Durability is off: tests kill our processes, never PostgreSQL's disk. */
-const TEST_SETTINGS = {
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
-  autovacuum: 'off',
-  wal_level: 'minimal',
-  max_wal_senders: 0,
-  // What is read lies in the memory of the system: to ask a process for it costs more than to read it.
-  io_method: 'sync',
-  max_connections: 400,
-};
 
 /** A server with the template, and a build, that are there already: many runs of a few tests share them. */
 const PREPARED_SERVER = process.env['TEST_PREPARED_SERVER'];
@@ -46,7 +29,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const packages = run(process.execPath, ['scripts/packages.mjs'], { cwd: project.config.root });
   // Awaited below: its failure must not be one that nobody handles while the server starts.
   packages.catch(() => undefined);
-  const stop = await start(project);
+  // What it imports of the service is looked for in the build before its first line runs, so it is no part of this file.
+  const { startTestServer } = await import('./test-server.js');
+  const stop = await startTestServer(project);
   try {
     await packages;
   } catch (error) {
@@ -54,57 +39,4 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error;
   }
   return stop;
-}
-
-async function start(project: TestProject): Promise<() => Promise<void>> {
-  // Not at the top: they are loaded from the build.
-  const { startEmbeddedPostgres } = await import('../../src/embedded/postgres/index.js');
-  const { migrateDatabase } = await import('../../src/apps/migration.js');
-  const directory = mkdtempSync(path.join(placeOfDatabases(), 'esim-test-'));
-  const postgres = await startEmbeddedPostgres({
-    dataDir: path.join(directory, 'postgres'),
-    settings: TEST_SETTINGS,
-  });
-  const client = new Client({ connectionString: postgres.url() });
-  await client.connect();
-  await client.query('CREATE DATABASE template_esim');
-  await trustEverybody(client, path.join(directory, 'postgres', 'pg_hba.conf'));
-  await client.end();
-  await migrateDatabase(postgres.url('template_esim'));
-  project.provide('postgresUrl', postgres.url());
-  const stopBacking = await provideBacking(project, postgres.url());
-  return async () => {
-    await stopBacking();
-    await postgres.stop();
-    rmSync(directory, { recursive: true, force: true });
-  };
-}
-
-/** What `TEST_BACKING` names, under every service that the tests start. */
-async function provideBacking(project: TestProject, postgresUrl: string): Promise<() => Promise<void>> {
-  const name = process.env['TEST_BACKING'];
-  if (name === undefined) {
-    project.provide('backing', null);
-    return () => Promise.resolve();
-  }
-  const { startBacking } = await import('./start-backing.js');
-  const { backing, stop } = await startBacking(name, postgresUrl);
-  project.provide('backing', backing);
-  return stop;
-}
-
-const MEMORY = '/dev/shm';
-const ROOM_BYTES = 6 * 1_024 ** 3;
-
-/** Three hundred databases of a thousand small files each come and go: in memory, where there is plenty of it. */
-function placeOfDatabases(): string {
-  if (!existsSync(MEMORY) || Math.min(freemem(), process.availableMemory()) < ROOM_BYTES) return tmpdir();
-  const { bavail, bsize } = statfsSync(MEMORY);
-  return bavail * bsize < ROOM_BYTES ? tmpdir() : MEMORY;
-}
-
-/** Seven thousand connections without a proof of the password: that of SCRAM is meant to take its time. */
-async function trustEverybody(client: Client, file: string): Promise<void> {
-  writeFileSync(file, 'local all all trust\nhost all all 127.0.0.1/32 trust\n');
-  await client.query('SELECT pg_reload_conf()');
 }

@@ -1,0 +1,71 @@
+import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { freemem, tmpdir } from 'node:os';
+import path from 'node:path';
+import { Client } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { migrateDatabase } from '../../src/apps/migration.js';
+import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
+
+/** Durability is off: tests kill our processes, never PostgreSQL's disk. */
+const TEST_SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  autovacuum: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: 0,
+  // What is read lies in the memory of the system: to ask a process for it costs more than to read it.
+  io_method: 'sync',
+  max_connections: 400,
+};
+
+/** Starts the PostgreSQL of all tests, with the template that their databases are cloned from; answers its stop. */
+export async function startTestServer(project: TestProject): Promise<() => Promise<void>> {
+  const directory = mkdtempSync(path.join(placeOfDatabases(), 'esim-test-'));
+  const postgres = await startEmbeddedPostgres({
+    dataDir: path.join(directory, 'postgres'),
+    settings: TEST_SETTINGS,
+  });
+  const client = new Client({ connectionString: postgres.url() });
+  await client.connect();
+  await client.query('CREATE DATABASE template_esim');
+  await trustEverybody(client, path.join(directory, 'postgres', 'pg_hba.conf'));
+  await client.end();
+  await migrateDatabase(postgres.url('template_esim'));
+  project.provide('postgresUrl', postgres.url());
+  const stopBacking = await provideBacking(project, postgres.url());
+  return async () => {
+    await stopBacking();
+    await postgres.stop();
+    rmSync(directory, { recursive: true, force: true });
+  };
+}
+
+/** What `TEST_BACKING` names, under every service that the tests start. */
+async function provideBacking(project: TestProject, postgresUrl: string): Promise<() => Promise<void>> {
+  const name = process.env['TEST_BACKING'];
+  if (name === undefined) {
+    project.provide('backing', null);
+    return () => Promise.resolve();
+  }
+  const { startBacking } = await import('./start-backing.js');
+  const { backing, stop } = await startBacking(name, postgresUrl);
+  project.provide('backing', backing);
+  return stop;
+}
+
+const MEMORY = '/dev/shm';
+const ROOM_BYTES = 6 * 1_024 ** 3;
+
+/** Three hundred databases of a thousand small files each come and go: in memory, where there is plenty of it. */
+function placeOfDatabases(): string {
+  if (!existsSync(MEMORY) || Math.min(freemem(), process.availableMemory()) < ROOM_BYTES) return tmpdir();
+  const { bavail, bsize } = statfsSync(MEMORY);
+  return bavail * bsize < ROOM_BYTES ? tmpdir() : MEMORY;
+}
+
+/** Seven thousand connections without a proof of the password: that of SCRAM is meant to take its time. */
+async function trustEverybody(client: Client, file: string): Promise<void> {
+  writeFileSync(file, 'local all all trust\nhost all all 127.0.0.1/32 trust\n');
+  await client.query('SELECT pg_reload_conf()');
+}
