@@ -3,7 +3,7 @@ import type { Cleanups } from './cleanups.js';
 import { captureOrder, ORDERS_PATH } from './limits/captured-order.js';
 import { RawTransactions } from './limits/raw-transactions.js';
 import { costPerOrder, cpuOf, explain, type LifeBed, POOL_MAX, prepareLife } from './life/life-bed.js';
-import type { LifeReport } from './life/order-life.js';
+import { BURST, type LifeReport, OPEN_ORDERS } from './life/order-life.js';
 import type { BenchOptions } from './options.js';
 import { RESULTS } from './places.js';
 import { describeProfile } from './report/cpu-profile.js';
@@ -14,9 +14,6 @@ import { createPartners } from './service/partners.js';
 import type { ServiceRole } from './service/service-process.js';
 import { describeStatements, STATEMENT_SETTINGS, StatementCounts } from './webhooks/statement-counts.js';
 
-/** Orders between POST and webhook of the closed loop: enough that nothing idles, few enough that nothing piles up. */
-const OPEN_ORDERS = 128;
-const BURST = 100;
 /** Parts of what was sustained, at which the latency is measured. */
 const LOADS = [0.1, 0.25, 0.5, 0.65, 0.8, 0.9, 1] as const;
 

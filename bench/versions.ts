@@ -1,19 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Cleanups } from './cleanups.js';
-import { OrderLife } from './life/order-life.js';
+import { BURST, OPEN_ORDERS, OrderLife } from './life/order-life.js';
 import type { BenchOptions } from './options.js';
 import { RESULTS, ROOT } from './places.js';
 import { row, type Row, type Section } from './report/report.js';
 import { quantile } from './report/statistics.js';
-import { createEndpoint } from './service/partners.js';
+import { createByAdmin, createEndpoint } from './service/partners.js';
 import { cpuSecondsOfTree } from './service/process-facts.js';
 import { ServiceProcess } from './service/service-process.js';
 
-const OPEN_ORDERS = 128;
-const BURST = 100;
 /** Orders a second of the look at latency: below what any of the versions takes. */
 const CALM = 40;
 /** Where a build has its entry, the newest layout first. */
@@ -68,28 +65,12 @@ async function startVersion(name: string, root: string, cleanups: Cleanups): Pro
     PORTAL_PORT: name === 'this' ? '3904' : '3914',
   };
   const service = cleanups.stopping(await ServiceProcess.start({ role: 'embedded', entry, env }));
-  const partnerId = (await create(service, '/internal/v1/partners', { name: 'Bench' })).id!;
-  const { key } = await create(service, `/internal/v1/partners/${partnerId}/api-keys`, { mode: 'sandbox' });
+  const partnerId = (await createByAdmin(service, '/internal/v1/partners', { name: 'Bench' })).id!;
+  const { key } = await createByAdmin(service, `/internal/v1/partners/${partnerId}/api-keys`, {
+    mode: 'sandbox',
+  });
   await createEndpoint(service, partnerId, life.receiverUrl);
   return { name, service, life, key: key! };
-}
-
-async function create(
-  { adminUrl, adminToken }: ServiceProcess,
-  at: string,
-  body: object,
-): Promise<Readonly<Record<string, string | undefined>>> {
-  const answer = await fetch(adminUrl + at, {
-    method: 'POST',
-    body: JSON.stringify(body),
-    headers: {
-      authorization: `Bearer ${adminToken}`,
-      'content-type': 'application/json',
-      'idempotency-key': randomUUID(),
-    },
-  });
-  if (answer.status !== 201) throw new Error(`POST ${at}: ${answer.status} ${await answer.text()}`);
-  return ((await answer.json()) as { data: Record<string, string | undefined> }).data;
 }
 
 async function measure({ service, life, key }: Version, { warmupMs, roundMs }: BenchOptions): Promise<Round> {

@@ -9,6 +9,10 @@ import { KeepAliveConnection } from '../load/keep-alive-connection.js';
 /** Calls under way at once: one for each connection. */
 const CONNECTIONS = 64;
 const DRAIN_LIMIT_MS = 60_000;
+/** Orders between POST and webhook of the closed loop: enough that nothing idles, few enough that nothing piles up. */
+export const OPEN_ORDERS = 128;
+/** Orders that are placed at once, until the last webhook. */
+export const BURST = 100;
 
 /** What came of a stretch of load. */
 export interface LifeReport {

@@ -51,11 +51,23 @@ export async function createEndpoint(
   partnerId: string,
   url: string,
 ): Promise<void> {
-  const path = `/internal/v1/partners/${partnerId}/webhook-endpoints`;
-  const answer = await fetch(admin.adminUrl + path, {
+  await createByAdmin(admin, `/internal/v1/partners/${partnerId}/webhook-endpoints`, {
+    mode: 'sandbox',
+    url,
+  });
+}
+
+/** What the admin API answers of something that it creates. @throws Error when it refuses */
+export async function createByAdmin(
+  { adminUrl, adminToken }: Pick<ServiceProcess, 'adminUrl' | 'adminToken'>,
+  path: string,
+  body: object,
+): Promise<Readonly<Record<string, string | undefined>>> {
+  const answer = await fetch(adminUrl + path, {
     method: 'POST',
-    body: JSON.stringify({ mode: 'sandbox', url }),
-    headers: { authorization: `Bearer ${admin.adminToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
   });
   if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
+  return ((await answer.json()) as { data: Record<string, string | undefined> }).data;
 }
