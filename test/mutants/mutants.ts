@@ -352,9 +352,16 @@ const FURTHER: readonly Mutant[] = [
   {
     name: 'retry-slot-no-longer',
     file: 'src/providers/http/provider-rate-limiter.ts',
-    find: 'const lengthMs = this.slotMs + extraMs;',
-    replace: 'const lengthMs = this.slotMs;',
+    find: 'this.slotMs * this.slowerNow(askedAt) + extraMs;',
+    replace: 'this.slotMs * this.slowerNow(askedAt);',
     tests: ['test/providers/provider-rate-limiter.test.ts'],
+  },
+  {
+    name: 'refused-pace-kept',
+    file: 'src/providers/http/provider-rate-limiter.ts',
+    find: 'this.slotMs * this.slowerNow(askedAt) + extraMs;',
+    replace: 'this.slotMs + extraMs;',
+    tests: ['test/providers/zendit-orders.test.ts'],
   },
   {
     name: 'price-rounded-down',

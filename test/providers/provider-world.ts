@@ -50,6 +50,7 @@ export interface ProviderWorld {
 /** Nothing waits for a slot, and none is missed on a busy machine: for tests that are not about the pace. */
 export const UNPACED = {
   inSlot: <T>(_call: unknown, send: (closesAt: number) => Promise<T>) => send(Infinity),
+  slowDown: () => undefined,
 } as unknown as ProviderRateLimiter;
 
 /** As a worker has it: somebody is told of repetitions. */

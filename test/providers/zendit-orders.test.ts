@@ -169,6 +169,16 @@ describe('zendit', () => {
       suite.expectOnePurchaseEach(order);
     });
 
+    it('ends an order that takes more calls than a lower limit than ours lets through at our pace', async () => {
+      suite.simulator.control({ maxPerSecond: 4, dropBeforeCommit: 1 });
+      const hasty = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 6 });
+      const order = newOrder(3);
+      await hasty.placeOrder(order, 'first', signal).catch(() => null);
+      // At six a second the fifth of the seven calls of each round would be refused, and the post is the last of them.
+      expect(await recoverOrder(hasty, order)).toMatchObject({ profiles: { length: 3 } });
+      suite.expectOnePurchaseEach(order);
+    });
+
     it('rejects an order for an offer that was disabled after it was listed, and buys nothing', async () => {
       suite.simulator.control({ offers: { [BASE.upstreamPackageId]: { enabled: false } } });
       const order = newOrder(2);

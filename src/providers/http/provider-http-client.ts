@@ -61,6 +61,7 @@ interface CallLimits {
 
 const MAX_ANSWER_BYTES = 8_388_608;
 const RETRY_CONNECTION_MS = 1_000;
+const TOO_MANY_REQUESTS = 429;
 
 /**
  * Calls one provider: its pace, its circuit, one deadline, no redirects, no proxy, bounded answers. One log line
@@ -168,6 +169,7 @@ export class ProviderHttpClient {
     try {
       const answer = await this.send(request, limits);
       status = answer.statusCode;
+      if (status === TOO_MANY_REQUESTS) this.options.pace.slowDown();
       const body = await readJsonBody(answer.body, this.maxAnswerBytes);
       code = faultOf(status, body);
       return this.toAnswer(status, body);

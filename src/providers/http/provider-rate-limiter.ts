@@ -31,6 +31,10 @@ const TOLERATED_LATENESS_MS = 50;
  */
 const LATENESS_OF_SLOTS_MS = [TOLERATED_LATENESS_MS, 150, 500] as const;
 const RETRY_MISSED_MS = 1_000;
+const SLOWER_BY = 2;
+const MOST_SLOWER_BY = 8;
+const NEXT_SLOWING_MS = 1_000;
+const SLOWER_FOR_MS = 60_000;
 /** Told to a caller when the database cannot be asked for a slot. */
 const RETRY_WITHOUT_DATABASE_MS = 1_000;
 
@@ -62,6 +66,8 @@ interface SlotRow {
 export class ProviderRateLimiter {
   private readonly slotMs: number;
   private readonly databaseClock = new DatabaseClock();
+  private slowerBy = 1;
+  private refusedAt = -Infinity;
 
   constructor(
     private readonly manager: EntityManager,
@@ -92,10 +98,28 @@ export class ProviderRateLimiter {
     throw new ProviderUnavailable(RETRY_MISSED_MS);
   }
 
+  /**
+   * The provider has refused a call of this process for its pace: its limit is lower than ours, or others call with our
+   * key. At the same pace each look at a large order would be refused in its middle, and the order would never end. Makes
+   * the slots of this process twice as long, once a second at most and until they are eight times as long; a minute without another
+   * refusal ends it.
+   */
+  slowDown(): void {
+    const nowMs = performance.now();
+    // Calls that were on their way at the first refusal say nothing of the pace after it.
+    if (nowMs - this.refusedAt < NEXT_SLOWING_MS) return;
+    this.slowerBy = Math.min(MOST_SLOWER_BY, this.slowerNow(nowMs) * SLOWER_BY);
+    this.refusedAt = nowMs;
+  }
+
+  private slowerNow(nowMs: number): number {
+    return nowMs - this.refusedAt < SLOWER_FOR_MS ? this.slowerBy : 1;
+  }
+
   private async takeSlot(call: RateLimitedCall, latenessMs: number, leftMs: number): Promise<Slot> {
     const askedAt = performance.now();
     const extraMs = latenessMs - TOLERATED_LATENESS_MS;
-    const lengthMs = this.slotMs + extraMs;
+    const lengthMs = this.slotMs * this.slowerNow(askedAt) + extraMs;
     // Who missed a slot was admitted already, and longer slots are not a backlog that others made.
     const longestMs = extraMs > 0 ? leftMs : Math.min(LONGEST_BACKLOG_MS[call.purpose], leftMs);
     const row = await this.upsert(call.provider, lengthMs, longestMs).catch((error: unknown) => {
