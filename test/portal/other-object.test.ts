@@ -121,6 +121,25 @@ describe.skipIf(missing !== null)('what a screen shows', { timeout: BROWSER_TEST
     }
   });
 
+  it.each([
+    ['/developers/webhooks/whe_of_nobody', 'webhook-endpoints/whe_of_nobody', 'link', 'Webhooks'],
+    ['/orders/ord_of_nobody', 'orders/ord_of_nobody', 'button', 'Try again'],
+  ] as const)(
+    'of nobody (%s) is not asked for over and over, which would take the focus away',
+    async (address, path, role, name) => {
+      await portal.open(address);
+      const control = page.getByRole('main').getByRole(role, { name });
+      await control.focus();
+      // What there is is asked for again after two or three seconds.
+      const again = page.waitForRequest(`**/portal/v1/${path}`, { timeout: 5_000 }).then(
+        () => 'asked again',
+        () => 'not asked again',
+      );
+      expect(await again).toBe('not asked again');
+      expect(await control.evaluate((node) => node === node.ownerDocument.activeElement)).toBe(true);
+    },
+  );
+
   it('of a delivery is shown at its own endpoint only', async () => {
     const sent = await service.admin.post(`${liveEndpoint.path}/test`);
     const id = sent.body.data.id as string;

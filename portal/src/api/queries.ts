@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions, type QueryClient } from '@tanstack/react-query';
-import { get, type Query } from './client.ts';
+import { ApiError, get, type Query } from './client.ts';
 import type {
   Delivery,
   DeliveryWithAttempts,
@@ -13,6 +13,19 @@ import type {
 
 /** How often what is open on the screen is asked for again, in milliseconds. */
 export const LIVE_INTERVAL_MS = 2_000;
+
+interface Asked {
+  readonly state: { readonly data: unknown; readonly error: Error | null };
+}
+
+/**
+ * Asks again every `intervalMs`, but not for what was refused before there was anything to show: the page would change to
+ * "loading" and back each time, and lose the focus of who is in it.
+ */
+export function every(intervalMs: number) {
+  return ({ state: { data, error } }: Asked): number | false =>
+    data === undefined && error instanceof ApiError && !error.isTransient ? false : intervalMs;
+}
 
 type One<T> = { data: T };
 
@@ -45,7 +58,7 @@ export const endpointQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhook-endpoints', 'one', id],
     queryFn: async ({ signal }) => (await get<One<Endpoint>>(`webhook-endpoints/${id}`, {}, signal)).data,
-    refetchInterval: LIVE_INTERVAL_MS,
+    refetchInterval: every(LIVE_INTERVAL_MS),
   });
 
 /** How often figures are asked for again, in milliseconds: each bucket is a quarter of an hour, the last one grows. */
@@ -57,7 +70,7 @@ export const statsQuery = (id: string) =>
     queryFn: async ({ signal }) =>
       (await get<One<EndpointStats>>(`webhook-endpoints/${id}/stats`, { window: '24h' }, signal)).data
         .buckets,
-    refetchInterval: STATS_INTERVAL_MS,
+    refetchInterval: every(STATS_INTERVAL_MS),
     staleTime: STATS_INTERVAL_MS,
   });
 
@@ -66,7 +79,7 @@ export const deliveryQuery = (id: string) =>
     queryKey: ['deliveries', id],
     queryFn: async ({ signal }) =>
       (await get<One<DeliveryWithAttempts>>(`deliveries/${id}`, {}, signal)).data,
-    refetchInterval: LIVE_INTERVAL_MS,
+    refetchInterval: every(LIVE_INTERVAL_MS),
   });
 
 /** Why a delivery or an endpoint is how it is: another answer when `state` is another. */
@@ -82,7 +95,9 @@ export const replayQuery = (id: string) =>
     queryKey: ['replays', id],
     queryFn: async ({ signal }) => (await get<One<Replay>>(`replays/${id}`, {}, signal)).data,
     refetchInterval: ({ state }) =>
-      state.data && state.data.status !== 'running' && state.data.pending === 0 ? false : 1_000,
+      state.data && state.data.status !== 'running' && state.data.pending === 0
+        ? false
+        : every(1_000)({ state }),
   });
 
 /** The path of an endpoint's Delivery log, with which the keys of its queries begin. */

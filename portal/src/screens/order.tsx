@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { oneQuery } from '../api/queries.ts';
+import { every, oneQuery } from '../api/queries.ts';
 import type { Order } from '../api/types.ts';
 import { CopyFact } from '../components/copy-button.tsx';
 import { ErrorNote, Loading } from '../components/feedback.tsx';
@@ -15,7 +15,7 @@ import { OrderStatus } from './orders.tsx';
 
 export function OrderPage() {
   const { orderId } = orderRoute.useParams();
-  const query = useQuery({ ...oneQuery<Order>('orders', orderId), refetchInterval: 3_000 });
+  const query = useQuery({ ...oneQuery<Order>('orders', orderId), refetchInterval: every(3_000) });
   return (
     <>
       <p className="crumbs">

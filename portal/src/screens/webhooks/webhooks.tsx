@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { LIVE_INTERVAL_MS, pages } from '../../api/queries.ts';
+import { every, LIVE_INTERVAL_MS, pages } from '../../api/queries.ts';
 import { useScope, useSession } from '../../api/session.ts';
 import type { Endpoint } from '../../api/types.ts';
 import { Empty, ErrorNote, Loading } from '../../components/feedback.tsx';
@@ -24,7 +24,7 @@ export function Webhooks() {
   const [rotating, setRotating] = useState<Endpoint | null>(null);
   const query = useInfiniteQuery({
     ...pages<Endpoint>('webhook-endpoints', mode),
-    refetchInterval: LIVE_INTERVAL_MS,
+    refetchInterval: every(LIVE_INTERVAL_MS),
   });
   const endpoints = query.data?.pages.flatMap((page) => page.data) ?? [];
   return (
