@@ -5,6 +5,7 @@ import {
   createTestDatabase,
   eventually,
   HttpClient,
+  loggedCall,
   startTestService,
   type TestPartner,
   type TestService,
@@ -29,13 +30,7 @@ const requestsOf = (id: string, query = '') =>
 const requestId = (answer: ApiAnswer) => answer.headers.get('x-request-id')!;
 
 /** The row of this call; how soon it is there is a test of its own. */
-async function logged(answer: ApiAnswer): Promise<Row> {
-  const read = async () => {
-    const found = await service.admin.get(`/internal/v1/requests/${requestId(answer)}`);
-    return found.status === 200 && (found.body.data as Row);
-  };
-  return eventually(`row of ${requestId(answer)}`, read);
-}
+const logged = (answer: ApiAnswer): Promise<Row> => loggedCall(service.admin, answer);
 
 function expectProblem(answer: ApiAnswer, status: number, code: string): void {
   expect([answer.status, answer.body.code]).toEqual([status, code]);

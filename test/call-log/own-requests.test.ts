@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectProblem } from '../harness/expect-problem.js';
 import {
-  eventually,
   type HttpClient,
+  loggedCall,
   startTestService,
   type TestPartner,
   type TestService,
@@ -22,12 +22,7 @@ afterAll(() => service.stop());
 
 /** Makes a call, and waits until it is in the log. */
 async function logged(api: HttpClient, path: string): Promise<string> {
-  const id = (await api.get(path)).headers.get('x-request-id') ?? '';
-  await eventually(
-    `the row of ${id}`,
-    async () => (await service.admin.get(`/internal/v1/requests/${id}`)).status === 200,
-  );
-  return id;
+  return (await loggedCall(service.admin, await api.get(path)))['request_id'] as string;
 }
 
 async function idsOf(api: HttpClient, query = ''): Promise<string[]> {

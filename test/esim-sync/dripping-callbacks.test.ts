@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { startCallbacks } from '../../src/apps/callbacks.app.js';
 import { loadConfig } from '../../src/config/index.js';
+import { collectGarbage } from '../harness/collect-garbage.js';
 import { testEnvironment } from '../harness/index.js';
 import { callAt, ENV, PATH } from './callback-calls.js';
 import { DrippingClient } from './dripping-client.js';
@@ -13,9 +12,6 @@ import { SECRET } from './live-world.js';
 
 /** The listener is given what it does with a callback. */
 const NO_DATABASE = 'postgres://127.0.0.1:9/none';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 function liveHeapBytes(): number {
   collectGarbage();

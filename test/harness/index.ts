@@ -1,6 +1,7 @@
 export { createTestDatabase, openPool, type TestDatabase, waitingForLocks } from './database.js';
 export { eventually } from './eventually.js';
 export { type ApiAnswer, HttpClient } from './http-client.js';
+export { loggedCall } from './logged-call.js';
 export { startTestService, type TestPartner, type TestService } from './service.js';
 export { ADMIN_TOKEN, testEnvironment } from './settings.js';
 export { type ReceivedWebhook, startReceiver, type TestReceiver } from './webhook-receiver.js';

@@ -51,8 +51,9 @@ async function loseUntilDisabled(): Promise<void> {
     await recordEvent(service, { partnerId: partner.id });
     const status = await eventually('the delivery is given up', async () => {
       await letTimePass();
-      const endpoint = await endpointFigures();
-      return endpoint.status === 'disabled' || endpoint.pending_count === 0 ? endpoint.status : null;
+      const { status: seen, pending_count: pending } = await endpointFigures();
+      // A list reads what waits after the endpoints: of one that is disabled in between it says "blocked, and nothing waits".
+      return seen === 'disabled' || pending === 0 ? (await endpointFigures()).status : null;
     });
     if (status === 'disabled') return;
   }

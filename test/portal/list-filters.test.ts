@@ -1,7 +1,13 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../src/common/errors/index.js';
-import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  loggedCall,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
@@ -137,7 +143,8 @@ describe.skipIf(missing !== null)('the filters of a list', { timeout: BROWSER_TE
   );
 
   it('offer every error code that a program can get, and find its calls', async () => {
-    await partner.sandbox.get('/v1/orders/ord_none');
+    // A page that is opened before lists what there was then.
+    await loggedCall(service.admin, await partner.sandbox.get('/v1/orders/ord_none'));
     await portal.open('/developers/requests');
     const field = page.getByLabel('Error code');
     const offered = await field

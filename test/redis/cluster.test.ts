@@ -11,8 +11,8 @@ import { Shop } from './shop.js';
 const missing = redisMissing();
 if (missing) console.warn(`a Redis cluster is not tested: ${missing}`);
 
-const TEST_MS = 240_000;
-const FAILOVER_MS = 90_000;
+const TEST_MS = 480_000;
+const FAILOVER_MS = 120_000;
 /** All queues of the service lie in its slot. */
 const QUEUES = '{bull}';
 

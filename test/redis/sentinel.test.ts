@@ -9,8 +9,8 @@ import { Shop } from './shop.js';
 const missing = redisMissing();
 if (missing) console.warn(`Redis behind sentinels is not tested: ${missing}`);
 
-const TEST_MS = 240_000;
-const FAILOVER_MS = 90_000;
+const TEST_MS = 480_000;
+const FAILOVER_MS = 120_000;
 
 describe.skipIf(missing !== null)('with Redis behind sentinels (D1)', () => {
   const onStderr = vi.spyOn(console, 'error').mockReturnValue();

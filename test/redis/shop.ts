@@ -17,7 +17,8 @@ const RETRY_MS = 2_500;
 const RETRIES = { WEBHOOK_RETRY_DELAYS_MS: Array(5).fill(RETRY_MS).join(',') };
 const BURST = 30;
 const LIMITS = { RATE_LIMIT_PER_MINUTE: '60', RATE_LIMIT_BURST: String(BURST) };
-const WITHIN_MS = 60_000;
+/** A node that is frozen is known as lost only after a while, longer on a busy machine. */
+const WITHIN_MS = 120_000;
 
 /** Puts a question to each server that may hold something. */
 export type AskServers = <T>(question: (client: Redis) => Promise<T>) => Promise<readonly T[]>;

@@ -5,6 +5,7 @@ import { EsimDevice } from '../harness/esim-device.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import {
   eventually,
+  loggedCall,
   startReceiver,
   startTestService,
   type TestPartner,
@@ -78,6 +79,8 @@ it('of 20 with a top-up, its webhooks and its calls leaves nothing behind after 
     `SELECT id, NULL AS reference FROM events UNION ALL SELECT id, NULL FROM webhook_deliveries
      UNION ALL SELECT id, provider_reference FROM orders UNION ALL SELECT id, provider_reference FROM topups`,
   );
+  // The last of all calls that name them.
+  await loggedCall(service.admin, await partner.sandbox.get(`/v1/orders/${order['id'] as string}`));
   const ids = [...esims, String(topup['id']), ...rows.flatMap(({ id, reference }) => [id, reference ?? id])];
   const before = await rowsWith(ids);
   for (const table of [

@@ -11,6 +11,8 @@ import { FAST, recordEvent, type RegisteredEndpoint, registerEndpoint } from './
 
 /** More than the runner looks at in one of its ticks. */
 const OTHERS = 120;
+/** Three thousand statements one after the other, each of which waits for a core on a busy machine. */
+const PATIENCE_MS = 240_000;
 
 let service: TestService;
 let receiver: TestReceiver;
@@ -65,10 +67,11 @@ async function completeReplay(): Promise<void> {
   await eventually(
     'the replay is completed',
     async () => (await service.admin.get(path)).body.data.status === 'completed',
+    PATIENCE_MS,
   );
 }
 
-describe(`beside ${OTHERS} replays`, () => {
+describe(`beside ${OTHERS} replays`, { timeout: PATIENCE_MS + 30_000 }, () => {
   it('of which every step fails, another one is carried out, and they stay (D43)', async () => {
     await refuseOthers();
     await insertOthers('running');
@@ -104,7 +107,7 @@ describe(`beside ${OTHERS} replays`, () => {
       [endpoint.id, partner.id],
     );
     const items = `SELECT 1 FROM webhook_replay_items WHERE replay_id = 'rpl_1'`;
-    await eventually('they are removed', async () => (await query(items)).rowCount === 0);
+    await eventually('they are removed', async () => (await query(items)).rowCount === 0, PATIENCE_MS);
     const metrics = await (await fetch(`${service.process.admin!.url}/metrics`)).text();
     const failed = /^sweep_runs_total\{sweep="webhooks.replay_items",outcome="failed".*\} (\d+)$/m.exec(
       metrics,

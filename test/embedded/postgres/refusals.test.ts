@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -74,7 +74,12 @@ describe('embedded PostgreSQL: says in one line why it cannot start', { timeout:
 
   it('it is not ready in time, and nothing is left running', async () => {
     const dataDir = await sharedCluster();
-    expect(await refusalOf(start(dataDir, { startTimeoutMs: -1 }))).toMatch(/not ready in time/);
+    // A restore that goes on for a minute: otherwise it may be ready before it is looked at for the first time.
+    const signal = path.join(dataDir, 'recovery.signal');
+    onTestFinished(() => rmSync(signal, { force: true }));
+    writeFileSync(signal, '');
+    const settings = { fsync: 'off', restore_command: 'sleep 60' };
+    expect(await refusalOf(start(dataDir, { startTimeoutMs: -1, settings }))).toMatch(/not ready in time/);
     expect(await postgresProcessesOf(dataDir)).toEqual([]);
   });
 

@@ -18,8 +18,10 @@ const ROWS = 20_000;
 const OF_OTHERS = 4_000;
 /** The oldest rows, which alone have the rare values. */
 const IS_OLD = `i > ${ROWS - 30}`;
+/** One half of the rows is of yesterday, the other of the day before, at whatever hour the tests run: the plans depend on it. */
+const NEWEST = new Date(dayOf(new Date(), -1).getTime() + (ROWS / 2) * 1_000).toISOString();
 /** Each row a second older than the one before it; the oldest are two months old. */
-const CREATED_AT = `now() - i * interval '1 second' - CASE WHEN ${IS_OLD} THEN interval '61 days' ELSE interval '0' END`;
+const CREATED_AT = `'${NEWEST}'::timestamptz - i * interval '1 second' - CASE WHEN ${IS_OLD} THEN interval '61 days' ELSE interval '0' END`;
 const rarely = (rare: string, usual: string): string => `CASE WHEN ${IS_OLD} THEN ${rare} ELSE ${usual} END`;
 const MODE = rarely(`'live'`, `'sandbox'`);
 

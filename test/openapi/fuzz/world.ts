@@ -6,6 +6,7 @@ import {
   type ApiAnswer,
   eventually,
   type HttpClient,
+  loggedCall,
   startReceiver,
   startTestService,
   type TestPartner,
@@ -130,11 +131,7 @@ async function adminIds(service: TestService, victim: TestPartner, receiver: Tes
   await service.createKey(victim.id, 'sandbox');
   const { esims } = await issuedOrder(victim.sandbox, 1);
   const call = await expectOk(victim.sandbox.get('/v1/me'));
-  const requestId = call.headers.get('x-request-id')!;
-  await eventually(
-    'the call is logged',
-    async () => (await admin.get(`/internal/v1/requests/${requestId}`)).status === 200,
-  );
+  const requestId = (await loggedCall(admin, call))['request_id'] as string;
   const listed = async (path: string): Promise<string[]> =>
     ((await expectOk(admin.get(path))).body.data as { id: string }[]).map(({ id }) => id);
   return {
