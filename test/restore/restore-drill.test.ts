@@ -213,6 +213,11 @@ describe('a database that is put back to an earlier time', () => {
     // Of eSIM Access no source proves under which name top-ups are listed: they are looked for instead.
     expect(done.text.match(/^UNCLAIMED topup /gm)).toHaveLength(1);
 
+    await eventually('writes are taken again (within a second, WRITES_KEPT_MS)', async () => {
+      const { status } = await buyer.api.post('/v1/orders', {});
+      return status === 400;
+    });
+
     await house.worker.restart();
     const after = await Promise.all(
       stories.map(async ({ openOrder, lostOrder, lostTopup }) => ({
