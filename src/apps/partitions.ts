@@ -11,7 +11,7 @@ import { Transactions } from '../infra/database/index.js';
 import { LOGGER } from '../infra/logging.js';
 import { METRICS } from '../infra/metrics.js';
 import { runEach } from '../infra/run-each.js';
-import { Sweeps } from '../infra/sweeps.js';
+import { AFTER_START_MS, Sweeps } from '../infra/sweeps.js';
 import { attemptDays, deliveryDays, openDeliveriesNeed } from '../webhooks/index.js';
 import { showPartitions } from './partition-metrics.js';
 
@@ -66,6 +66,8 @@ class PartitionUpkeep {
     sweeps.register({
       name: 'database.partitions',
       intervalMs: EVERY_MS,
+      // Who starts has called `ensurePartitions`.
+      firstAfterMs: upkeep === 'maintain' ? AFTER_START_MS : EVERY_MS,
       run: (stopping) => this.run(stopping),
     });
   }

@@ -17,6 +17,8 @@ export interface SweeperOptions {
   readonly name: string;
   /** From the end of one run to the start of the next. */
   readonly intervalMs: number;
+  /** From the start of the process to the first run; 0 when not given. */
+  readonly firstAfterMs?: number;
   readonly logger: Logger;
   /** @param stopping to be looked at between the steps of long work: a stop waits for the run under way */
   run(stopping: AbortSignal): Promise<unknown>;
@@ -64,10 +66,13 @@ export class Sweeper {
 /** Between the first runs of two sweeps, and so between all later ones: together they would take every connection. */
 const APART_MS = 25;
 
+/** For sweeps that can wait, such as purges: a process that starts takes its time and connections from those that serve. */
+export const AFTER_START_MS = 5_000;
+
 /** The sweeps of a worker process: they start when the app has started, and stop before it is gone. */
 @Injectable()
 export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
-  private readonly sweepers: Sweeper[] = [];
+  private readonly sweepers: { readonly sweeper: Sweeper; readonly firstAfterMs: number }[] = [];
   private isRunning = false;
 
   constructor(
@@ -75,26 +80,29 @@ export class Sweeps implements OnApplicationBootstrap, OnModuleDestroy, BeforeAp
     @Inject(METRICS) private readonly metrics: Registry = new Registry(),
   ) {}
 
-  /** To be called in a constructor, or later: then the sweep starts at once. */
+  /** To be called in a constructor, or later: then the sweep starts from that moment on. */
   register(sweep: Omit<SweeperOptions, 'logger'>): void {
+    const { firstAfterMs = 0 } = sweep;
     const run = watched(this.metrics, sweep);
     const sweeper = new Sweeper({ ...sweep, run, logger: this.logger });
-    this.sweepers.push(sweeper);
-    if (this.isRunning) sweeper.start();
+    this.sweepers.push({ sweeper, firstAfterMs });
+    if (this.isRunning) sweeper.start(firstAfterMs);
   }
 
   onApplicationBootstrap(): void {
     this.isRunning = true;
-    this.sweepers.forEach((sweeper, index) => sweeper.start(index * APART_MS));
+    this.sweepers.forEach(({ sweeper, firstAfterMs }, index) =>
+      sweeper.start(firstAfterMs + index * APART_MS),
+    );
   }
 
   /** The first that is heard of a stop; the workers drain meanwhile. */
   onModuleDestroy(): void {
-    for (const sweeper of this.sweepers) void sweeper.stop();
+    for (const { sweeper } of this.sweepers) void sweeper.stop();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.sweepers.map((sweeper) => sweeper.stop()));
+    await Promise.all(this.sweepers.map(({ sweeper }) => sweeper.stop()));
   }
 }
 

@@ -3,11 +3,11 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { IdempotencyKeysRepository } from '../../infra/idempotency/index.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
-import { Sweeps } from '../../infra/sweeps.js';
+import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 
 const PURGE_EVERY_MS = 60_000;
 
-/** Keeps the idempotency keys to their retention (D20), once at start and from then on. */
+/** Keeps the idempotency keys to their retention (D20), soon after the start and from then on. */
 @Injectable()
 export class IdempotencyPurge {
   constructor(
@@ -18,6 +18,7 @@ export class IdempotencyPurge {
     sweeps.register({
       name: 'idempotency.purge',
       intervalMs: PURGE_EVERY_MS,
+      firstAfterMs: AFTER_START_MS,
       run: (stopping) => this.purgeKeys(stopping),
     });
   }

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
-import { Sweeps } from '../../infra/sweeps.js';
+import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 import { PortalSessionsRepository } from '../portal-sessions.repository.js';
 
 const PURGE_EVERY_MS = 600_000;
@@ -17,6 +17,7 @@ export class PortalSessionPurge {
     sweeps.register({
       name: 'portal_sessions.purge',
       intervalMs: PURGE_EVERY_MS,
+      firstAfterMs: AFTER_START_MS,
       run: (stopping) => this.purge(stopping),
     });
   }

@@ -8,14 +8,14 @@ import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { LOGGER } from '../../infra/logging.js';
 import { counterIn, METRICS } from '../../infra/metrics.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
-import { Sweeps } from '../../infra/sweeps.js';
+import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 import { PurgeSandboxOrders } from './purge-sandbox-orders.js';
 
 const EVERY_MS = 600_000;
 /** A stranger can have one made by every call, and a run passes only so many that stay. */
 const BUCKETS_EVERY_MS = 60_000;
 
-/** Runs the purges that no feature runs itself, at start and every ten minutes, of buckets every minute (D44). */
+/** Runs the purges that no feature runs itself, soon after the start and every ten minutes, of buckets every minute (D44). */
 @Injectable()
 export class PurgeJobs {
   private readonly purged: Counter<'what'>;
@@ -56,6 +56,7 @@ export class PurgeJobs {
     this.sweeps.register({
       name: `retention.${what}`,
       intervalMs,
+      firstAfterMs: AFTER_START_MS,
       run: async (stopping) => {
         const count = await purge(stopping);
         this.purged.inc({ what }, count);

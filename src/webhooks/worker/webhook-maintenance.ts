@@ -4,7 +4,7 @@ import { APP_CONFIG, type AppConfig, MIN_HELD_DAYS } from '../../config/index.js
 import { LOGGER } from '../../infra/logging.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { runEach } from '../../infra/run-each.js';
-import { Sweeps } from '../../infra/sweeps.js';
+import { AFTER_START_MS, Sweeps } from '../../infra/sweeps.js';
 import { EndpointStatsRepository } from '../endpoint-stats.repository.js';
 import { BacklogRepository } from './backlog.repository.js';
 import { DiscardDeliveries } from './discard-deliveries.js';
@@ -32,6 +32,7 @@ export class WebhookMaintenance {
     sweeps.register({
       name: 'webhooks.purge',
       intervalMs: PURGE_EVERY_MS,
+      firstAfterMs: AFTER_START_MS,
       run: (stopping) => this.purge(stopping),
     });
     sweeps.register({

@@ -24,6 +24,30 @@ describe('the sweeps of a worker', () => {
     expect(begun[3]!.atMs - begun[0]!.atMs).toBeGreaterThanOrEqual(70);
   });
 
+  it('that can wait begin after those of a start, and not at all when a stop comes before', async () => {
+    const sweeps = new Sweeps(logger);
+    const begun: string[] = [];
+    const begins = (name: string, firstAfterMs: number): void =>
+      sweeps.register({
+        name,
+        intervalMs: HOUR_MS,
+        firstAfterMs,
+        run: () => Promise.resolve(begun.push(name)),
+      });
+    begins('never', HOUR_MS);
+    begins('purge', 200);
+    begins('urgent', 0);
+    const startedAt = performance.now();
+    sweeps.onApplicationBootstrap();
+    begins('registered later', 200);
+    await eventually('the purge has begun', () => begun.includes('purge'));
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(200);
+    expect(begun[0]).toBe('urgent');
+    await eventually('the later one has begun', () => begun.includes('registered later'));
+    await sweeps.beforeApplicationShutdown();
+    expect(begun).not.toContain('never');
+  });
+
   it('are told of a stop, which waits for the run under way and lets no other begin', async () => {
     const sweeps = new Sweeps(logger);
     let [steps, later] = [0, 0];
