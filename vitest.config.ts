@@ -38,7 +38,7 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     // Two cores, and tests that wait for half of their time.
-    maxWorkers: 6,
+    maxWorkers: 8,
     sequence: { sequencer: FileOrderSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],

@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const SLOW =
   /test\/(live|live-scenarios|chaos|reconciliation|restore|redis)\/|esim-sync\/polling|e2e\/(embedded|delayed)|portal\/(access|lost)|list-plans|webhooks\/(schedule|replay)\.test/;
 /** So many others between two of them. */
-const BETWEEN = 3;
+const BETWEEN = 5;
 
 /**
  * Slow files begin early, as the last of them would have one worker run on alone, and not at once, as they would leave the
