@@ -3,6 +3,7 @@ import { expectProblem } from '../harness/expect-problem.js';
 import { readFeed } from '../harness/order-steps.js';
 import type { Bench } from './orders-suite.js';
 import { buy, esimIdsOf, money, order, priceOf, readAll, settled, statement, topUp } from './shop.js';
+import { TableLock } from './table-lock.js';
 import type { Upstream } from './upstream.js';
 
 /** What holds for top-ups and for balances at every provider. */
@@ -77,9 +78,15 @@ export function describeMoney(bench: Bench<Upstream>): void {
       const { shop, upstream, price } = bench;
       const buyer = await shop.buyer(price);
       upstream.runOutOfStock();
+      // No worker can ask a provider meanwhile: otherwise the order may fail before the next one is posted.
+      const pace = await TableLock.take(shop.database, 'upstream_pace');
       const failing = await order(buyer, upstream.packageId);
       const body = { package_id: upstream.packageId, quantity: 1 };
-      expectProblem(await buyer.api.post('/v1/orders', body), 402, 'insufficient_balance');
+      try {
+        expectProblem(await buyer.api.post('/v1/orders', body), 402, 'insufficient_balance');
+      } finally {
+        await pace.release();
+      }
       expect(await settled(buyer, failing)).toMatchObject({ status: 'failed' });
       upstream.calmDown();
       expect(await buy(buyer, upstream.packageId)).toMatchObject({ status: 'issued' });
