@@ -12,11 +12,16 @@ import { Registry } from 'prom-client';
 import { LOGGER } from './logging.js';
 import { counterIn, gaugeIn, METRICS } from './metrics.js';
 
+/** What a run answers that found nothing to do. */
+export const NOTHING_DUE = Symbol('nothing due');
+
 export interface SweeperOptions {
   /** As it appears in the log: `esims.expiry_live`. */
   readonly name: string;
   /** From the end of one run to the start of the next. */
   readonly intervalMs: number;
+  /** The same after a run that answered `NOTHING_DUE`: `intervalMs` when not given. */
+  readonly idleIntervalMs?: number;
   /** From the start of the process to the first run; 0 when not given. */
   readonly firstAfterMs?: number;
   readonly logger: Logger;
@@ -49,8 +54,10 @@ export class Sweeper {
   }
 
   private async runOnce(): Promise<void> {
+    const { intervalMs, idleIntervalMs = intervalMs } = this.options;
+    let found: unknown;
     try {
-      await this.options.run(this.stopping.signal);
+      found = await this.options.run(this.stopping.signal);
     } catch (error) {
       const { name, logger } = this.options;
       logger.warn(
@@ -59,7 +66,7 @@ export class Sweeper {
       );
     }
     if (this.stopping.signal.aborted) return;
-    this.timer = setTimeout(() => this.start(), this.options.intervalMs);
+    this.timer = setTimeout(() => this.start(), found === NOTHING_DUE ? idleIntervalMs : intervalMs);
   }
 }
 
@@ -124,9 +131,10 @@ function watched(
   for (const outcome of ['ok', 'failed']) runs.inc({ sweep, outcome }, 0);
   return async (stopping) => {
     try {
-      await run(stopping);
+      const found = await run(stopping);
       runs.inc({ sweep, outcome: 'ok' });
       succeededAt.set({ sweep }, Date.now() / 1_000);
+      return found;
     } catch (error) {
       runs.inc({ sweep, outcome: 'failed' });
       throw error;

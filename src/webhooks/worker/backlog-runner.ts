@@ -3,12 +3,14 @@ import type { Logger } from 'pino';
 import { Transactions } from '../../infra/database/index.js';
 import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
 import { LOGGER } from '../../infra/logging.js';
-import { Sweeps } from '../../infra/sweeps.js';
+import { NOTHING_DUE, Sweeps } from '../../infra/sweeps.js';
 import { BacklogRequestsRepository } from '../backlog-requests.repository.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { SettleBacklog } from '../settle-backlog.js';
 
 const TICK_MS = 250;
+/** A backlog is rare: while there is none, its beginning may wait so long. */
+const IDLE_TICK_MS = 1_000;
 const REQUESTS_PER_TICK = 20;
 /** A large backlog takes its turn with the others. */
 const STEPS_PER_TURN = 10;
@@ -27,12 +29,15 @@ export class BacklogRunner {
     sweeps.register({
       name: 'webhooks.backlogs',
       intervalMs: TICK_MS,
+      idleIntervalMs: IDLE_TICK_MS,
       run: (stopping) => this.advanceAll(stopping),
     });
   }
 
-  private async advanceAll(stopping: AbortSignal): Promise<void> {
-    for (const endpointId of await this.requests.list(REQUESTS_PER_TICK)) {
+  private async advanceAll(stopping: AbortSignal): Promise<unknown> {
+    const endpointIds = await this.requests.list(REQUESTS_PER_TICK);
+    if (endpointIds.length === 0) return NOTHING_DUE;
+    for (const endpointId of endpointIds) {
       if (stopping.aborted) return;
       try {
         await this.requests.markTurn(endpointId);

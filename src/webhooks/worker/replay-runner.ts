@@ -7,7 +7,7 @@ import { LOGGER } from '../../infra/logging.js';
 import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { runEach } from '../../infra/run-each.js';
-import { Sweeps } from '../../infra/sweeps.js';
+import { NOTHING_DUE, Sweeps } from '../../infra/sweeps.js';
 import { DELIVERY_JOBS } from '../delivery-fan-out.js';
 import { REPLAY_STEP } from '../replay-events.js';
 import { WebhookEndpointsRepository } from '../webhook-endpoints.repository.js';
@@ -16,6 +16,8 @@ import { WebhookReplaysRepository } from '../webhook-replays.repository.js';
 import { ReplayJobsRepository } from './replay-jobs.repository.js';
 
 const TICK_MS = 500;
+/** A replay is rare: while none runs, its beginning may wait so long. */
+const IDLE_TICK_MS = 1_000;
 const REPLAYS_PER_TICK = 100;
 const STEPS_PER_TURN = 5;
 const PURGE_MS = 5_000;
@@ -46,6 +48,7 @@ export class ReplayRunner {
     sweeps.register({
       name: 'webhooks.replays',
       intervalMs: TICK_MS,
+      idleIntervalMs: IDLE_TICK_MS,
       run: (stopping) => this.advanceAll(stopping),
     });
     sweeps.register({
@@ -55,8 +58,9 @@ export class ReplayRunner {
     });
   }
 
-  private async advanceAll(stopping: AbortSignal): Promise<void> {
+  private async advanceAll(stopping: AbortSignal): Promise<unknown> {
     const ids = await this.jobs.listRunning(REPLAYS_PER_TICK);
+    if (ids.length === 0) return NOTHING_DUE;
     const othersWait = ids.length === REPLAYS_PER_TICK;
     for (const id of ids) {
       if (stopping.aborted) return;

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { purgeInSteps } from '../../../src/infra/purge-in-steps.js';
-import { Sweeps } from '../../../src/infra/sweeps.js';
+import { NOTHING_DUE, Sweeps } from '../../../src/infra/sweeps.js';
 import { eventually } from '../../harness/eventually.js';
 
 const logger = pino({ level: 'silent' });
@@ -46,6 +46,24 @@ describe('the sweeps of a worker', () => {
     await eventually('the later one has begun', () => begun.includes('registered later'));
     await sweeps.beforeApplicationShutdown();
     expect(begun).not.toContain('never');
+  });
+
+  it('rest longer after a run that found nothing to do', async () => {
+    const sweeps = new Sweeps(logger);
+    const counts = { found: 0, nothing: 0 };
+    const begins = (name: 'found' | 'nothing', answer: unknown): void =>
+      sweeps.register({
+        name,
+        intervalMs: 1,
+        idleIntervalMs: HOUR_MS,
+        run: () => Promise.resolve(answer).finally(() => counts[name]++),
+      });
+    begins('nothing', NOTHING_DUE);
+    begins('found', 3);
+    sweeps.onApplicationBootstrap();
+    await eventually('the one that finds something ran again and again', () => counts.found > 5);
+    await sweeps.beforeApplicationShutdown();
+    expect(counts.nothing).toBe(1);
   });
 
   it('are told of a stop, which waits for the run under way and lets no other begin', async () => {
