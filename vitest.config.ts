@@ -13,11 +13,8 @@ process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_mo
 const OWN_PROCESS = [
   'test/embedded/postgres/*.test.ts',
   'test/esim-sync/dripping-callbacks.test.ts',
-  'test/infra/{http-edge,logging}/*.test.ts',
-  'test/orders/*.test.ts',
-  'test/providers/provider-rate-limiter.test.ts',
-  'test/webhooks/{attempt-times,blocked-cost,claims-by-mode,hanging-endpoints,hostile-receivers,leases}.test.ts',
-  'test/webhooks/{sender,sender-connections,sender-phases,signals,ssrf,statement-cost,tls,wrong-clock}.test.ts',
+  'test/infra/logging/*.test.ts',
+  'test/webhooks/{blocked-cost,hanging-endpoints}.test.ts',
 ];
 
 export default defineConfig({
