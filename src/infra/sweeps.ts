@@ -25,7 +25,10 @@ export interface SweeperOptions {
   /** From the start of the process to the first run; 0 when not given. */
   readonly firstAfterMs?: number;
   readonly logger: Logger;
-  /** @param stopping to be looked at between the steps of long work: a stop waits for the run under way */
+  /**
+   * What it answers counts only when it is `NOTHING_DUE`.
+   * @param stopping to be looked at between the steps of long work: a stop waits for the run under way
+   */
   run(stopping: AbortSignal): Promise<unknown>;
 }
 

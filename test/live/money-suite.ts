@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { expectProblem } from '../harness/expect-problem.js';
-import { readFeed } from '../harness/order-steps.js';
+import { type Json, readFeed } from '../harness/order-steps.js';
 import type { Bench } from './orders-suite.js';
 import { buy, esimIdsOf, money, order, priceOf, readAll, settled, statement, topUp } from './shop.js';
 import { TableLock } from './table-lock.js';
@@ -80,9 +80,10 @@ export function describeMoney(bench: Bench<Upstream>): void {
       upstream.runOutOfStock();
       // No worker can ask a provider meanwhile: otherwise the order may fail before the next one is posted.
       const pace = await TableLock.take(shop.database, 'upstream_pace');
-      const failing = await order(buyer, upstream.packageId);
-      const body = { package_id: upstream.packageId, quantity: 1 };
+      let failing: Json;
       try {
+        failing = await order(buyer, upstream.packageId);
+        const body = { package_id: upstream.packageId, quantity: 1 };
         expectProblem(await buyer.api.post('/v1/orders', body), 402, 'insufficient_balance');
       } finally {
         await pace.release();
