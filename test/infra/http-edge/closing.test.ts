@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AUTHENTICATED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { afterEach, describe, expect, it } from 'vitest';
+import { AUTHENTICATED, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { expectProblem } from './expect-problem.js';
 import { post, RawClient, request, until } from './raw-client.js';
 
@@ -9,16 +9,12 @@ let edge: EdgeApp;
 const start = async (...options: Parameters<typeof startEdgeApp>): Promise<void> => {
   edge = await startEdgeApp(...options);
 };
-const plain = behaviour.thing;
-beforeEach(() => {
-  behaviour.thing = plain;
-});
 afterEach(() => edge.close());
 
 describe('closing', () => {
   const slowThing = (): (() => void) => {
     const done = Promise.withResolvers<void>();
-    behaviour.thing = async () => {
+    edge.behaviour.thing = async () => {
       await done.promise;
       return { slow: true };
     };
@@ -60,7 +56,7 @@ describe('closing', () => {
   it('answers 503 to calls that still come by an open connection, 401 to the anonymous', async () => {
     await start();
     const finish = Promise.withResolvers<void>();
-    behaviour.thing = async (_request, reply) => {
+    edge.behaviour.thing = async (_request, reply) => {
       reply.hijack();
       reply.raw.writeHead(200, { 'content-length': '2' });
       reply.raw.write('{');

@@ -1,5 +1,17 @@
 import type { AddressInfo } from 'node:net';
-import { Body, Controller, Get, HttpCode, Module, Param, Post, Query, Req, Res } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Inject,
+  Module,
+  Param,
+  Post,
+  Query,
+  Req,
+  Res,
+} from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -13,16 +25,20 @@ import {
   type FinishedCall,
 } from '../../../src/infra/http/edge/index.js';
 
-/** What the handlers of the small app do next; each test may replace it. */
-export const behaviour: { thing: (request: FastifyRequest, reply: FastifyReply) => unknown } = {
-  thing: () => ({ name: 'thing' }),
-};
+/** What the handler of `GET /v1/things` does next. */
+export class Behaviour {
+  thing: (request: FastifyRequest, reply: FastifyReply) => unknown = Behaviour.plain;
+
+  static readonly plain = (): unknown => ({ name: 'thing' });
+}
 
 @Controller('v1')
 class ThingsController {
+  constructor(@Inject(Behaviour) private readonly behaviour: Behaviour) {}
+
   @Get('things')
   list(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): unknown {
-    return behaviour.thing(request, reply);
+    return this.behaviour.thing(request, reply);
   }
 
   @Get('things/:id')
@@ -56,7 +72,7 @@ class ProbeController {
   }
 }
 
-@Module({ controllers: [ThingsController, ProbeController] })
+@Module({ controllers: [ThingsController, ProbeController], providers: [Behaviour] })
 class SmallApp {}
 
 export const AUTHENTICATED: AuthResult = {
@@ -87,6 +103,8 @@ export interface EdgeApp {
   readonly records: FinishedCall[];
   readonly unexpected: unknown[];
   readonly seen: EdgeCall[];
+  /** Each test may replace it. The app's own: files of tests that share a process share what a module has. */
+  readonly behaviour: Behaviour;
   close(): Promise<void>;
 }
 
@@ -116,5 +134,5 @@ export async function startEdgeApp(
   app.useGlobalFilters(new ProblemFilter(onUnexpectedError));
   await app.listen(0, '127.0.0.1');
   const { port } = app.getHttpServer().address() as AddressInfo;
-  return { app, port, records, unexpected, seen, close: () => app.close() };
+  return { app, port, records, unexpected, seen, behaviour: app.get(Behaviour), close: () => app.close() };
 }

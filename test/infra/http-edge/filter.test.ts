@@ -12,7 +12,7 @@ import {
 } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { AppError, ValidationFailed, type ErrorCode } from '../../../src/common/errors/index.js';
-import { behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { startEdgeApp, type EdgeApp } from './edge-app.js';
 import { expectOneProblem } from './expect-problem.js';
 import { exchange, RawClient, request, until } from './raw-client.js';
 
@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 const throwing = (error: unknown): void => {
-  behaviour.thing = () => {
+  edge.behaviour.thing = () => {
     throw error;
   };
 };
@@ -100,7 +100,7 @@ describe('an error behind the edge', () => {
   });
 
   it('has its own request id even when a replay had set another', async () => {
-    behaviour.thing = (_request, reply) => {
+    edge.behaviour.thing = (_request, reply) => {
       reply.header('x-request-id', 'req_FIRST');
       throw new AppError('conflict');
     };
@@ -109,7 +109,7 @@ describe('an error behind the edge', () => {
 
   it('after the answer is reported and changes nothing', async () => {
     const late = new Error('late');
-    behaviour.thing = (_request, reply) => {
+    edge.behaviour.thing = (_request, reply) => {
       reply.send('{"sent":true}');
       throw late;
     };
@@ -123,7 +123,7 @@ describe('an error behind the edge', () => {
   });
 
   it('in the middle of an answer cuts it off, and is recorded as what it is', async () => {
-    behaviour.thing = async (_request, reply) => {
+    edge.behaviour.thing = async (_request, reply) => {
       reply.raw.writeHead(200, { 'content-length': '1000' });
       reply.raw.write('half');
       await sleep(20);
@@ -140,7 +140,7 @@ describe('an error behind the edge', () => {
 
 describe('a 304', () => {
   it('is without a body and has the id and the headers of the gate', async () => {
-    behaviour.thing = (_request, reply) => void reply.code(304).header('etag', '"1"');
+    edge.behaviour.thing = (_request, reply) => void reply.code(304).header('etag', '"1"');
     const client = new RawClient(edge.port).write(Buffer.concat([request(), request()]));
     const answers = await client.answers(2);
     for (const answer of answers) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/common/errors/index.js';
-import { AUTHENTICATED, behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { AUTHENTICATED, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { expectOneProblem } from './expect-problem.js';
 import { exchange, post, RawClient, request, until } from './raw-client.js';
 
@@ -9,10 +9,6 @@ let edge: EdgeApp;
 const start = async (...options: Parameters<typeof startEdgeApp>): Promise<void> => {
   edge = await startEdgeApp(...options);
 };
-const plain = behaviour.thing;
-beforeEach(() => {
-  behaviour.thing = plain;
-});
 afterEach(() => edge.close());
 
 describe('the gate', () => {
@@ -55,7 +51,7 @@ describe('the gate', () => {
   it('puts the principal on the request', async () => {
     await start();
     let principal: unknown;
-    behaviour.thing = (req) => {
+    edge.behaviour.thing = (req) => {
       principal = req.principal;
       return { seen: true };
     };
@@ -133,7 +129,7 @@ describe('a caller who hangs up', () => {
     async (how) => {
       await start();
       const gone = Promise.withResolvers<void>();
-      behaviour.thing = async () => {
+      edge.behaviour.thing = async () => {
         await gone.promise;
         return {};
       };
@@ -168,7 +164,7 @@ describe('a call that is answered from its stored response', () => {
   it('has the first id in its header and both in its record', async () => {
     await start();
     let own = '';
-    behaviour.thing = (req, reply) => {
+    edge.behaviour.thing = (req, reply) => {
       own = req.id;
       req.replayOf = 'req_FIRST';
       reply.header('x-request-id', 'req_FIRST');

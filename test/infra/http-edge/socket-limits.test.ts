@@ -5,17 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createPlainServer } from '../../../src/infra/http/plain-server.js';
 import { DEFAULT_SOCKET_LIMITS, type SocketLimits } from '../../../src/infra/http/socket-limits.js';
-import { behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
+import { Behaviour, startEdgeApp, type EdgeApp } from './edge-app.js';
 import { RawClient, request, until } from './raw-client.js';
 
 const WRITE_TIMEOUT_MS = 600;
 /** More than the kernel takes for a caller that reads nothing. */
 const LARGE = 'x'.repeat(16_000_000);
 
-const plain = behaviour.thing;
 const ended: (() => unknown)[] = [];
 afterEach(async () => {
-  behaviour.thing = plain;
   for (const end of ended.splice(0).reverse()) await end();
 });
 
@@ -53,11 +51,11 @@ describe('a caller that never reads (D43)', () => {
       writeTimeoutMs: WRITE_TIMEOUT_MS,
       onCut: (reason) => void cuts.push(reason),
     });
-    behaviour.thing = () => ({ large: LARGE });
+    edge.behaviour.thing = () => ({ large: LARGE });
     const pipelined = Buffer.concat(Array.from({ length: 3 }, () => request()));
     for (let i = 0; i < 10; i++) await deaf(edge.port, pipelined);
     await until(() => edge.seen.length === 30, 10_000);
-    behaviour.thing = plain;
+    edge.behaviour.thing = Behaviour.plain;
     expect((await new RawClient(edge.port).write(request()).answer()).status).toBe(200);
     await until(() => cuts.length === 10, 10_000);
     expect(new Set(cuts)).toEqual(new Set(['write_timeout']));
@@ -68,7 +66,7 @@ describe('a caller that never reads (D43)', () => {
     // The kernel takes large pieces at a time: what is read at 2.5 MB/s goes on every 640 ms.
     const writeTimeoutMs = 5_000;
     const edge = await startEdge({ writeTimeoutMs });
-    behaviour.thing = () => ({ large: LARGE });
+    edge.behaviour.thing = () => ({ large: LARGE });
     const socket = await deaf(edge.port, request({ headers: { connection: 'close' } }));
     const began = performance.now();
     let received = 0;
@@ -85,7 +83,7 @@ describe('a caller that never reads (D43)', () => {
 
   it('is told from one whose answer takes its time', async () => {
     const edge = await startEdge({ writeTimeoutMs: 100 });
-    behaviour.thing = async () => {
+    edge.behaviour.thing = async () => {
       await sleep(800);
       return { slow: true };
     };
@@ -94,13 +92,13 @@ describe('a caller that never reads (D43)', () => {
 
   it('does not hold up a close beyond its time', async () => {
     const edge = await startEdge({ writeTimeoutMs: 600_000 }, 500);
-    behaviour.thing = () => ({ large: 'x'.repeat(100_000) });
+    edge.behaviour.thing = () => ({ large: 'x'.repeat(100_000) });
     // The last one is not whole: Node takes such a connection for one that is still served.
     const whole = Array.from({ length: 200 }, () => request());
     const pipelined = Buffer.concat([...whole, request().subarray(0, 20)]);
     for (let i = 0; i < 5; i++) await deaf(edge.port, pipelined);
     await until(() => edge.seen.length >= 5 * 8, 10_000);
-    behaviour.thing = plain;
+    edge.behaviour.thing = Behaviour.plain;
     const began = performance.now();
     await edge.close();
     expect(performance.now() - began).toBeLessThan(8_000);
@@ -132,7 +130,7 @@ describe('calls that are sent ahead on one connection (D43)', () => {
     const edge = await startEdge({});
     const first = Promise.withResolvers<void>();
     let served = 0;
-    behaviour.thing = async () => {
+    edge.behaviour.thing = async () => {
       const nth = served++;
       await first.promise;
       return { nth };
@@ -154,7 +152,7 @@ describe('calls that are sent ahead on one connection (D43)', () => {
 
   it('end the connection when they are beyond all measure', async () => {
     const edge = await startEdge({});
-    behaviour.thing = () => new Promise(() => undefined);
+    edge.behaviour.thing = () => new Promise(() => undefined);
     const client = new RawClient(edge.port).write(
       Buffer.concat(Array.from({ length: 1_000 }, () => request())),
     );
@@ -174,7 +172,7 @@ describe('connections', () => {
     expect(cuts).toEqual(['evicted']);
     await clients[0]!.closed();
     const done = Promise.withResolvers<void>();
-    behaviour.thing = async () => {
+    edge.behaviour.thing = async () => {
       await done.promise;
       return { slow: true };
     };
@@ -209,7 +207,7 @@ describe('connections', () => {
   it('of callers that are being served are not taken from them', async () => {
     const edge = await startEdge({ maxConnections: 2 });
     const done = Promise.withResolvers<void>();
-    behaviour.thing = async () => {
+    edge.behaviour.thing = async () => {
       await done.promise;
       return { slow: true };
     };
