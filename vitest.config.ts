@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { builtService } from './test/harness/built-service.plugin.js';
+import { PATIENCE_MS } from './test/harness/eventually.js';
 import { FileOrderSequencer } from './test/harness/file-order.sequencer.js';
 
 // A third of the time that a process of tests, or a role that they start, takes to begin is compiling its modules.
@@ -41,10 +42,11 @@ export default defineConfig({
     sequence: { sequencer: FileOrderSequencer },
     globalSetup: ['test/harness/global-setup.ts'],
     setupFiles: ['test/harness/setup-file.ts'],
-    hookTimeout: 120_000,
     // PostgreSQL's stop at the end: past it vitest would leave the server and its folder behind.
     teardownTimeout: 60_000,
-    testTimeout: 90_000,
+    // Longer than one wait, which says what did not come.
+    testTimeout: PATIENCE_MS + 60_000,
+    hookTimeout: PATIENCE_MS + 60_000,
     retry: 0,
     // The cache ignores tsconfig changes and would keep a stale green.
     fsModuleCache: false,

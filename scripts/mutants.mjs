@@ -147,7 +147,11 @@ function runTests(tree, { tests, build }) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [...args, '--reporter=json', `--outputFile=${result}`], {
       cwd: tree,
-      env: { ...process.env, ...(build ? {} : { TEST_PREPARED_SERVER: server.url() }) },
+      env: {
+        ...process.env,
+        TEST_PATIENCE_MS: '60000',
+        ...(build ? {} : { TEST_PREPARED_SERVER: server.url() }),
+      },
       stdio: ['ignore', 'ignore', 'pipe'],
       // A group of its own, so that its time limit ends the workers too.
       detached: true,

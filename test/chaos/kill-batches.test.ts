@@ -122,7 +122,7 @@ describe(`${KILLS} deaths in the middle of batches of ${BATCH} orders (CHAOS_SEE
     const points = Object.keys(POINTS) as Point[];
     for (let nth = 0; nth < KILLS; nth++) await round(points[nth % points.length]!);
     await worker!.restart();
-    await eventually('every order ended', async () => (await count(database, OPEN_ORDERS)) === 0, 60_000);
+    await eventually('every order ended', async () => (await count(database, OPEN_ORDERS)) === 0);
     await worker!.kill();
 
     const orders = await readOrders(database);

@@ -114,8 +114,8 @@ describe(`${ROUNDS} deaths (CHAOS_SEED=${SEED})`, () => {
         i === Math.floor(ROUNDS / 2) ? database.pool.query('TRUNCATE bullmq.job CASCADE') : undefined,
       );
     }
-    await eventually('every order ended', async () => (await count(database, OPEN_ORDERS)) === 0, 60_000);
-    await eventually('every delivery ended', async () => (await count(database, OWED)) === 0, 60_000);
+    await eventually('every order ended', async () => (await count(database, OPEN_ORDERS)) === 0);
+    await eventually('every delivery ended', async () => (await count(database, OWED)) === 0);
     orders = await readOrders(database);
     events = await readEvents(database);
     const interrupted = await count(database, `webhook_attempts WHERE outcome = 'interrupted'`);

@@ -124,7 +124,7 @@ describe('esim listen', () => {
       const header = headers['x-service-signature'] as string;
       expect(verifyWebhookSignature({ header, body, secret, toleranceSeconds: 600 })).toBe(true);
     }
-  }, 240_000);
+  });
 
   it('begins with what comes from now on, with everything, or where it is told to', async () => {
     const [first, second, third] = await makeEvents(3);

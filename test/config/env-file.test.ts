@@ -2,12 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 
 // Each starts a process of its own that loads the whole service.
-vi.setConfig({ testTimeout: 90_000 });
-
 const folder = mkdtempSync(path.join(tmpdir(), 'esim-env-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -81,7 +81,7 @@ describe.skipIf(isPooled).each(['on', 'off'])('acceptance with DATABASE_PREPARED
     api = await startTestService({ role: 'api', database: { ...database, url: proxy.url }, env });
     // The first calls open connections and prepare statements.
     for (let i = 0; i < 4; i++) await place();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await api.stop();

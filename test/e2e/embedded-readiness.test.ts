@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeChild } from '../harness/child-process.js';
 import { EmbeddedPlace, paste, readBanner } from '../harness/embedded-start.js';
 import { eventually, HttpClient } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const OFF = { WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
 const token = randomBytes(24).toString('hex');
@@ -71,7 +69,7 @@ describe('npm start', () => {
     expect(without.complaints).toEqual([]);
     const child = await start();
     const printed = (): boolean => child.stdout.includes(`"order_id":"${order['id'] as string}"`);
-    await eventually('the held webhook is printed', printed, 30_000);
+    await eventually('the held webhook is printed', printed);
     await stop(child);
   });
 
@@ -82,7 +80,7 @@ describe('npm start', () => {
         () => true,
         () => false,
       );
-    await eventually('the admin API listens', listens, 60_000);
+    await eventually('the admin API listens', listens);
     child.signal('SIGINT');
     await child.exited();
     expect(child.stderr).not.toMatch(/more than once/);

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
 import { type Banner, EmbeddedPlace, paste, readBanner } from '../harness/embedded-start.js';
@@ -11,8 +11,6 @@ import { orderEnded, placeOrder } from '../harness/order-steps.js';
 /** Of the quickest of several: the machine may run other tests meanwhile. */
 const STOP_MS = 15_000;
 const stopTimes: number[] = [];
-
-vi.setConfig({ testTimeout: 180_000 });
 
 let place: EmbeddedPlace;
 let running: NodeChild;

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
 import { EmbeddedPlace, readBanner } from '../harness/embedded-start.js';
 import { freePort } from '../harness/free-port.js';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 /** 5 s are promised on an idle machine; this one may run other tests meanwhile. */
 /** An end for what would never come. */

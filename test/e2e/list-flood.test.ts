@@ -24,7 +24,7 @@ beforeAll(async () => {
     created_at: `now() - i * interval '1 second'`,
   });
   await service.database.pool.query('ANALYZE orders');
-}, 120_000);
+});
 afterAll(() => service.stop());
 
 /** What the other partners do meanwhile: one call after the other. */
@@ -70,7 +70,7 @@ it('lists of one partner that hang leave the others their connections (D43)', as
     await client.query('ROLLBACK');
     client.release();
   }
-}, 60_000);
+});
 
 it('hundreds of lists with a filter that nothing passes: no call of the others is refused', async () => {
   let rounds = 0;
@@ -87,4 +87,4 @@ it('hundreds of lists with a filter that nothing passes: no call of the others i
       `${p95(beside).toFixed(1)} ms`,
   );
   expect([...beside.filter(({ status }) => status !== 200), ...refused]).toEqual([]);
-}, 120_000);
+});

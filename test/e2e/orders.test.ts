@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ApiAnswer,
   eventually,
+  PATIENCE_MS,
   type HttpClient,
   startReceiver,
   startTestService,
@@ -37,7 +38,7 @@ async function place(body: object): Promise<{ id: string }> {
   return answer.body.data as { id: string };
 }
 
-async function ended(id: string, withinMs = 30_000): Promise<ApiAnswer['body']> {
+async function ended(id: string, withinMs = PATIENCE_MS): Promise<ApiAnswer['body']> {
   return eventually(
     `order ${id} ends`,
     async () => {

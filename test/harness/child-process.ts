@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { eventually } from './eventually.js';
+import { eventually, PATIENCE_MS } from './eventually.js';
 
 export const PROJECT_ROOT = path.resolve(import.meta.dirname, '../..');
 
@@ -48,7 +48,7 @@ export class NodeChild {
   }
 
   /** Waits for the line `ready` on stdout. @throws Error with what it printed when it ends before. */
-  async ready(withinMs = 110_000): Promise<void> {
+  async ready(withinMs = PATIENCE_MS): Promise<void> {
     await eventually(
       'ready on stdout',
       () => {

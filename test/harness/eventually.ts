@@ -1,14 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
+ * How long a test waits for what must come: no guarantee of ours, only an end for what never comes. Long, as whoever runs the
+ * tests may need the cores for something else; `npm run mutants`, which often sees that end, shortens it.
+ */
+export const PATIENCE_MS = Number(process.env['TEST_PATIENCE_MS'] ?? 180_000);
+
+/**
  * Repeats `probe` until it answers something other than null, undefined or false: at first often, later seldom, as those
- * who ask share the cores with what they wait for. How long it may take is no guarantee of ours, only an end for what
- * never comes. @throws Error after `withinMs`
+ * who ask share the cores with what they wait for. @throws Error after `withinMs`
  */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  withinMs = 60_000,
+  withinMs = PATIENCE_MS,
 ): Promise<T> {
   const startedAt = performance.now();
   for (;;) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { eventually } from './eventually.js';
+import { eventually, PATIENCE_MS } from './eventually.js';
 import type { ApiAnswer, HttpClient } from './http-client.js';
 
 // Answers of every shape, as in http-client.ts.
@@ -33,7 +33,7 @@ export async function postAtOnce(
 }
 
 /** The order once it is neither pending nor processing. */
-export async function orderEnded(api: HttpClient, id: string, withinMs = 30_000): Promise<Json> {
+export async function orderEnded(api: HttpClient, id: string, withinMs = PATIENCE_MS): Promise<Json> {
   return eventually(
     `order ${id} ends`,
     async () => {

@@ -102,17 +102,13 @@ export class LiveService {
 
 async function waitForPackages(database: TestDatabase): Promise<readonly string[]> {
   const { pool } = database;
-  const packages = await eventually(
-    'the live catalogue is synchronised',
-    async () => {
-      const { rows } = await pool.query<{ package_id: string }>(
-        `SELECT package_id FROM package_sources WHERE kind = 'base' AND upstream_id = ANY($1) ORDER BY 1`,
-        [SOLD],
-      );
-      return rows.length === SOLD.length ? rows.map((row) => row.package_id) : null;
-    },
-    30_000,
-  );
+  const packages = await eventually('the live catalogue is synchronised', async () => {
+    const { rows } = await pool.query<{ package_id: string }>(
+      `SELECT package_id FROM package_sources WHERE kind = 'base' AND upstream_id = ANY($1) ORDER BY 1`,
+      [SOLD],
+    );
+    return rows.length === SOLD.length ? rows.map((row) => row.package_id) : null;
+  });
   await topupsKnown(database);
   return packages;
 }

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import {
   createTestDatabase,
   eventually,
+  PATIENCE_MS,
   type HttpClient,
   startReceiver,
   startTestService,
@@ -129,7 +130,7 @@ export async function order(
 }
 
 /** The order, or the top-up, once it is under way no more. */
-export async function settled({ api }: Buyer, { id }: Json, withinMs = 30_000): Promise<Json> {
+export async function settled({ api }: Buyer, { id }: Json, withinMs = PATIENCE_MS): Promise<Json> {
   const path = `/v1/${(id as string).startsWith('ord_') ? 'orders' : 'topups'}/${id}`;
   return eventually(
     `${id} ends`,

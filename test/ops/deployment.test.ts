@@ -124,7 +124,7 @@ describe('what runs the service', () => {
     expect(output).toContain('0 chart(s) failed');
     expect(output.match(/Invalid: 0, Errors: 0/g)).toHaveLength(2);
     expect(output.match(/^refused: /gm)).toHaveLength(3);
-  }, 240_000);
+  });
 
   it('ignores for the image what it does not read', () => {
     const lines = read('.dockerignore').split('\n');

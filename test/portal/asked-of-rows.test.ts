@@ -41,7 +41,6 @@ describe.skipIf(missing !== null)('a list of many endpoints', { timeout: BROWSER
     await eventually(
       'one is disabled',
       async () => (await service.admin.get(failing.path)).body.data.status === 'disabled',
-      60_000,
     );
     browser = await launchChromium();
     portal = await openPortalPage(browser, service, partner.id);
@@ -65,7 +64,6 @@ describe.skipIf(missing !== null)('a list of many endpoints', { timeout: BROWSER
     await eventually(
       'the list is asked for again',
       () => asked.filter((path) => path.endsWith('webhook-endpoints?mode=sandbox')).length > POLLS,
-      60_000,
     );
     expect(stats().length).toBeGreaterThan(0);
     expect(new Set(stats()).size).toBeLessThan(ENDPOINTS);
@@ -73,7 +71,7 @@ describe.skipIf(missing !== null)('a list of many endpoints', { timeout: BROWSER
 
     const seen = new Set(stats()).size;
     await page.getByRole('row').last().scrollIntoViewIfNeeded();
-    await eventually('those that come into sight', () => new Set(stats()).size > seen, 60_000);
+    await eventually('those that come into sight', () => new Set(stats()).size > seen);
     expect(portal.complaints).toEqual([]);
   });
 });

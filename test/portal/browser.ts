@@ -1,5 +1,6 @@
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { chromiumPath, whyNoChromium } from '../harness/chromium.js';
+import { PATIENCE_MS } from '../harness/eventually.js';
 import type { TestService } from '../harness/index.js';
 import { mintCode, type SessionTerms } from '../harness/portal.js';
 
@@ -8,10 +9,7 @@ export const missing = whyNoChromium(process.env);
 if (missing !== null) console.warn(`the portal is not tried in a browser: ${missing}`);
 
 /** A test in a browser asks the page a few hundred things, each of which waits for a core. */
-export const BROWSER_TEST_MS = 300_000;
-
-/** How long what is on its way may take on a busy machine. */
-export const PATIENCE_MS = 60_000;
+export const BROWSER_TEST_MS = PATIENCE_MS + 120_000;
 
 export function launchChromium(): Promise<Browser> {
   // Chromium refuses a sandbox to root, which the gate runs as.

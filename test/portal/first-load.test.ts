@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../harness/index.js';
+import { PATIENCE_MS, startTestService, type TestService } from '../harness/index.js';
 import { mintCode } from '../harness/portal.js';
-import { BROWSER_TEST_MS, launchChromium, missing, PATIENCE_MS } from './browser.js';
+import { BROWSER_TEST_MS, launchChromium, missing } from './browser.js';
 
 const BUDGET_BYTES = 180_000;
 

@@ -53,7 +53,7 @@ const isQuiet = (): boolean => underWay === 0 && performance.now() - lastAnswerA
 
 /** All that has moved since the page was loaded or since the last call. */
 async function shiftsOnceQuiet(): Promise<number> {
-  await eventually('the answers are there', isQuiet, 60_000);
+  await eventually('the answers are there', isQuiet);
   const shifts = await page.evaluate<Shift[]>(
     `new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(shifts.splice(0)))))`,
   );
@@ -83,11 +83,10 @@ async function fill(): Promise<void> {
   const deposit = { amount: { amount: 12_345, currency: 'USD' }, reference: 'invoice 7' };
   await service.admin.post(`/internal/v1/partners/${partner.id}/wallet/deposits`, deposit);
   for (let sent = 0; sent < 5; sent += 1) await recordEvent(service, { partnerId: partner.id });
-  await eventually('one endpoint has what it is owed', () => good.received.length >= 6, 60_000);
+  await eventually('one endpoint has what it is owed', () => good.received.length >= 6);
   await eventually(
     'the other is disabled',
     async () => (await service.admin.get(disabled.path)).body.data.status === 'disabled',
-    60_000,
   );
 }
 
@@ -146,7 +145,7 @@ describe.skipIf(missing !== null)('a screen of the portal stands still', { timeo
       `document.querySelector('.table-frame')?.getAttribute('aria-busy') === 'true'`,
     );
     expect(await log.getByRole('row').count()).toBeGreaterThan(1);
-    await eventually('the new rows', async () => (await frame.getAttribute('aria-busy')) === 'false', 60_000);
+    await eventually('the new rows', async () => (await frame.getAttribute('aria-busy')) === 'false');
     expect(await shiftsOnceQuiet()).toBeLessThan(BUDGET);
     await page.getByLabel('Delivery status').selectOption('failed');
     await page.getByText('No delivery like that').waitFor();

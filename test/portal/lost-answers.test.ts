@@ -1,16 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { PATIENCE_MS, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { mintCode } from '../harness/portal.js';
 import { registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
-import {
-  BROWSER_TEST_MS,
-  launchChromium,
-  missing,
-  PATIENCE_MS,
-  openPortalPage,
-  type PortalPage,
-} from './browser.js';
+import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
 /** A busy machine takes its time. */
 const PATIENCE = { timeout: 60_000 };

@@ -74,7 +74,7 @@ describe('the pace of calls to a provider', () => {
       unsubscribe(LEAVES, note);
       await world.close();
     }
-  }, 60_000);
+  });
 
   it('lets a call that missed its slot leave in a later one, and keeps as much more room free', async () => {
     const pace = new ProviderRateLimiter(sources[0]!.manager, 10);

@@ -51,14 +51,10 @@ async function firstRun(): Promise<RunRow | null> {
 
 /** Waits until the first run has ended, and lets nobody begin another. */
 function completed(): Promise<RunRow> {
-  return eventually(
-    'the first run is completed',
-    async () => {
-      const run = await firstRun();
-      return run?.status === 'completed' ? run : null;
-    },
-    60_000,
-  );
+  return eventually('the first run is completed', async () => {
+    const run = await firstRun();
+    return run?.status === 'completed' ? run : null;
+  });
 }
 
 /** Orders that the run has differences about, once for each difference. */
@@ -122,7 +118,7 @@ describe('a run of a worker that dies', { timeout: 180_000 }, () => {
     const asked = wholesaler.questionsAsked;
     frozen.thaw();
     // It ends the page that it was at, finds the run taken, and begins one of its own.
-    await eventually('the worker has gone on', () => wholesaler.questionsAsked > asked + PAGE_SIZE, 60_000);
+    await eventually('the worker has gone on', () => wholesaler.questionsAsked > asked + PAGE_SIZE);
     expect(await ordersWithDifferences(run)).toEqual(kept);
     expect(await firstRun()).toEqual(run);
   });

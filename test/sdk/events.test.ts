@@ -49,7 +49,7 @@ describe('events.reconcile', () => {
     expect(await esim.events.reconcile({ cursorStore, handle })).toEqual({ read: 0, missed: [] });
     await recordEvents(service, [{ partnerId: partner.id }]);
     expect((await esim.events.reconcile({ cursorStore, handle })).missed).toHaveLength(1);
-  }, 120_000);
+  });
 
   it('reads a page again whose handler died, and stores its cursor in SQL', async () => {
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
@@ -83,7 +83,7 @@ describe('events.stream', () => {
         await recordEvents(service, [{ partnerId: partner.id, iccid: `891000000000000000${seen.length}` }]);
     }
     expect(seen).toEqual([0, 1, 2, 3].map((n) => `891000000000000000${n}`));
-  }, 60_000);
+  });
 
   it('ends quietly while it waits for events, and gives none of a page behind the signal', async () => {
     for await (const _event of esim.events.stream({ signal: AbortSignal.timeout(1_000) }))
@@ -102,7 +102,7 @@ describe('events.stream', () => {
     }
     // The page was not taken to the end: it comes again.
     expect({ seen, saved }).toEqual({ seen: 1, saved: [] });
-  }, 60_000);
+  });
 
   it('throws what is not its signal, also when that has aborted', async () => {
     const stop = new AbortController();
@@ -166,5 +166,5 @@ describe('a reader of the feed that was away', () => {
     }
     // What the guide warns of: the second event, which was never taken, is missed without a word.
     expect((await esim.events.list({ after: stored! })).data.map(iccidOf)).toEqual(['8910000000000000003']);
-  }, 60_000);
+  });
 });

@@ -73,5 +73,5 @@ describe('the package', () => {
     console.log(`the SDK: ${bytes} bytes`);
     expect(code).not.toMatch(/node:|require\(/);
     expect(bytes).toBeLessThanOrEqual(MOST_BYTES);
-  }, 120_000);
+  });
 });

@@ -42,7 +42,7 @@ describe('orders', () => {
     expect(page).toMatchObject({ hasMore: true, data: [{ reference: 'sdk-2' }] });
     await esim.orders.cancel(placed.id);
     expect((await esim.orders.waitFor(placed.id)).status).toBe('canceled');
-  }, 60_000);
+  });
 
   it('are answered as they are when the time is over, and with its reason when the signal aborts', async () => {
     const { id } = await esim.orders.place({ package_id: 'pkg_test_slow' });
@@ -50,7 +50,7 @@ describe('orders', () => {
     expect(['pending', 'processing']).toContain(late.status);
     const stopped = esim.orders.waitFor(id, { signal: AbortSignal.timeout(500) });
     await expect(stopped).rejects.toMatchObject({ name: 'TimeoutError' });
-  }, 60_000);
+  });
 });
 
 describe('top-ups', () => {
@@ -65,7 +65,7 @@ describe('top-ups', () => {
     const failing = await esim.topups.place({ esim_id, package_id: 'pkg_test_topup_fail' });
     const failed = await esim.topups.waitFor(failing.id);
     expect(failed).toMatchObject({ status: 'failed', failure: { code: expect.any(String) } });
-  }, 60_000);
+  });
 
   it('are answered as they are when the time is over, and with its reason when the signal aborts', async () => {
     const esim_id = await issuedEsim();
@@ -76,5 +76,5 @@ describe('top-ups', () => {
     const gone = new Error('the traveller went away');
     const stopped = esim.topups.waitFor(id, { signal: AbortSignal.abort(gone) });
     await expect(stopped).rejects.toBe(gone);
-  }, 60_000);
+  });
 });

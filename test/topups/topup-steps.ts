@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { eventually } from '../harness/eventually.js';
+import { eventually, PATIENCE_MS } from '../harness/eventually.js';
 import type { HttpClient } from '../harness/http-client.js';
 import type { Json } from '../harness/order-steps.js';
 
@@ -19,7 +19,7 @@ export async function placeTopup(api: HttpClient, body: object): Promise<Json> {
 }
 
 /** The top-up once it has ended. */
-export async function topupEnded(api: HttpClient, id: string, withinMs = 30_000): Promise<Json> {
+export async function topupEnded(api: HttpClient, id: string, withinMs = PATIENCE_MS): Promise<Json> {
   return eventually(
     `top-up ${id} ends`,
     async () => {

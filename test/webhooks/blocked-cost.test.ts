@@ -89,5 +89,5 @@ describe('a blocked endpoint with a backlog (D31, A11)', () => {
     // The sweep passes from endpoint to endpoint through the index, twice when there is a backlog.
     expect(blocked.looks).toBeLessThanOrEqual(quiet.looks + sweeps);
     expect((await endpointState(office, endpoint)).status).toBe('blocked');
-  }, 60_000);
+  });
 });

@@ -79,7 +79,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     await fullEndpoint();
     await expectNoMore();
     holding.answerAll(200, 20);
-    await eventually('all delivered', async () => (await countOf('delivered')) === 60, 30_000);
+    await eventually('all delivered', async () => (await countOf('delivered')) === 60);
     expect(holding.most).toBe(CAP);
     expect(holding.received).toHaveLength(60);
   });
@@ -103,7 +103,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     holding.answerAll(200, 5);
     await eventually('all delivered', async () => (await countOf('delivered')) === CAP * 21);
     expect(holding.most).toBe(CAP);
-  }, 180_000);
+  });
 
   it('has no more when what hangs is given up: its attempts are still under way (D32)', async () => {
     await startTwoWorkers();
@@ -116,7 +116,7 @@ describe(`an endpoint, of two worker processes that allow ${CAP} attempts in fli
     holding.answerAll(200, 5);
     await eventually('the later ones', async () => (await countOf('delivered')) >= CAP * 3);
     expect(holding.most).toBe(CAP);
-  }, 180_000);
+  });
 });
 
 describe('a healthy endpoint beside one that hangs', () => {
@@ -137,7 +137,7 @@ describe('a healthy endpoint beside one that hangs', () => {
     expect(holding.open).toHaveLength(CAP);
     // A group that waited for the other would wait for the 60 s timeout; the bound is for a busy machine.
     expect(p95(during)).toBeLessThan(p95(before) * 3 + 5_000);
-  }, 180_000);
+  });
 });
 
 /** Milliseconds from before the recording of an event to its arrival, one event after the other. */

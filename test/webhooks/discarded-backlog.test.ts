@@ -20,7 +20,7 @@ let dataSource: DataSource;
 beforeAll(async () => {
   service = await startTestService({ role: 'admin' });
   ({ dataSource } = service.process.resources);
-}, 60_000);
+});
 afterAll(() => service.stop());
 
 const query = (text: string, values: unknown[] = []) => service.database.pool.query(text, values);

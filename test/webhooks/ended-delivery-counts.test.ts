@@ -29,7 +29,7 @@ beforeAll(async () => {
     await fill(days, ROWS_A_DAY, 'delivered');
   }
   for (const days of DAYS_AGO) await untilToldOf(days, ROWS_A_DAY);
-}, 120_000);
+});
 beforeEach(() => {
   counts = new EndedDeliveryCounts(dataSource.manager);
 });
@@ -55,17 +55,13 @@ async function fill(daysAgo: number, rows: number, status: 'delivered' | 'failed
 
 /** A backend tells of its changes when it is idle, up to a minute late. */
 async function untilToldOf(daysAgo: number, rows: number): Promise<void> {
-  await eventually(
-    `PostgreSQL tells of the ${rows} rows of ${partitionOf(daysAgo)}`,
-    async () => {
-      const told = await database.pool.query<{ inserted: number }>(
-        'SELECT pg_stat_get_tuples_inserted($1::regclass)::int AS inserted',
-        [partitionOf(daysAgo)],
-      );
-      return told.rows[0]!.inserted === rows;
-    },
-    90_000,
-  );
+  await eventually(`PostgreSQL tells of the ${rows} rows of ${partitionOf(daysAgo)}`, async () => {
+    const told = await database.pool.query<{ inserted: number }>(
+      'SELECT pg_stat_get_tuples_inserted($1::regclass)::int AS inserted',
+      [partitionOf(daysAgo)],
+    );
+    return told.rows[0]!.inserted === rows;
+  });
 }
 
 /** By status; what it reads of the days, oldest first. */
@@ -98,19 +94,15 @@ describe('deliveries that have ended, as /metrics counts them (D33)', () => {
 
     await fill(3, 1, 'failed');
     await fill(0, 1, 'failed');
-    const late = await eventually(
-      'PostgreSQL has told of the change',
-      async () => {
-        const seen = await read();
-        // Today's at once, that of an old day when the statistics have it.
-        expect(seen.failed).toBeGreaterThanOrEqual(1);
-        return seen.failed === 2 ? seen : null;
-      },
-      90_000,
-    );
+    const late = await eventually('PostgreSQL has told of the change', async () => {
+      const seen = await read();
+      // Today's at once, that of an old day when the statistics have it.
+      expect(seen.failed).toBeGreaterThanOrEqual(1);
+      return seen.failed === 2 ? seen : null;
+    });
     expect(late.days).toContain(partitionOf(3));
     expect(late.days).not.toContain(partitionOf(2));
-  }, 120_000);
+  });
 
   it('of a day that is dropped are gone', async () => {
     const before = await read();

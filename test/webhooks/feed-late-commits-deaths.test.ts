@@ -96,7 +96,7 @@ describe('a worker that dies between giving positions and their commit', () => {
       await worker.restart();
     }
     await expectWholeFeed(poller, { database: office.database, partnerId, api: partnerApi, receiver });
-  }, 180_000);
+  });
 });
 
 describe('a reader that gives positions at the same time as a worker', () => {

@@ -88,6 +88,6 @@ export async function expectWholeFeed(poller: Poller, parts: FeedParts): Promise
   await later.catchUp();
   expect(later.seen).toEqual(poller.seen);
   const webhooks = (): string[] => [...new Set(parts.receiver.received.map(({ body }) => body))];
-  await eventually('every webhook', () => webhooks().length >= rows.length, 30_000);
+  await eventually('every webhook', () => webhooks().length >= rows.length);
   expect(webhooks().sort()).toEqual(poller.seen.map(({ bytes }) => bytes).sort());
 }

@@ -148,7 +148,7 @@ describe('a success that ends just after a delivery was given up', () => {
       expect(state).toEqual({ blocked: true, consecutive_blocks: 0 });
     }
     expect(isShown, 'one transaction recorded a failure and then a success').toBe(true);
-  }, 60_000);
+  });
 });
 
 /** Whether one transaction recorded both ends, the success as the later one. */

@@ -62,4 +62,4 @@ it(`a replay makes ${PER_SECOND} deliveries a second, and not that many for each
   expect(elapsedMs).toBeGreaterThan(((created - 2 * PER_SECOND) / PER_SECOND) * 1_000);
   // And it is kept, by and large: each step loses less than one delivery.
   expect(elapsedMs).toBeLessThan(20_000);
-}, 60_000);
+});

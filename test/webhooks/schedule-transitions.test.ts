@@ -217,5 +217,5 @@ describe('attempts cut by deaths of the process', () => {
     expect(failed.attempt_count).toBe(4);
     expect(new Set(receiver.received.map(({ headers }) => headers['x-service-delivery'])).size).toBe(1);
     expect(await endpointState(office, endpoint)).toMatchObject({ status: 'blocked', consecutive_blocks: 1 });
-  }, 180_000);
+  });
 });

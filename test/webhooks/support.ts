@@ -7,7 +7,7 @@ import type {
   WebhookDeliveryWithAttemptsResponse,
   WebhookEndpointResponse,
 } from '../../src/webhooks/index.js';
-import { eventually, type TestService } from '../harness/index.js';
+import { eventually, PATIENCE_MS, type TestService } from '../harness/index.js';
 
 export interface RegisteredEndpoint {
   readonly id: string;
@@ -53,7 +53,7 @@ export async function deliveryThat(
   endpoint: RegisteredEndpoint,
   what: string,
   test: (delivery: WebhookDeliveryWithAttemptsResponse) => boolean,
-  withinMs = 30_000,
+  withinMs = PATIENCE_MS,
 ): Promise<WebhookDeliveryWithAttemptsResponse> {
   return eventually(
     `a delivery that ${what}`,

@@ -12,7 +12,7 @@ let session: PoolClient;
 beforeAll(async () => {
   database = await createTestDatabase();
   session = await database.pool.connect();
-}, 120_000);
+});
 
 afterAll(async () => {
   session.release();

@@ -36,7 +36,7 @@ beforeAll(async () => {
   dataSource = await openDataSource(createDataSource(settings));
   const secretKeys = [{ id: 'test', key: Buffer.alloc(32, 7) }];
   cases = listCases(dataSource, new CursorCodec({ secretKeys }));
-}, 240_000);
+});
 
 afterAll(async () => {
   await dataSource.destroy();
@@ -62,7 +62,7 @@ it('every list reads about a page, whatever its filter and however much there is
     }
   }
   expect([...new Set(costly)]).toEqual([]);
-}, 240_000);
+});
 
 it('no repository has a list that is not explained here', () => {
   const listing = globSync('src/**/*.ts').filter((file) =>

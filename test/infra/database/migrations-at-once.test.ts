@@ -19,4 +19,4 @@ it('two migrations of an empty database at once both end, one of them with every
     await server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     await server.end();
   }
-}, 90_000);
+});

@@ -48,7 +48,7 @@ beforeAll(async () => {
      VALUES ('whe_1', 'ptn_1', 'live', 'https://partner.example', ''),
             ('whe_2', 'ptn_1', 'live', 'https://partner.example', '')`,
   );
-}, 120_000);
+});
 afterAll(async () => {
   await dataSource.destroy();
   await database.drop();

@@ -77,14 +77,11 @@ export class StandbyPair implements TestDatabase {
       prefix,
       detached: true,
     });
-    await eventually(
-      'the standby answers',
-      () =>
-        this.onStandby('SELECT 1').then(
-          () => true,
-          () => false,
-        ),
-      60_000,
+    await eventually('the standby answers', () =>
+      this.onStandby('SELECT 1').then(
+        () => true,
+        () => false,
+      ),
     );
   }
 

@@ -11,7 +11,7 @@ let statements: readonly SourceStatement[];
 beforeAll(async () => {
   database = await createTestDatabase();
   statements = findStatements();
-}, 120_000);
+});
 
 afterAll(() => database.drop());
 
