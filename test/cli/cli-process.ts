@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { NodeChild, PROJECT_ROOT } from '../harness/child-process.js';
-import { eventually } from '../harness/index.js';
+import { eventually, PATIENCE_MS } from '../harness/index.js';
 
 export const PROGRAM = path.join(PROJECT_ROOT, 'cli/dist/main.js');
-const RUN_MS = 60_000;
+const RUN_MS = PATIENCE_MS;
 
 export interface Finished {
   readonly code: number | null;

@@ -5,10 +5,10 @@ import path from 'node:path';
 import { publint } from 'publint';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../harness/child-process.js';
-import { startTestService, type TestService } from '../harness/index.js';
+import { startTestService, type TestService, PATIENCE_MS } from '../harness/index.js';
 import { runProgram } from './cli-process.js';
 
-const NPM_MS = 120_000;
+const NPM_MS = PATIENCE_MS;
 const MOST_KILOBYTES = 60;
 
 let service: TestService;

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES } from '../../src/common/errors/index.js';
+import { PATIENCE_MS } from '../harness/eventually.js';
 
 interface Operation {
   readonly operationId: string;
@@ -21,7 +22,10 @@ const operations = Object.entries(document.paths).flatMap(([route, item]) =>
 describe('the pages that are written by a script', () => {
   it('are what the script writes now', () => {
     expect(() =>
-      execFileSync(process.execPath, ['scripts/docs.mjs', '--check'], { stdio: 'pipe', timeout: 60_000 }),
+      execFileSync(process.execPath, ['scripts/docs.mjs', '--check'], {
+        stdio: 'pipe',
+        timeout: PATIENCE_MS,
+      }),
     ).not.toThrow();
   });
 

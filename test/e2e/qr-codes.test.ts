@@ -1,6 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  startTestService,
+  type TestPartner,
+  type TestService,
+  PATIENCE_MS,
+} from '../harness/index.js';
 import { drawQrCode } from '../../src/esims/draw-qr-code.thread.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import type { Json } from '../harness/order-steps.js';
@@ -52,7 +58,9 @@ it('a burst of QR codes of one key leaves the event loop to the calls of others 
   // On a machine that is busy enough the last ones are told to come back.
   expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
   const eachMs = (drawing - reading) / esims.length;
-  const drawnHereMs = (await loopTimeOf(() => Promise.all(esims.map(drawQrCode)))) / esims.length;
+  // Few: while this thread draws, which a busy machine makes long, the connections to the service grow too old to be used.
+  const some = esims.slice(0, 16);
+  const drawnHereMs = (await loopTimeOf(() => Promise.all(some.map(drawQrCode)))) / some.length;
   console.warn(
     `a QR code takes ${eachMs.toFixed(1)} ms of the event loop more than a read of its eSIM; ` +
       `drawn on it, it would take ${drawnHereMs.toFixed(1)}`,
@@ -80,7 +88,7 @@ it('the built output draws as well', () => {
   const said = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
     cwd: PROJECT_ROOT,
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: PATIENCE_MS,
   });
   expect(said.trim()).toBe('<svg PNG');
 });

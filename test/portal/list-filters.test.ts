@@ -10,13 +10,14 @@ import {
 } from '../harness/index.js';
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+import { PATIENCE_MS } from '../harness/eventually.js';
 
 /** More than the first searches look through: five of 2,000 calls each. */
 const CALLS = 13_000;
 const HELD = 70;
 
 /** A busy machine takes its time. */
-const PATIENCE = { timeout: 60_000 };
+const PATIENCE = { timeout: PATIENCE_MS };
 
 let service: TestService;
 let partner: TestPartner;

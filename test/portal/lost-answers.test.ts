@@ -6,7 +6,7 @@ import { registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.j
 import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
 
 /** A busy machine takes its time. */
-const PATIENCE = { timeout: 60_000 };
+const PATIENCE = { timeout: PATIENCE_MS };
 
 let service: TestService;
 let partner: TestPartner;

@@ -111,7 +111,7 @@ afterAll(async () => {
 
 const config = () => ({ ...loadConfig(testEnvironment(database.url)), reconcilePageSize: PAGE_SIZE });
 
-describe('the steps of a reconciliation of thousands of orders', { timeout: 120_000 }, () => {
+describe('the steps of a reconciliation of thousands of orders', () => {
   it('ask a provider about a page at a time, few at once, and count what has no answer', async () => {
     const provider = new IgnorantProvider();
     provider.silentAbout = 'many-1001';

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-describe('the command', { timeout: 60_000 }, () => {
+describe('the command', () => {
   it('answers one JSON object with --json', async () => {
     const { code, stdout } = await reconcileCommand(database.url, { args: ['--json'] });
     expect(code).toBe(0);

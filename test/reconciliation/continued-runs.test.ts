@@ -83,7 +83,7 @@ function interruptAt(questions: number, interrupt: () => Promise<void>): Promise
   });
 }
 
-describe('a run of a worker that dies', { timeout: 180_000 }, () => {
+describe('a run of a worker that dies', () => {
   it('is continued by another at its cursor: only the rest is asked, each difference kept once', async () => {
     const dying = await startWorker();
     await interruptAt(INTERRUPTED_AT, () => dying.kill());

@@ -35,7 +35,7 @@ function lineOf(result: CommandResult, check: string): string {
   return found![1];
 }
 
-describe('npm run reconcile with the providers', { timeout: 60_000 }, () => {
+describe('npm run reconcile with the providers', () => {
   it('agrees with both when nothing is wrong, and names their balances', async () => {
     const result = await reconcileHere(world.database.url, { env: world.env });
     expect([result.code, result.stderr]).toEqual([0, '']);

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PROJECT_ROOT } from '../harness/child-process.js';
+import { PATIENCE_MS } from '../harness/eventually.js';
 
-const NPM_MS = 120_000;
+const NPM_MS = PATIENCE_MS;
 
 export interface Packed {
   readonly archive: string;

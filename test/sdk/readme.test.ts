@@ -8,10 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newSigningSecret, signWebhook } from '../../src/webhooks/signature.js';
 import { Page } from '../docs/page.js';
 import { freePort } from '../harness/free-port.js';
-import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  startTestService,
+  type TestPartner,
+  type TestService,
+  PATIENCE_MS,
+} from '../harness/index.js';
 import { compile, packSdk, projectWithSdk } from './packed-sdk.js';
 
-const PROGRAM_MS = 120_000;
+const PROGRAM_MS = PATIENCE_MS;
 const CONTINUED = '// continued\n';
 
 interface Program {

@@ -26,7 +26,7 @@ const ANSWER = [{ answer: 42 }];
 
 if (!isLinux) console.warn('three tests are skipped: the signal of a dead parent exists on Linux only');
 
-describe('embedded PostgreSQL: the next start recovers by itself (D2)', { timeout: 60_000 }, () => {
+describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   it('after a SIGKILL of the application', async () => {
     const dataDir = await sharedCluster();
     const application = Application.launch(dataDir);

@@ -22,7 +22,7 @@ async function refusalOf(attempt: Promise<unknown>): Promise<string> {
   return message;
 }
 
-describe('embedded PostgreSQL: says in one line why it cannot start', { timeout: 60_000 }, () => {
+describe('embedded PostgreSQL: says in one line why it cannot start', () => {
   it('the fixed port is taken', async () => {
     const squatter = net.createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');

@@ -19,7 +19,7 @@ import {
 
 const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
-describe('embedded PostgreSQL: starting and stopping', { timeout: 60_000 }, () => {
+describe('embedded PostgreSQL: starting and stopping', () => {
   it('answers on its socket and on 127.0.0.1 with the settings it was given', async () => {
     const server = await start(await sharedCluster(), { settings: { fsync: 'off', max_connections: 7 } });
     const database = server.url('template1');

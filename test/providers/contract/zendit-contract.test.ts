@@ -7,6 +7,7 @@ import {
 import { startAnsweringServer } from '../answering-server.js';
 import { breachesOf } from './sdk-breaches.js';
 import type { SdkShape } from './zendit-sdk-shapes.js';
+import { PATIENCE_MS } from '../../harness/eventually.js';
 
 const OFFER = 'ESIM-FR-7D-1GB';
 const DISABLED = 'ESIM-CU-7D-1GB';
@@ -152,7 +153,7 @@ describe('every answer of the simulator is as the official SDK has it', () => {
       simulator.control({ webhookUrl: listener.url, webhookDisordered: true });
       await call('POST', '/esim/purchases', { offerId: OFFER, transactionId: 'p-1' });
       await call('GET', '/esim/purchases/p-1');
-      await expect.poll(() => bodies.length, { timeout: 20_000 }).toBe(2);
+      await expect.poll(() => bodies.length, { timeout: PATIENCE_MS }).toBe(2);
       expect(bodies.flatMap((body) => breachesOf('DtoESimPurchase', body))).toEqual([]);
     } finally {
       await listener.close();
