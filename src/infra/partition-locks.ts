@@ -6,8 +6,9 @@ const LOCK_CLASS = 7_302_115;
 
 /** Until the end of the transaction. Two workers at once: the second finds the work done. */
 export async function lockUntilCommit(tx: Tx, table: string): Promise<void> {
-  // A process that freezes in here must not keep everybody from making partitions: the server ends its session.
-  await sql(tx.manager, `SET LOCAL idle_in_transaction_session_timeout = '2s'`);
+  // A process that freezes in here must not keep everybody from making partitions: the server ends its session. One that
+  // waits for a core must not lose it, or a start on a busy machine would fail.
+  await sql(tx.manager, `SET LOCAL idle_in_transaction_session_timeout = '10s'`);
   await sql(tx.manager, 'SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK_CLASS, table]);
 }
 

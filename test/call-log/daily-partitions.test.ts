@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import { IdempotencyPurge } from '../../src/call-log/index.js';
@@ -94,6 +94,16 @@ describe('daily partitions', () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => partitions.maintain(CALLS)));
     expect(await existing()).toEqual(expected());
     expect(results.flatMap((changes) => changes.created).sort()).toEqual(expected());
+  });
+
+  it('are made by a process that gets no core for seconds in the middle of it', async () => {
+    const { logger } = dataSource;
+    const held = vi.spyOn(logger, 'logQuery').mockImplementation((text) => {
+      if (!text.startsWith(`CREATE TABLE ${partitionOf(0)}`)) return;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    });
+    expect((await partitions.maintain(CALLS)).created).toEqual(expected());
+    expect(held.mock.calls.some(([text]) => text.startsWith(`CREATE TABLE ${partitionOf(0)}`))).toBe(true);
   });
 
   it('have the same indexes as the table', async () => {
