@@ -4,6 +4,7 @@ import {
   type ApiAnswer,
   createTestDatabase,
   eventually,
+  quickestOf,
   HttpClient,
   loggedCall,
   startTestService,
@@ -38,15 +39,14 @@ function expectProblem(answer: ApiAnswer, status: number, code: string): void {
 
 describe('the row of a call', () => {
   it('is there within a second (D38)', async () => {
-    const times: number[] = [];
-    // The quickest of five: the machine may be busy with something else.
-    for (let call = 0; call < 5; call++) {
+    const promisedMs = 1_000;
+    const quickestMs = await quickestOf(promisedMs, async () => {
       const answer = await partner.sandbox.get('/v1/me');
       const answeredAt = performance.now();
       await logged(answer);
-      times.push(performance.now() - answeredAt);
-    }
-    expect(Math.min(...times)).toBeLessThan(1_000);
+      return performance.now() - answeredAt;
+    });
+    expect(quickestMs).toBeLessThan(promisedMs);
   });
 
   it('has key, partner, route, status, latency and mode', async () => {

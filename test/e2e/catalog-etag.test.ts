@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   eventually,
+  quickestOf,
   type ApiAnswer,
   type HttpClient,
   startTestService,
@@ -79,9 +80,8 @@ describe('ETag', () => {
   });
 
   it('moves when a package changes, and the list shows the change within two seconds', async () => {
-    const times: number[] = [];
-    // The quickest of three: the machine may be busy with something else.
-    for (let change = 0; change < 3; change++) {
+    const promisedMs = 2_000;
+    const quickestMs = await quickestOf(promisedMs, async () => {
       const before = (await list('?country=MC&kind=base')).headers.get('etag')!;
       await service.database.pool.query(
         `WITH c AS (UPDATE packages SET price_amount = price_amount + 5, updated_at = now()
@@ -93,9 +93,9 @@ describe('ETag', () => {
         const answer = await api.get('/v1/catalog?country=MC&kind=base', { 'if-none-match': before });
         return answer.status === 200;
       });
-      times.push(performance.now() - changedAt);
-    }
-    expect(Math.min(...times)).toBeLessThan(2_000);
+      return performance.now() - changedAt;
+    });
+    expect(quickestMs).toBeLessThan(promisedMs);
   });
 
   it('is no reason to keep an answer for another key', async () => {

@@ -3,6 +3,7 @@ import { FeedWatch, MOST_WAITING_PER_KEY } from '../../src/events/feed-watch.js'
 import {
   type ApiAnswer,
   eventually,
+  quickestOf,
   startTestService,
   type TestPartner,
   type TestService,
@@ -70,22 +71,24 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
   });
 
   it('answers as soon as another process has committed an event', async () => {
-    const times: number[] = [];
+    // A look comes every 50 ms; the sweep that gives positions otherwise, every 2 s.
+    const promisedMs = 1_000;
     let cursor = '';
-    for (let round = 0; round < 5; round++) {
+    const quickestMs = await quickestOf(promisedMs, async (nth) => {
+      const iccid = `8910000000000000${100 + nth}`;
       const waiting = watched(waitFor(25, cursor));
       await untilWaiting(1);
       expect(waiting.ended).toBe(false);
-      await recordEvents(service, [{ partnerId: partner.id, iccid: `891000000000000000${round}` }]);
+      await recordEvents(service, [{ partnerId: partner.id, iccid }]);
       const committedAt = performance.now();
       const { body } = await waiting.promise;
-      times.push(Math.round(performance.now() - committedAt));
-      expect((body.data as Json[]).map(({ data }) => data.iccid)).toEqual([`891000000000000000${round}`]);
+      const elapsedMs = performance.now() - committedAt;
+      expect((body.data as Json[]).map(({ data }) => data.iccid)).toEqual([iccid]);
       cursor = `&after=${body.next_cursor}`;
-    }
-    console.log(`from the commit to the answer: ${times.join(', ')} ms`);
-    // A look comes every 50 ms; the sweep that gives positions otherwise, every 2 s. The machine may be busy.
-    expect(Math.min(...times)).toBeLessThan(1_000);
+      return elapsedMs;
+    });
+    console.log(`from the commit to the answer: ${quickestMs.toFixed(0)} ms`);
+    expect(quickestMs).toBeLessThan(promisedMs);
   });
 
   it('is an empty page after the wait, with a cursor, for one token', async () => {

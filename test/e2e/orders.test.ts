@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ApiAnswer,
   eventually,
+  quickestOf,
   PATIENCE_MS,
   type HttpClient,
   startReceiver,
@@ -156,13 +157,12 @@ describe('POST /v1/orders', () => {
   });
 
   it('recovers an order whose provider answered nothing, within 10 s and once', async () => {
-    const times: number[] = [];
-    // Takes less than four seconds; it is tried again where the machine was busy with something else.
-    while (times.length < 3 && !times.some((ms) => ms < 10_000)) {
+    const promisedMs = 10_000;
+    const quickestMs = await quickestOf(promisedMs, async () => {
       const startedAt = performance.now();
       const { id } = await place({ package_id: 'pkg_test_timeout' });
       const order = await ended(id);
-      times.push(performance.now() - startedAt);
+      const elapsedMs = performance.now() - startedAt;
       expect(order).toMatchObject({ status: 'issued', quantity_issued: 1 });
       const { rows } = await service.database.pool.query(
         `SELECT (SELECT count(*)::int FROM esims WHERE order_id = $1) AS esims,
@@ -171,8 +171,9 @@ describe('POST /v1/orders', () => {
         [id],
       );
       expect(rows[0]).toEqual({ esims: 1, purchases: 1 });
-    }
-    expect(Math.min(...times)).toBeLessThan(10_000);
+      return elapsedMs;
+    });
+    expect(quickestMs).toBeLessThan(promisedMs);
   });
 
   it('refuses what cannot be sold with the documented code, and leaves no order', async () => {

@@ -24,3 +24,20 @@ export async function eventually<T>(
     await sleep(Math.min(50, 10 + waitedMs / 10));
   }
 }
+
+const MOST_TRIES = 30;
+
+/**
+ * The time in ms of the quickest of up to thirty tries, which end with the first one below `promisedMs`: where the cores are
+ * busy with something else some tries are slow, where the service is slow all of them are.
+ */
+export async function quickestOf(
+  promisedMs: number,
+  attempt: (nth: number) => Promise<number>,
+): Promise<number> {
+  let quickestMs = Infinity;
+  for (let nth = 0; nth < MOST_TRIES && quickestMs >= promisedMs; nth++) {
+    quickestMs = Math.min(quickestMs, await attempt(nth));
+  }
+  return quickestMs;
+}

@@ -91,7 +91,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
           }),
         );
         await placeOrder(api.partnerApi(sandboxKey), { package_id: 'pkg_fr_1gb_7d' });
-        await eventually('the event and its retry', () => receiver.received.length === 2, 60_000);
+        await eventually('the event and its retry', () => receiver.received.length === 2);
         const [first, second] = receiver.received;
         expect(second!.receivedAtMs - first!.receivedAtMs).toBeGreaterThanOrEqual(RETRY_MS - 100);
         await eventually('a bucket, which is kept for a second when it is full', async () => {

@@ -112,7 +112,12 @@ describe('a poller of the feed', () => {
 
   it('misses and repeats nothing of many slow transactions that commit in any order', async () => {
     const poller = new Poller(partner.sandbox);
-    await poller.readDuring(writeOutOfOrder(service, partner.id));
+    let writing: Promise<void> | null = null;
+    const twoAreOvertaken = whileTwoAreUncommitted(async () => {
+      writing = writeOutOfOrder(service, partner.id);
+      await eventually('others are read', () => poller.seen.length > 0);
+    });
+    await poller.readDuring(twoAreOvertaken.then(() => writing));
     expect(poller.ids, 'commits were out of order').not.toEqual(poller.ids.toSorted());
     expect(poller.pages).toBeGreaterThan(20);
     await expectWholeFeed(poller, parts());

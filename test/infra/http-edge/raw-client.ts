@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE_MS } from '../../harness/eventually.js';
 import type { Problem } from '../../../src/common/errors/index.js';
 
 export interface Answer {
@@ -141,8 +142,8 @@ export function post(body: string | Buffer, parts: RequestParts = {}): Buffer {
 }
 
 /** Waits until `condition` holds. */
-export async function until(condition: () => boolean, timeoutMs = 30_000): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
+export async function until(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error('the condition never held');
     await sleep(5);

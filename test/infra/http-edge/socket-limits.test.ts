@@ -54,10 +54,10 @@ describe('a caller that never reads (D43)', () => {
     edge.behaviour.thing = () => ({ large: LARGE });
     const pipelined = Buffer.concat(Array.from({ length: 3 }, () => request()));
     for (let i = 0; i < 10; i++) await deaf(edge.port, pipelined);
-    await until(() => edge.seen.length === 30, 10_000);
+    await until(() => edge.seen.length === 30);
     edge.behaviour.thing = Behaviour.plain;
     expect((await new RawClient(edge.port).write(request()).answer()).status).toBe(200);
-    await until(() => cuts.length === 10, 10_000);
+    await until(() => cuts.length === 10);
     expect(new Set(cuts)).toEqual(new Set(['write_timeout']));
     await until(() => edge.records.filter(({ status }) => status === 499).length >= 10);
   });
@@ -97,7 +97,7 @@ describe('a caller that never reads (D43)', () => {
     const whole = Array.from({ length: 200 }, () => request());
     const pipelined = Buffer.concat([...whole, request().subarray(0, 20)]);
     for (let i = 0; i < 5; i++) await deaf(edge.port, pipelined);
-    await until(() => edge.seen.length >= 5 * 8, 10_000);
+    await until(() => edge.seen.length >= 5 * 8);
     edge.behaviour.thing = Behaviour.plain;
     const began = performance.now();
     await edge.close();
@@ -120,7 +120,7 @@ describe('a caller that never reads (D43)', () => {
     await once(server, 'listening');
     ended.push(() => server.close());
     for (let i = 0; i < 5; i++) await deaf((server.address() as AddressInfo).port, request());
-    await until(() => cuts.length === 5, 10_000);
+    await until(() => cuts.length === 5);
     expect(await connectionsOf(server)).toBe(0);
   });
 });
