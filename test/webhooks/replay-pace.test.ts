@@ -58,8 +58,9 @@ it(`a replay makes ${PER_SECOND} deliveries a second, and not that many for each
   console.log(`${created} deliveries in ${elapsedMs.toFixed(0)} ms`);
   // The first second's worth comes at once. Four times the pace would be there in 1.8 s.
   expect(elapsedMs).toBeGreaterThan(((created - 2 * PER_SECOND) / PER_SECOND) * 1_000);
-  // And it is kept, by and large: each step loses less than one delivery. Three seconds' worth, in the quickest three.
-  expect(quickestMs(samples, 3 * PER_SECOND)).toBeLessThan(8_000);
+  // And it is kept where the machine lets it: a quarter of the pace would take this long for a second's worth.
+  const afterTheFirst = samples.filter((sample) => sample.created >= PER_SECOND);
+  expect(quickestMs(afterTheFirst, PER_SECOND)).toBeLessThan(3_000);
 });
 
 interface Sample {

@@ -51,12 +51,13 @@ describe('a caller that never reads (D43)', () => {
       writeTimeoutMs: WRITE_TIMEOUT_MS,
       onCut: (reason) => void cuts.push(reason),
     });
-    edge.behaviour.thing = () => ({ large: LARGE });
+    edge.behaviour.thing = ({ headers }) => (headers['x-small'] ? Behaviour.plain() : { large: LARGE });
     const pipelined = Buffer.concat(Array.from({ length: 3 }, () => request()));
     for (let i = 0; i < 10; i++) await deaf(edge.port, pipelined);
-    await until(() => edge.seen.length === 30);
-    edge.behaviour.thing = Behaviour.plain;
-    expect((await new RawClient(edge.port).write(request()).answer()).status).toBe(200);
+    // On a busy machine a connection is cut before all of its calls were read.
+    await until(() => edge.seen.length >= 10);
+    const small = request({ headers: { 'x-small': 'yes' } });
+    expect((await new RawClient(edge.port).write(small).answer()).status).toBe(200);
     await until(() => cuts.length === 10);
     expect(new Set(cuts)).toEqual(new Set(['write_timeout']));
     await until(() => edge.records.filter(({ status }) => status === 499).length >= 10);
