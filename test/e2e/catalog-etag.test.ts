@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   eventually,
-  quickestOf,
   type ApiAnswer,
   type HttpClient,
+  quickestOf,
   startTestService,
   type TestService,
 } from '../harness/index.js';

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type ApiAnswer,
   eventually,
-  quickestOf,
   PATIENCE_MS,
   type HttpClient,
+  quickestOf,
   startReceiver,
   startTestService,
   type TestPartner,

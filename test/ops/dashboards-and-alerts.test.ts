@@ -93,7 +93,7 @@ describe('alerts', () => {
         expect(tests, name).toContain(`- name: ${name} stays quiet`);
       }
     },
-    // A minute of computing, all of it in one go.
+    // Fifteen seconds of computing, which took over four minutes where two whole runs shared two cores.
     900_000,
   );
 });

@@ -4,7 +4,6 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import ts from 'typescript';
 import { afterAll, onTestFinished } from 'vitest';
@@ -14,6 +13,7 @@ import {
   startEmbeddedPostgres,
 } from '../../../src/embedded/postgres/index.js';
 import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
+import { eventually } from '../../harness/eventually.js';
 
 const SOURCES = path.resolve(import.meta.dirname, '../../../src/embedded/postgres');
 /** Inside node_modules, so that the compiled copy finds the same packages. */
@@ -106,7 +106,7 @@ export function postmasterPid(dataDir: string): number {
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
+  await eventually('a condition that holds', condition);
 }
 
 export function runs(pid: number): boolean {

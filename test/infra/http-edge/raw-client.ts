@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATIENCE_MS } from '../../harness/eventually.js';
 import type { Problem } from '../../../src/common/errors/index.js';
+import { eventually } from '../../harness/eventually.js';
 
 export interface Answer {
   readonly status: number;
@@ -143,9 +143,5 @@ export function post(body: string | Buffer, parts: RequestParts = {}): Buffer {
 
 /** Waits until `condition` holds. */
 export async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition never held');
-    await sleep(5);
-  }
+  await eventually('a condition that holds', condition);
 }
