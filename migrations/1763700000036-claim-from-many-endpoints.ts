@@ -16,7 +16,7 @@ export class ClaimFromManyEndpoints1763700000036 implements MigrationInterface {
  * order over all workers, so that no two claims wait for each other. A join of the same would be planned anew for every
  * claim, which cost more than the claim.
  */
-const CLAIM_FUNCTION = `
+export const CLAIM_FUNCTION = `
   CREATE FUNCTION claim_many_webhook_deliveries (
     of_endpoints text[], of_slots int[], most_in_flight int, owner text, lease_ms int
   ) RETURNS TABLE (

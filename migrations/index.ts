@@ -33,6 +33,7 @@ import { DateDisabledEndpoints1763700000039 } from './1763700000039-date-disable
 import { CarryTraceContext1763700000040 } from './1763700000040-carry-trace-context.js';
 import { RestoreEpochs1763700000041 } from './1763700000041-restore-epochs.js';
 import { ClaimBehindDiscards1763700000042 } from './1763700000042-claim-behind-discards.js';
+import { ClaimAllAtOnce1763700000043 } from './1763700000043-claim-all-at-once.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -71,4 +72,5 @@ export const MIGRATIONS = [
   CarryTraceContext1763700000040,
   RestoreEpochs1763700000041,
   ClaimBehindDiscards1763700000042,
+  ClaimAllAtOnce1763700000043,
 ];

@@ -93,9 +93,9 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'claim-of-a-disabled-endpoint',
-    file: 'migrations/1763700000042-claim-behind-discards.ts',
-    find: 'w.id = of_endpoint AND w.enabled AND w.deleted_at',
-    replace: 'w.id = of_endpoint AND w.deleted_at',
+    file: 'migrations/1763700000043-claim-all-at-once.ts',
+    find: 'WHERE w.enabled AND w.deleted_at',
+    replace: 'WHERE w.deleted_at',
     build: true,
     tests: ['test/webhooks/fencing.test.ts'],
   },

@@ -53,7 +53,7 @@ async function rows<T>(text: string, parameters: unknown[]): Promise<T[]> {
 describe('the claim of an endpoint', () => {
   const claim = () =>
     rows<{ id: string | null }>(
-      `SELECT * FROM claim_webhook_deliveries($1, 10, 10, 'the test', 60000) WHERE id IS NOT NULL`,
+      `SELECT * FROM claim_many_webhook_deliveries(ARRAY[$1], ARRAY[10], 10, 'the test', 60000) WHERE id IS NOT NULL`,
       [endpoint.id],
     );
 

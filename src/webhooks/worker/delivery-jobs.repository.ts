@@ -71,7 +71,7 @@ interface ClaimRow extends OwnerRow {
 }
 
 const ENDPOINTS_KEPT = 50_000;
-/** So soon a claim that found the window full of others' attempts asks to be repeated (migration 1763700000042) ... */
+/** So soon a claim that found the window full of others' attempts asks to be repeated (migration 1763700000043) ... */
 const FULL_LOOK_MS = 500;
 /** ... for so long: by then the endpoint hangs, and a thousand such would keep PostgreSQL busy with claims. */
 const LOOKING_FOR_MS = 10_000;
