@@ -55,6 +55,7 @@ const CLAIM_FUNCTION = `
     claim_time timestamptz;
     windows webhook_claim_window[];
     taken leased_webhook_delivery[];
+    places tid[];
     of_mode text;
     wanted text[];
     found text[];
@@ -82,30 +83,27 @@ const CLAIM_FUNCTION = `
     ) AS f
     WHERE w.enabled AND w.deleted_at IS NULL;
 
-    WITH due AS (
-      SELECT w.endpoint_id, d.id, d.claimed_at, d.lease_until
-      FROM unnest(windows) AS w
-      CROSS JOIN LATERAL (
-        SELECT d.id, d.claimed_at, d.lease_until
-        FROM webhook_deliveries_open d
-        WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending' AND d.next_attempt_at <= claim_time
-          AND (d.lease_until IS NULL OR d.lease_until <= claim_time)
-          -- nothing that was made after a discard is due before it (D32)
-          AND d.next_attempt_at >= w.kept_from AND d.created_at >= w.kept_from
-        ORDER BY d.next_attempt_at, d.id
-        LIMIT greatest(least(w.slots, w.free), 0)
-        FOR UPDATE OF d SKIP LOCKED
-      ) AS d
-      WHERE w.blocked_ms IS NULL AND w.free > 0
-    ), leased AS (
-      UPDATE webhook_deliveries_open d
-      SET lease_owner = owner, claimed_at = claim_time, lease_until = claim_time + lease_ms * interval '1 millisecond', fence = d.fence + 1
-      FROM due
-      WHERE d.id = due.id
-      RETURNING due.endpoint_id, d.id, d.event_type, d.event_id, d.test_body, d.fence, d.counted_attempts,
-        d.next_attempt_at, due.claimed_at, due.lease_until
-    )
-    SELECT array_agg(ROW (l.*)::leased_webhook_delivery) INTO taken FROM leased l;
+    SELECT array_agg(ROW (w.endpoint_id, d.id, d.event_type, d.event_id, d.test_body, d.fence + 1, d.counted_attempts,
+        d.next_attempt_at, d.claimed_at, d.lease_until)::leased_webhook_delivery), array_agg(d.place)
+    INTO taken, places
+    FROM unnest(windows) AS w
+    CROSS JOIN LATERAL (
+      SELECT d.ctid AS place, d.* FROM webhook_deliveries_open d
+      WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending' AND d.next_attempt_at <= claim_time
+        AND (d.lease_until IS NULL OR d.lease_until <= claim_time)
+        -- nothing that was made after a discard is due before it (D32)
+        AND d.next_attempt_at >= w.kept_from AND d.created_at >= w.kept_from
+      ORDER BY d.next_attempt_at, d.id
+      LIMIT greatest(least(w.slots, w.free), 0)
+      FOR UPDATE OF d SKIP LOCKED
+    ) AS d
+    WHERE w.blocked_ms IS NULL AND w.free > 0;
+
+    -- Where they were locked they stay until this transaction ends. By a join, or by its id, each could be looked for in
+    -- the whole of some index.
+    UPDATE webhook_deliveries_open d
+    SET lease_owner = owner, claimed_at = claim_time, lease_until = claim_time + lease_ms * interval '1 millisecond', fence = d.fence + 1
+    WHERE d.ctid = ANY (places);
 
     -- A plan for these ids has their days alone.
     FOR of_mode, wanted IN

@@ -177,11 +177,11 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
       `WITH mine AS (
          SELECT d.id FROM webhook_deliveries d
          JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = d.id AND l.fence = d.fence
-         WHERE d.lease_owner = $3 AND d.${IS_OPEN}
+         WHERE d.id = ANY ($1::text[]) AND d.lease_owner = $3 AND d.${IS_OPEN}
          ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
        )
        UPDATE webhook_deliveries d SET lease_until = ${NOW} + $4::int * interval '1 millisecond'
-       FROM mine WHERE d.id = mine.id AND d.${IS_OPEN}`,
+       FROM mine WHERE d.id = mine.id AND d.id = ANY ($1::text[]) AND d.${IS_OPEN}`,
       [leases.map((lease) => lease.id), leases.map((lease) => lease.fence), this.owner, this.leaseMs],
     );
   }

@@ -76,6 +76,9 @@ interface RecordedRow {
 const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, exhausted, ended_at, ran_ms, latency_ms,
   status_code, error, phases, response_body, request_headers, response_headers`;
 
+/** A condition of its own, as a join may read the table from end to end where it was empty when PostgreSQL last counted it. */
+const OF_THESE = 'id = ANY ($1::text[])';
+
 const RECORD = prepared(`
   WITH attempt AS (
     SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
@@ -100,7 +103,7 @@ const RECORD = prepared(`
       SELECT c.counts AND a.outcome <> 'delivered' AND o.owed
              AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
     ) x
-    WHERE d.${IS_OPEN}
+    WHERE d.${IS_OPEN} AND d.${OF_THESE}
       -- by the same condition these endpoints are locked, and changed with their attempts
       AND (w.id = ANY ($16::text[])
            OR (w.id = ANY ($17::text[]) AND (w.consecutive_blocks > 0 OR w.ramp_window IS NOT NULL))
@@ -119,12 +122,12 @@ const RECORD = prepared(`
         last_error = n.error, last_started_at = n.ended_at - n.ran_ms * interval '1 millisecond',
         lease_owner = NULL, claimed_at = NULL, lease_until = NULL
     FROM next n
-    WHERE d.id = n.id AND d.status = 'pending' AND NOT n.ends
+    WHERE d.id = n.id AND d.${OF_THESE} AND d.status = 'pending' AND NOT n.ends
     -- everything of the attempt too: joining it again would cost the square of the batch
     RETURNING d.endpoint_id, d.partner_id, d.kind, d.status, d.attempt_count AS number, n.*
   ), ended AS (
     DELETE FROM webhook_deliveries d USING next n
-    WHERE d.id = n.id AND d.${IS_OPEN} AND n.ends
+    WHERE d.id = n.id AND d.${OF_THESE} AND d.${IS_OPEN} AND n.ends
     RETURNING d.endpoint_id, d.partner_id, d.kind,
       CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed' ELSE 'discarded' END AS status,
       d.attempt_count + 1 AS number, d.mode, d.event_id, d.event_type, d.test_body, d.replay_id, d.fence, d.created_at, n.*
