@@ -7,6 +7,8 @@ import { CLAIM_FUNCTION as CLAIM_FUNCTION_BEFORE } from './1763700000036-claim-f
  */
 export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    // For the length of a VACUUM of this table; who waits so holds up no reads and no writes.
+    await runner.query(`SET LOCAL lock_timeout = '30s'`);
     // What has grown once grows again: a table cut short after a quiet hour has everything planned for a few rows.
     await runner.query('ALTER TABLE webhook_deliveries_open SET (vacuum_truncate = off)');
     await runner.query(TYPES);
@@ -58,7 +60,7 @@ const CLAIM_FUNCTION = `
     places tid[];
     of_mode text;
     wanted text[];
-    found text[];
+    found_ids text[];
     found_bodies text[];
     event_ids text[];
     bodies text[];
@@ -111,8 +113,8 @@ const CLAIM_FUNCTION = `
       WHERE t.event_id IS NOT NULL GROUP BY w.mode
     LOOP
       EXECUTE format('SELECT array_agg(e.id), array_agg(e.body) FROM %I e WHERE e.id = ANY ($1)', 'events_' || of_mode)
-        INTO found, found_bodies USING wanted;
-      event_ids := event_ids || found;
+        INTO found_ids, found_bodies USING wanted;
+      event_ids := event_ids || found_ids;
       bodies := bodies || found_bodies;
     END LOOP;
 
@@ -148,7 +150,9 @@ const CLAIM_FUNCTION = `
     CROSS JOIN LATERAL (SELECT coalesce(n.taken, 0) AS taken) AS c
     WHERE CASE
       WHEN w.blocked_ms IS NOT NULL
-        THEN EXISTS (SELECT FROM webhook_deliveries_open d WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending')
+        -- no EXISTS, which may be answered from a list of all that is open
+        THEN (SELECT true FROM webhook_deliveries_open d WHERE d.endpoint_id = w.endpoint_id AND d.status = 'pending'
+              ORDER BY d.next_attempt_at, d.id LIMIT 1)
       ELSE w.free > 0 OR w.of_others > 0
     END;
   END

@@ -102,7 +102,7 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'outcome-of-an-older-fence',
     file: 'src/webhooks/worker/outcomes.repository.ts',
-    find: 'd.fence = a.fence AND d.lease_owner',
+    find: 'd.fence = ($2::bigint[])[p.nth] AND d.lease_owner',
     replace: 'd.lease_owner',
     tests: ['test/webhooks/fencing.test.ts'],
   },

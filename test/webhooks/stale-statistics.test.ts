@@ -23,10 +23,11 @@ const endpoints = withIds(
   Array.from({ length: ENDPOINTS }, () => IN_SERVICE),
 );
 const idle = { ...IN_SERVICE, id: 'whe_idle', enabled: false };
+const blocked = { ...IN_SERVICE, id: 'whe_blocked', blocked: true };
 
 beforeAll(async () => {
   bed = await DeliveryRulesBed.open();
-  await bed.insertEndpoints([...endpoints, idle]);
+  await bed.insertEndpoints([...endpoints, blocked, idle]);
   await insertWaiting();
   await bed.manager.query('DELETE FROM webhook_deliveries');
   // As autovacuum does in a quiet minute.
@@ -34,7 +35,7 @@ beforeAll(async () => {
   for (let time = 0; time < TIMES_BEFORE; time++) await claimRenewAndRecord(0);
   await insertWaiting();
   await bed.insertDeliveries(
-    endpoints.map(({ id }, nth) => ({
+    [...endpoints, blocked].map(({ id }, nth) => ({
       ...{
         id: `dlv_due_${nth}`,
         endpointId: id,
@@ -71,7 +72,7 @@ async function claimRenewAndRecord(due: number): Promise<Record<'claim' | 'renew
   return bed.transactions.run(async ({ manager }) => {
     const jobs = new DeliveryJobsRepository(manager, bed.config);
     const before = await rowsRead(manager);
-    const claims = await jobs.claimMany(endpoints.map(({ id }) => ({ group: id, limit: 4 })));
+    const claims = await jobs.claimMany([...endpoints, blocked].map(({ id }) => ({ group: id, limit: 4 })));
     const claimed = claims.flatMap(({ items }) => items);
     const afterClaim = await rowsRead(manager);
     await jobs.renew(claimed);

@@ -168,21 +168,19 @@ export class DeliveryJobsRepository implements JobSource<ClaimedDelivery> {
   }
 
   /**
-   * Extends the leases that are still this process's. A row that another transaction has locked is skipped: it must
-   * cost no other its lease, and its own outlives two beats.
+   * Extends the leases that are still this process's, whichever fence they have by now. A row that another transaction
+   * has locked is skipped: it must cost no other its lease, and its own outlives two beats.
    */
   async renew(leases: readonly LeaseKey[]): Promise<void> {
     await sql(
       this.manager,
       `WITH mine AS (
-         SELECT d.id FROM webhook_deliveries d
-         JOIN unnest($1::text[], $2::bigint[]) AS l (id, fence) ON l.id = d.id AND l.fence = d.fence
-         WHERE d.id = ANY ($1::text[]) AND d.lease_owner = $3 AND d.${IS_OPEN}
-         ORDER BY d.id FOR UPDATE OF d SKIP LOCKED
+         SELECT id FROM webhook_deliveries WHERE id = ANY ($1::text[]) AND lease_owner = $2 AND ${IS_OPEN}
+         ORDER BY id FOR UPDATE SKIP LOCKED
        )
-       UPDATE webhook_deliveries d SET lease_until = ${NOW} + $4::int * interval '1 millisecond'
-       FROM mine WHERE d.id = mine.id AND d.id = ANY ($1::text[]) AND d.${IS_OPEN}`,
-      [leases.map((lease) => lease.id), leases.map((lease) => lease.fence), this.owner, this.leaseMs],
+       UPDATE webhook_deliveries SET lease_until = ${NOW} + $3::int * interval '1 millisecond'
+       WHERE id = ANY (ARRAY(SELECT id FROM mine)) AND ${IS_OPEN}`,
+      [leases.map((lease) => lease.id), this.owner, this.leaseMs],
     );
   }
 

@@ -39,9 +39,10 @@ export class OutcomesRepository {
   async record(
     manager: EntityManager,
     owner: string,
-    attempts: readonly FinishedAttempt[],
+    given: readonly FinishedAttempt[],
     apart: AffectedEndpoints = NONE,
   ): Promise<readonly RecordedAttempt[]> {
+    const attempts = given.toSorted(byIdAndFence);
     const { rows } = await sql<RecordedRow>(manager, RECORD, [
       ...columnsOf(attempts),
       owner,
@@ -62,6 +63,12 @@ export class OutcomesRepository {
   }
 }
 
+/** As collation C has them. Of two attempts of one delivery the newer is last, and the one that counts: its fence is the row's. */
+function byIdAndFence(a: FinishedAttempt, b: FinishedAttempt): number {
+  if (a.deliveryId === b.deliveryId) return BigInt(a.fence) < BigInt(b.fence) ? -1 : 1;
+  return a.deliveryId < b.deliveryId ? -1 : 1;
+}
+
 interface RecordedRow {
   delivery_id: string;
   endpoint_id: string;
@@ -76,34 +83,47 @@ interface RecordedRow {
 const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, exhausted, ended_at, ran_ms, latency_ms,
   status_code, error, phases, response_body, request_headers, response_headers`;
 
-/** A condition of its own, as a join may read the table from end to end where it was empty when PostgreSQL last counted it. */
-const OF_THESE = 'id = ANY ($1::text[])';
+/**
+ * The place of delivery `d` among the attempts, which are in the order of their ids: the last of those that are not above it. No join: PostgreSQL plans for a queue that
+ * was empty when it counted last, and would read all that is open, or all attempts, for each of them again.
+ */
+const NTH = 'width_bucket(d.id COLLATE "C", $1::text[])';
+const MS = "interval '1 millisecond'";
 
-const RECORD = prepared(`
-  WITH attempt AS (
-    SELECT a.*, ${NOW} - a.ended_ago_ms * interval '1 millisecond' AS ended_at
-    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::int[], $5::float8[], $6::float8[], $7::text[], $8::text[],
-                $9::text[], $13::text[], $14::text[], $15::float8[])
-      AS a (id, fence, outcome, status_code, latency_ms, ended_ago_ms, error, phases, response_body, request_headers,
-            response_headers, ran_ms)
-  ), next AS (
-    SELECT d.id, a.outcome, a.status_code, a.latency_ms, a.ran_ms, a.ended_at, a.error, a.phases, a.response_body,
-           a.request_headers, a.response_headers, c.counts, d.counted_attempts + c.counts::int AS counted,
-           CASE WHEN c.counts THEN 0 ELSE d.interruptions + 1 END AS interruptions, x.exhausted,
-           a.outcome = 'delivered' OR x.exhausted OR NOT o.owed AS ends
-    FROM attempt a
-    JOIN webhook_deliveries d ON d.id = a.id AND d.fence = a.fence AND d.lease_owner = $10
-    JOIN webhook_endpoints w ON w.id = d.endpoint_id
-    -- given up by one row of the endpoint, and not written down yet (D32)
-    CROSS JOIN LATERAL (SELECT d.status = 'pending' AND NOT coalesce(d.created_at < w.discard_before, false) AS owed) o
+/** The attempt at a place, as `a`. */
+const attemptAt = (nth: string): string => `
+    CROSS JOIN LATERAL (
+      SELECT ($3::text[])[${nth}] AS outcome, ($4::int[])[${nth}] AS status_code, ($5::float8[])[${nth}] AS latency_ms,
+             ${NOW} - ($6::float8[])[${nth}] * ${MS} AS ended_at, ($7::text[])[${nth}] AS error,
+             ($8::text[])[${nth}] AS phases, ($9::text[])[${nth}] AS response_body,
+             ($13::text[])[${nth}] AS request_headers, ($14::text[])[${nth}] AS response_headers,
+             ($15::float8[])[${nth}] AS ran_ms
+    ) a`;
+
+/** What attempt `a` makes of the counts of delivery `d`. */
+const COUNTS = `
     CROSS JOIN LATERAL (
       SELECT a.outcome <> 'interrupted' OR d.interruptions >= ${UNCOUNTED_INTERRUPTIONS} AS counts
     ) c
     CROSS JOIN LATERAL (
+      SELECT d.counted_attempts + c.counts::int AS counted,
+             CASE WHEN c.counts THEN 0 ELSE d.interruptions + 1 END AS interruptions
+    ) n`;
+
+const RECORD = prepared(`
+  WITH next AS (
+    SELECT d.id, x.exhausted, a.outcome = 'delivered' OR x.exhausted OR NOT o.owed AS ends
+    FROM webhook_deliveries d
+    JOIN webhook_endpoints w ON w.id = d.endpoint_id
+    CROSS JOIN LATERAL (SELECT ${NTH} AS nth) p${attemptAt('p.nth')}${COUNTS}
+    -- given up by one row of the endpoint, and not written down yet (D32)
+    CROSS JOIN LATERAL (SELECT d.status = 'pending' AND NOT coalesce(d.created_at < w.discard_before, false) AS owed) o
+    CROSS JOIN LATERAL (
       SELECT c.counts AND a.outcome <> 'delivered' AND o.owed
              AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
     ) x
-    WHERE d.${IS_OPEN} AND d.${OF_THESE}
+    WHERE d.id = ANY ($1::text[]) AND d.${IS_OPEN}
+      AND d.fence = ($2::bigint[])[p.nth] AND d.lease_owner = $10
       -- by the same condition these endpoints are locked, and changed with their attempts
       AND (w.id = ANY ($16::text[])
            OR (w.id = ANY ($17::text[]) AND (w.consecutive_blocks > 0 OR w.ramp_window IS NOT NULL))
@@ -114,23 +134,28 @@ const RECORD = prepared(`
   ), going_on AS (
     UPDATE webhook_deliveries d
     SET attempt_count = d.attempt_count + 1,
-        counted_attempts = n.counted,
-        interruptions = n.interruptions,
-        next_attempt_at = CASE WHEN n.counts THEN n.ended_at + ($11::int[])[n.counted] * interval '1 millisecond'
-                               ELSE d.next_attempt_at END,
-        last_outcome = n.outcome, last_status_code = n.status_code, last_latency_ms = round(n.latency_ms)::int,
-        last_error = n.error, last_started_at = n.ended_at - n.ran_ms * interval '1 millisecond',
+        (counted_attempts, interruptions, next_attempt_at, last_outcome, last_status_code, last_latency_ms, last_error,
+         last_started_at) = (
+          SELECT n.counted, n.interruptions,
+                 CASE WHEN c.counts THEN a.ended_at + ($11::int[])[n.counted] * ${MS} ELSE d.next_attempt_at END,
+                 a.outcome, a.status_code, round(a.latency_ms)::int, a.error, a.ended_at - a.ran_ms * ${MS}
+          FROM (SELECT ${NTH} AS nth) p${attemptAt('p.nth')}${COUNTS}
+        ),
         lease_owner = NULL, claimed_at = NULL, lease_until = NULL
-    FROM next n
-    WHERE d.id = n.id AND d.${OF_THESE} AND d.status = 'pending' AND NOT n.ends
-    -- everything of the attempt too: joining it again would cost the square of the batch
-    RETURNING d.endpoint_id, d.partner_id, d.kind, d.status, d.attempt_count AS number, n.*
+    WHERE d.id = ANY (ARRAY(SELECT id FROM next WHERE NOT ends)) AND d.status = 'pending'
+    RETURNING d.id, d.endpoint_id, d.partner_id, d.kind, d.status, d.attempt_count AS number, false AS exhausted,
+      ${NTH} AS nth
+  ), deleted AS (
+    DELETE FROM webhook_deliveries d
+    WHERE d.id = ANY (ARRAY(SELECT id FROM next WHERE ends)) AND d.${IS_OPEN}
+    RETURNING d.id, d.endpoint_id, d.partner_id, d.kind, d.mode, d.event_id, d.event_type, d.test_body, d.replay_id,
+      d.fence, d.created_at, d.attempt_count, d.counted_attempts, d.interruptions,
+      d.id = ANY (ARRAY(SELECT id FROM next WHERE exhausted)) AS exhausted, ${NTH} AS nth
   ), ended AS (
-    DELETE FROM webhook_deliveries d USING next n
-    WHERE d.id = n.id AND d.${OF_THESE} AND d.${IS_OPEN} AND n.ends
-    RETURNING d.endpoint_id, d.partner_id, d.kind,
-      CASE WHEN n.outcome = 'delivered' THEN 'delivered' WHEN n.exhausted THEN 'failed' ELSE 'discarded' END AS status,
-      d.attempt_count + 1 AS number, d.mode, d.event_id, d.event_type, d.test_body, d.replay_id, d.fence, d.created_at, n.*
+    SELECT d.id, d.endpoint_id, d.partner_id, d.kind, d.mode, d.event_id, d.event_type, d.test_body, d.replay_id, d.fence,
+      d.created_at, d.exhausted, d.attempt_count + 1 AS number, n.counted, n.interruptions, a.*,
+      CASE WHEN a.outcome = 'delivered' THEN 'delivered' WHEN d.exhausted THEN 'failed' ELSE 'discarded' END AS status
+    FROM deleted d${attemptAt('d.nth')}${COUNTS}
   ), stored AS (
     INSERT INTO webhook_deliveries (id, endpoint_id, partner_id, mode, event_id, event_type, kind, status, test_body,
                                     replay_id, attempt_count, counted_attempts, interruptions, fence, created_at,
@@ -142,7 +167,7 @@ const RECORD = prepared(`
            ended_at - ran_ms * interval '1 millisecond'
     FROM ended
   ), recorded AS (
-    SELECT ${RECORDED} FROM going_on UNION ALL SELECT ${RECORDED} FROM ended
+    SELECT ${RECORDED} FROM going_on${attemptAt('nth')} UNION ALL SELECT ${RECORDED} FROM ended
   ), logged AS (
     INSERT INTO webhook_attempts (delivery_id, endpoint_id, partner_id, number, started_at, outcome, status_code, latency_ms, error,
                                   phases, response_body, request_headers, response_headers, recorded_at)
