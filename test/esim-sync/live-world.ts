@@ -59,6 +59,8 @@ export class LiveWorld {
       ZENDIT_API_KEY: zendit.apiKey,
       PROVIDER_REQUESTS_PER_SECOND: '200',
       PROVIDER_READ_LAG_MS: '0',
+      // A busy worker keeps what it has begun: nobody else begins it again.
+      LEASE_MS: '15000',
       CALLBACK_HOST: '127.0.0.1',
       CALLBACK_PORT: '0',
       CALLBACK_SECRET: SECRET,

@@ -45,7 +45,8 @@ class LossyWire {
     const { inner } = this;
     const wired: EsimProvider = {
       name: inner.name,
-      timeoutMs: inner.timeoutMs,
+      // Of a test on a busy machine.
+      timeoutMs: 20_000,
       readLagMs: inner.readLagMs,
       repeats: inner.repeats,
       placeOrder: (request, placement, signal) => {

@@ -147,7 +147,9 @@ describe('zendit', () => {
 
     it('keeps its pace, so that a limit of little more than 8 a second refuses nothing', async () => {
       suite.simulator.control({ maxPerSecond: 9 });
-      const paced = suite.bench.provider({ ...suite.simulator, requestsPerSecond: 8 });
+      // Time for each of its calls on a busy machine, too.
+      const patience = { timeoutMs: 60_000, deadlineMs: 120_000 };
+      const paced = suite.bench.provider({ ...suite.simulator, ...patience, requestsPerSecond: 8 });
       const order = newOrder(10);
       await paced.placeOrder(order, 'first', signal);
       expect(await paced.findOrder(order, signal)).toMatchObject({ profiles: { length: 10 } });

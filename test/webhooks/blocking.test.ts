@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { closeReceivers, receiverThatAnswers } from './answering-receiver.js';
+import { EndpointClock } from './schedule-clock.js';
 import {
   endpointState,
   FAST,
@@ -12,13 +13,20 @@ import {
   registerEndpoint,
 } from './support.js';
 
+const BLOCK_MS = 60_000;
+
 let service: TestService;
 let partner: TestPartner;
 
 beforeAll(async () => {
   // Longer than a busy machine takes to write down four failures that belong to one block, or six of one delivery while
-  // another is under way.
-  const env = { ...FAST, WEBHOOK_BLOCK_MS: '2500', WEBHOOK_TIMEOUT_MS: '20000', SWEEP_INTERVAL_MS: '250' };
+  // another is under way; the clock of the endpoint is moved to its end.
+  const env = {
+    ...FAST,
+    WEBHOOK_BLOCK_MS: String(BLOCK_MS),
+    WEBHOOK_TIMEOUT_MS: '60000',
+    SWEEP_INTERVAL_MS: '250',
+  };
   service = await startTestService({ env });
 });
 beforeEach(async () => {
@@ -51,7 +59,6 @@ describe('blocking', () => {
       return state.status === 'blocked' ? state : null;
     });
     expect(blocked).toMatchObject({ consecutive_blocks: 1, disabled_reason: null });
-    const blockEndsAt = Date.parse(String(blocked.blocked_until));
     await eventually('all given up', async () =>
       (await listDeliveries(service, endpoint, '&status=failed')).length === 4 ? true : null,
     );
@@ -67,6 +74,11 @@ describe('blocking', () => {
 
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
     await recordEvent(service, { partnerId: partner.id });
+    const moved = await new EndpointClock(service.database, endpoint.id).advanceTo(
+      blocked.blocked_until,
+      2_500,
+    );
+    const blockEndsAt = Date.parse(String(blocked.blocked_until)) - moved;
     await eventually('the delivery after the block', () => receiver.received.length === 25);
     expect(Date.now()).toBeGreaterThanOrEqual(blockEndsAt - 20);
     const after = await eventually('reset', async () => {
@@ -118,7 +130,9 @@ describe('blocking', () => {
   it('disables at the fifth block without a 2xx between, with an audit entry, and holds what comes', async () => {
     const receiver = await receiverThatAnswers(503);
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+    const clock = new EndpointClock(service.database, endpoint.id);
     for (let block = 1; block <= 5; block++) {
+      if (block > 1) await clock.advance(BLOCK_MS);
       await recordEvent(service, { partnerId: partner.id });
       await eventually(`block ${block}`, async () => {
         const state = await endpointState(service, endpoint);
@@ -149,8 +163,10 @@ describe('blocking', () => {
   it('starts the count again after a 2xx', async () => {
     const receiver = await receiverThatAnswers(500);
     const endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
+    const clock = new EndpointClock(service.database, endpoint.id);
     const blockOnce = async (count: number): Promise<void> => {
       receiver.answer = (_nth, _webhook, response) => void response.writeHead(500).end();
+      await clock.advance(BLOCK_MS);
       await recordEvent(service, { partnerId: partner.id });
       await eventually(
         'block',
@@ -160,6 +176,7 @@ describe('blocking', () => {
     await blockOnce(1);
     await blockOnce(2);
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
+    await clock.advance(BLOCK_MS);
     await recordEvent(service, { partnerId: partner.id });
     await eventually('reset', async () => (await endpointState(service, endpoint)).consecutive_blocks === 0);
     await blockOnce(1);
