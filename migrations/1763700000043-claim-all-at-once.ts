@@ -7,8 +7,7 @@ import { CLAIM_FUNCTION as CLAIM_FUNCTION_BEFORE } from './1763700000036-claim-f
  */
 export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // For the length of a VACUUM of this table; who waits so holds up no reads and no writes.
-    await runner.query(`SET LOCAL lock_timeout = '30s'`);
+    await runner.query(WAIT_FOR_VACUUM);
     // What has grown once grows again: a table cut short after a quiet hour has everything planned for a few rows.
     await runner.query('ALTER TABLE webhook_deliveries_open SET (vacuum_truncate = off)');
     await runner.query(TYPES);
@@ -16,11 +15,15 @@ export class ClaimAllAtOnce1763700000043 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query(WAIT_FOR_VACUUM);
     await runner.query(CLAIM_FUNCTION_BEFORE.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION'));
     await runner.query('DROP TYPE webhook_claim_window, leased_webhook_delivery');
     await runner.query('ALTER TABLE webhook_deliveries_open RESET (vacuum_truncate)');
   }
 }
+
+/** A VACUUM of the table may be under way, and who waits for its end so holds up no reads and no writes. */
+const WAIT_FOR_VACUUM = `SET LOCAL lock_timeout = '30s'`;
 
 /** What one endpoint may be sent, and what was leased. */
 const TYPES = `

@@ -107,6 +107,13 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     tests: ['test/webhooks/fencing.test.ts'],
   },
   {
+    name: 'attempts-recorded-unsorted',
+    file: 'src/webhooks/worker/outcomes.repository.ts',
+    find: 'given.toSorted(byIdAndFence)',
+    replace: 'given.toSorted()',
+    tests: ['test/webhooks/delivery-rules.test.ts'],
+  },
+  {
     name: 'signature-kept-in-the-attempt-log',
     file: 'src/webhooks/worker/attempt-performer.ts',
     find: "'v1=[redacted]'",

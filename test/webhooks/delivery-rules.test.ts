@@ -74,7 +74,7 @@ describe('the statement that records attempts', () => {
     const before = await nextAttempts();
     const outcomes = new OutcomesRepository(bed.config);
     const recorded = await bed.transactions.run((tx) =>
-      outcomes.record(tx.manager, OWNER, deliveries.map(toAttempt)),
+      outcomes.record(tx.manager, OWNER, deliveries.toReversed().map(toAttempt)),
     );
     const after = await nextAttempts();
     const byId = new Map(recorded.map((row) => [row.deliveryId, row]));
@@ -89,6 +89,23 @@ describe('the statement that records attempts', () => {
       else if (wanted === 'unchanged') expect(nextAttemptAt).toEqual(before.get(id)!.nextAttemptAt);
       else expect(Math.abs(+nextAttemptAt! - endedAtMs - wanted)).toBeLessThan(SAME_MS);
     }
+  });
+
+  it('records, of two attempts of one delivery in a batch, the one that holds the lease (D30)', async () => {
+    const delivery = {
+      ...({ id: 'dlv_twice', endpointId: 'whe_record', kind: 'event', status: 'pending' } as const),
+      ...{ givenUp: false, countedAttempts: 0, interruptions: 0, leased: true },
+    };
+    await bed.insertDeliveries([delivery]);
+    await bed.pool.query(`UPDATE webhook_deliveries SET fence = 10 WHERE id = 'dlv_twice'`);
+    const attempts = (['10', '9'] as const).map((fence) => ({
+      ...toAttempt({ ...delivery, outcome: fence === '10' ? 'failed' : 'delivered' }),
+      fence,
+    }));
+    const recorded = await bed.transactions.run((tx) =>
+      new OutcomesRepository(bed.config).record(tx.manager, OWNER, attempts),
+    );
+    expect(recorded).toMatchObject([{ deliveryId: 'dlv_twice', outcome: 'failed', number: 1 }]);
   });
 
   it('records alone what changes no endpoint, and leaves to a transaction what that would lock one for (D31, D40)', async () => {

@@ -63,7 +63,7 @@ export class OutcomesRepository {
   }
 }
 
-/** As collation C has them. Of two attempts of one delivery the newer is last, and the one that counts: its fence is the row's. */
+/** As collation C has them. Of two attempts of one delivery the newer is last and the one that counts: the other lost its lease. */
 function byIdAndFence(a: FinishedAttempt, b: FinishedAttempt): number {
   if (a.deliveryId === b.deliveryId) return BigInt(a.fence) < BigInt(b.fence) ? -1 : 1;
   return a.deliveryId < b.deliveryId ? -1 : 1;
@@ -84,8 +84,9 @@ const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, ex
   status_code, error, phases, response_body, request_headers, response_headers`;
 
 /**
- * The place of delivery `d` among the attempts, which are in the order of their ids: the last of those that are not above it. No join: PostgreSQL plans for a queue that
- * was empty when it counted last, and would read all that is open, or all attempts, for each of them again.
+ * The place of delivery `d` among the attempts, which are in the order of their ids: the last of those that are not above
+ * it. No join: PostgreSQL plans for a queue that was empty when it counted last, and would read all that is open, or all
+ * attempts, for each of them again.
  */
 const NTH = 'width_bucket(d.id COLLATE "C", $1::text[])';
 const MS = "interval '1 millisecond'";
@@ -123,7 +124,8 @@ const RECORD = prepared(`
              AND (d.kind = 'test' OR d.counted_attempts + 1 >= $12::int) AS exhausted
     ) x
     WHERE d.id = ANY ($1::text[]) AND d.${IS_OPEN}
-      AND d.fence = ($2::bigint[])[p.nth] AND d.lease_owner = $10
+      -- the id again: were the attempts in another order, one would be recorded as another's
+      AND d.id = ($1::text[])[p.nth] AND d.fence = ($2::bigint[])[p.nth] AND d.lease_owner = $10
       -- by the same condition these endpoints are locked, and changed with their attempts
       AND (w.id = ANY ($16::text[])
            OR (w.id = ANY ($17::text[]) AND (w.consecutive_blocks > 0 OR w.ramp_window IS NOT NULL))
