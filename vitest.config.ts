@@ -8,14 +8,15 @@ import { FileOrderSequencer } from './test/harness/file-order.sequencer.js';
 process.env['NODE_COMPILE_CACHE'] ??= path.resolve(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /**
- * Files that measure the memory, the event loop or fractions of a second of their process, or change what is global in it.
+ * Files that measure the memory, the event loop, fractions of a second or every connection of their process, or change what is
+ * global in it.
  * All others leave nothing behind: they follow each other in a few processes, so that each loads the service once.
  */
 const OWN_PROCESS = [
   'test/embedded/postgres/*.test.ts',
   'test/esim-sync/dripping-callbacks.test.ts',
   'test/infra/logging/*.test.ts',
-  'test/webhooks/{blocked-cost,hanging-endpoints}.test.ts',
+  'test/webhooks/{blocked-cost,hanging-endpoints,ssrf}.test.ts',
 ];
 
 export default defineConfig({
