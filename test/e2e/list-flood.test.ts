@@ -35,9 +35,6 @@ async function work(partner: TestPartner, until: () => boolean): Promise<readonl
   return answers;
 }
 
-/** The flood's connections share this test's event loop: on a busy machine a call comes too late, or to one that is closed. */
-const TOO_LATE = { status: 408, ms: 0 };
-
 interface TimedAnswer {
   readonly status: number;
   readonly ms: number;
@@ -80,11 +77,10 @@ it('hundreds of lists with a filter that nothing passes: no call of the others i
   const alone = (await Promise.all(others.map((partner) => work(partner, () => rounds++ > 200)))).flat();
   let over = false;
   const flood = Promise.all(
-    Array.from({ length: CALLS }, () =>
-      timed(attacker.sandbox.get('/v1/orders?status=canceled')).catch(() => TOO_LATE),
-    ),
+    Array.from({ length: CALLS }, () => timed(attacker.sandbox.get('/v1/orders?status=canceled'))),
   ).finally(() => (over = true));
   const beside = (await Promise.all(others.map((partner) => work(partner, () => over)))).flat();
+  // 408: its 590 connections share this test's own event loop, and on a busy machine a call comes too late to be read.
   const refused = (await flood).filter(({ status }) => ![200, 429, 408].includes(status));
   // Told and not judged: the flood goes through this test's own event loop.
   console.warn(

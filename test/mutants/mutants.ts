@@ -103,7 +103,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     name: 'outcome-of-an-older-fence',
     file: 'src/webhooks/worker/outcomes.repository.ts',
     find: 'd.fence = ($2::bigint[])[p.nth] AND d.lease_owner',
-    replace: 'd.lease_owner',
+    // PostgreSQL refuses a statement that does not use a parameter.
+    replace: '$2::bigint[] IS NOT NULL AND d.lease_owner',
     tests: ['test/webhooks/fencing.test.ts'],
   },
   {
