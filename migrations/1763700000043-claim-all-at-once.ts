@@ -37,14 +37,14 @@ const TYPES = `
   )`;
 
 /**
- * What migrations 1763700000036 and 1763700000042 say, of all endpoints in each statement: one that leases costs more to begin than
- * to run, and so does the plan for the days of the bodies. Each statement sees what was committed before it: claims of
- * one endpoint take turns at the advisory lock, so the number in flight is exact over all workers, attempts of discarded
- * deliveries included (D34). The locks are taken in one order over all workers.
+ * What migrations 1763700000036 and 1763700000042 say, of all endpoints in each statement: one that leases costs more to
+ * begin than to run, and so does the plan for the days of the bodies. Each statement sees what was committed before it:
+ * claims of one endpoint take turns at the advisory lock, so the number in flight is exact over all workers, attempts of
+ * discarded deliveries included (D34). The locks are taken in one order over all workers.
  *
  * The plans are made once for each connection, often while nothing is open: for an empty table each index is as good as
- * none. So the settings leave the planner no choice but the index that has the order which is asked for.
- * \`claim_webhook_deliveries\` is what a claim under way calls while this is rolled out, and the next release drops it.
+ * none. So each read asks for the order that one index alone has, and the settings keep the planner from sorting.
+ * `claim_webhook_deliveries` is what a claim under way calls while this is rolled out, and the next release drops it.
  */
 const CLAIM_FUNCTION = `
   CREATE OR REPLACE FUNCTION claim_many_webhook_deliveries (

@@ -5,8 +5,8 @@ import type { AttemptOutcome, DeliveryKind, StoredDeliveryStatus } from './deliv
  * The rules of delivery: retry, block, disable, slow start (spec section 6; D30, D31, D32, D34). The service runs them
  * inside SQL, where a guard and its write are one statement: `outcomes.repository.ts` (an attempt has ended),
  * `endpoint-transitions.repository.ts` (what follows for its endpoint), and the function
- * `claim_many_webhook_deliveries` of migration 1763700000043 (what may be sent). This page says the same as functions, and
- * `test/webhooks/delivery-rules.test.ts` compares each statement with its function over all states.
+ * `claim_many_webhook_deliveries` of migration 1763700000043 (what may be sent). This page says the same as functions,
+ * and `test/webhooks/delivery-rules.test.ts` compares each statement with its function over all states.
  */
 export type DeliveryRules = Pick<
   WebhookConfig,

@@ -8,6 +8,7 @@ import {
   type EndpointState,
   SLOW_START_STEP_MS,
 } from '../../src/webhooks/delivery-rules.js';
+import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../harness/index.js';
 
 export const CAP = 8;
@@ -50,6 +51,15 @@ export function endpointStates(
       ),
     ),
   );
+}
+
+/** An attempt of which only what is given matters. */
+export function attemptOf(
+  given: Pick<FinishedAttempt, 'deliveryId' | 'endpointId' | 'fence' | 'countedAttempts' | 'outcome'>,
+): FinishedAttempt {
+  const answer = { statusCode: null, latencyMs: 1, error: null, phases: null, reusedConnection: false };
+  const bytes = { requestHeaders: null, responseHeaders: null, responseBody: null };
+  return { ...answer, ...bytes, orderId: null, traceId: null, endedAt: performance.now(), ...given };
 }
 
 export const withIds = <T extends object>(prefix: string, rows: readonly T[]): (T & { id: string })[] =>

@@ -22,6 +22,7 @@ import type { FinishedAttempt } from '../../src/webhooks/worker/attempt-result.j
 import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
 import { testEnvironment } from '../harness/index.js';
 import {
+  attemptOf,
   CAP,
   DeliveryRulesBed,
   type DeliveryRow,
@@ -170,10 +171,7 @@ describe('the statement that records attempts', () => {
 
 function toAttempt(delivery: DeliveryRow & { readonly outcome: AttemptOutcome }): FinishedAttempt {
   const { id: deliveryId, endpointId, countedAttempts, outcome } = delivery;
-  const answer = { statusCode: null, latencyMs: 1, error: null, phases: null, reusedConnection: false };
-  const bytes = { requestHeaders: null, responseHeaders: null, responseBody: null };
-  const logged = { orderId: null, traceId: null, endedAt: performance.now() };
-  return { ...answer, ...bytes, ...logged, deliveryId, endpointId, countedAttempts, outcome, fence: '1' };
+  return attemptOf({ deliveryId, endpointId, countedAttempts, outcome, fence: '1' });
 }
 
 describe('the statements that change endpoints', () => {

@@ -6,14 +6,13 @@ import {
   DeliveryJobsRepository,
 } from '../../src/webhooks/worker/delivery-jobs.repository.js';
 import { OutcomesRepository } from '../../src/webhooks/worker/outcomes.repository.js';
-import { DeliveryRulesBed, IN_SERVICE, withIds } from './delivery-rules-bed.js';
+import { attemptOf, DeliveryRulesBed, IN_SERVICE, withIds } from './delivery-rules-bed.js';
 
 const ENDPOINTS = 24;
-/** Of one endpoint, behind its window: nothing of what is done here is about them. */
+/** Of an endpoint that is disabled: nothing of what is done here is about them. */
 const WAITING = 5_000;
 /** Each delivery is found, locked and written, and so are its versions before. */
 const MOST_ROWS = 12 * ENDPOINTS;
-
 /** From the sixth time on a connection keeps its plan. */
 const TIMES_BEFORE = 6;
 
@@ -98,12 +97,9 @@ it('a claim, a renewal and the record of attempts read none of what came in afte
 
 /** Of two, one is delivered and one is to be tried again. */
 function toAttempt(
-  { id, endpointId, fence, countedAttempts }: ClaimedDelivery,
+  { id: deliveryId, endpointId, fence, countedAttempts }: ClaimedDelivery,
   nth: number,
 ): FinishedAttempt {
-  const answer = { statusCode: null, latencyMs: 1, error: null, phases: null, reusedConnection: false };
-  const bytes = { requestHeaders: null, responseHeaders: null, responseBody: null };
-  const logged = { orderId: null, traceId: null, endedAt: performance.now() };
   const outcome = nth % 2 === 0 ? 'delivered' : 'failed';
-  return { ...answer, ...bytes, ...logged, deliveryId: id, endpointId, countedAttempts, outcome, fence };
+  return attemptOf({ deliveryId, endpointId, fence, countedAttempts, outcome });
 }

@@ -14,9 +14,9 @@ import { WebhookDeliveriesRepository } from '../../../src/webhooks/webhook-deliv
 import { WebhookReplaysRepository } from '../../../src/webhooks/webhook-replays.repository.js';
 import { DeliveryJobsRepository } from '../../../src/webhooks/worker/delivery-jobs.repository.js';
 import { DeliveryTracesRepository } from '../../../src/webhooks/worker/delivery-traces.repository.js';
-import type { FinishedAttempt } from '../../../src/webhooks/worker/attempt-result.js';
 import { OutcomesRepository } from '../../../src/webhooks/worker/outcomes.repository.js';
 import { createTestDatabase, type TestDatabase, testEnvironment } from '../../harness/index.js';
+import { attemptOf } from '../../webhooks/delivery-rules-bed.js';
 
 const DAYS = 120;
 const SCOPE = { partnerId: 'ptn_1', mode: 'live' } as const;
@@ -109,18 +109,9 @@ describe(`with ${DAYS} days of events, deliveries and attempts, a statement look
     ).toBe(1);
     expect(await daysOf((manager) => jobs(manager).renew(claims))).toBe(0);
     expect(await daysOf((manager) => jobs(manager).listGroupsDue('', 100))).toBe(0);
-    const attempt = {
-      ...{
-        deliveryId: claim!.id,
-        endpointId: 'whe_1',
-        fence: claim!.fence,
-        countedAttempts: 0,
-        outcome: 'delivered',
-      },
-      ...{ statusCode: 200, latencyMs: 1, error: null, phases: null, reusedConnection: false },
-      ...{ requestHeaders: null, responseHeaders: null, responseBody: null, endedAt: performance.now() },
-      ...{ orderId: null, traceId: null },
-    } satisfies FinishedAttempt;
+    const { id: deliveryId, fence } = claim!;
+    const outcome = 'delivered';
+    const attempt = attemptOf({ deliveryId, endpointId: 'whe_1', fence, countedAttempts: 0, outcome });
     // The day that it goes to, and the day of its attempt.
     const record = (manager: EntityManager) =>
       new OutcomesRepository(config()).record(manager, owner, [attempt]);
