@@ -21,7 +21,7 @@ export async function eventually<T>(
     if (answer !== null && answer !== undefined && answer !== false) return answer;
     const waitedMs = performance.now() - startedAt;
     if (waitedMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await sleep(Math.min(50, 10 + waitedMs / 10));
+    await sleep(Math.min(150, 10 + waitedMs / 10));
   }
 }
 

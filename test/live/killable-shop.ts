@@ -11,6 +11,17 @@ import { topupsKnown } from '../harness/known-topups.js';
 import { FAST, LiveShop } from './shop.js';
 import type { Upstream } from './upstream.js';
 
+/**
+ * A provider that denies a placement is believed as late as production believes it: not before the call would have been given
+ * up. So nothing is sent twice however slow the machine is; and only who is dead lets a lease of four seconds lapse.
+ */
+export const KILLABLE = {
+  ...FAST,
+  LEASE_MS: '4000',
+  PROVIDER_READ_LAG_MS: '20000',
+  PROVIDER_TIMEOUT_MS: '20000',
+};
+
 /** The service as real processes, API and worker, each behind a gate to every provider. */
 export class KillableShop {
   private constructor(
@@ -24,12 +35,12 @@ export class KillableShop {
     const database = own ?? (await createTestDatabase());
     const gates = await Promise.all(upstreams.map((upstream) => Gate.open(upstream)));
     const settings = upstreams.map((upstream, i) => upstream.settings(gates[i]!.url));
-    const env = Object.assign({ PROVIDER_READ_LAG_MS: '500', PROVIDER_TIMEOUT_MS: '20000' }, ...settings);
+    const env = Object.assign({}, KILLABLE, ...settings);
     const [office, receiver, api, worker] = await Promise.all([
-      startTestService({ role: 'admin', database, env: { ...FAST, ...env } }),
+      startTestService({ role: 'admin', database, env }),
       startReceiver(),
-      RoleChild.start({ role: 'api', database, env: { ...FAST, ...env } }),
-      RoleChild.start({ role: 'worker', database, env: { ...FAST, ...env } }),
+      RoleChild.start({ role: 'api', database, env }),
+      RoleChild.start({ role: 'worker', database, env }),
     ]);
     const shop = new LiveShop(database, office, receiver, upstreams, (key) => api.partnerApi(key));
     const buyer = await shop.buyer(0);
