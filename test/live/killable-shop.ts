@@ -15,7 +15,7 @@ import type { Upstream } from './upstream.js';
  * A provider that denies a placement is believed as late as production believes it: not before the call would have been given
  * up. So nothing is sent twice however slow the machine is; and only who is dead lets a lease of four seconds lapse.
  */
-export const KILLABLE = {
+const KILLABLE = {
   ...FAST,
   LEASE_MS: '4000',
   PROVIDER_READ_LAG_MS: '20000',
@@ -29,13 +29,15 @@ export class KillableShop {
     readonly api: RoleChild,
     readonly worker: RoleChild,
     readonly gates: readonly Gate[],
+    /** Of all its processes. */
+    readonly env: Readonly<Record<string, string>>,
   ) {}
 
   static async open(upstreams: readonly Upstream[], own?: TestDatabase): Promise<KillableShop> {
     const database = own ?? (await createTestDatabase());
     const gates = await Promise.all(upstreams.map((upstream) => Gate.open(upstream)));
     const settings = upstreams.map((upstream, i) => upstream.settings(gates[i]!.url));
-    const env = Object.assign({}, KILLABLE, ...settings);
+    const env: Record<string, string> = Object.assign({}, KILLABLE, ...settings);
     const [office, receiver, api, worker] = await Promise.all([
       startTestService({ role: 'admin', database, env }),
       startReceiver(),
@@ -51,7 +53,7 @@ export class KillableShop {
       return found.every(({ status }) => status === 200);
     });
     await topupsKnown(database);
-    return new KillableShop(shop, api, worker, gates);
+    return new KillableShop(shop, api, worker, gates, env);
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,7 @@ import { eventually, testEnvironment } from '../harness/index.js';
 import type { Json } from '../harness/order-steps.js';
 import { expectBooksInOrder } from '../live/books.js';
 import { EsimAccessUpstream } from '../live/esim-access-upstream.js';
-import { KILLABLE, KillableShop } from '../live/killable-shop.js';
+import { KillableShop } from '../live/killable-shop.js';
 import { buy, type Buyer, esimIdsOf, money, settled } from '../live/shop.js';
 import type { Upstream } from '../live/upstream.js';
 import { ZenditUpstream } from '../live/zendit-upstream.js';
@@ -127,9 +127,10 @@ interface Repair {
 async function repair(...args: readonly string[]): Promise<Repair> {
   const lines: string[] = [];
   const keep = (line: string): void => void lines.push(line);
-  const settings = upstreams.map((upstream, i) => upstream.settings(house.gates[i]!.url));
-  const env = testEnvironment(database.url, Object.assign({}, KILLABLE, ...settings));
-  const code = await runRestoreEpoch(args, env, { log: keep, error: keep });
+  const code = await runRestoreEpoch(args, testEnvironment(database.url, house.env), {
+    log: keep,
+    error: keep,
+  });
   return { code, text: lines.join('\n') };
 }
 

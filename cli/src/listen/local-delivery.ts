@@ -26,7 +26,7 @@ export function localUrl(text: string): URL {
 
 /** Sends events to one URL with the headers of a webhook, signed as the service signs. */
 export class LocalServer {
-  // Not imported above: as a module, node:http takes undici along, a third of the time that any command takes to begin.
+  // Not imported above: as a module, node:http takes undici along, a quarter of the time that any command takes to begin.
   private readonly http: typeof import('node:http') | typeof import('node:https');
   private readonly agent: Agent;
 
