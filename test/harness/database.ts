@@ -13,7 +13,7 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const serverUrl = inject('postgresUrl');
   const name = `t_${randomBytes(6).toString('hex')}`;
-  await onDatabase(serverUrl, `CREATE DATABASE ${name} TEMPLATE template_esim STRATEGY FILE_COPY`);
+  await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE template_esim STRATEGY FILE_COPY`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   const pool = openPool(url.href, 4);
@@ -22,9 +22,17 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     pool,
     drop: async () => {
       await pool.end();
-      await onDatabase(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await onServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };
+}
+
+/** This process's way to make and drop databases, for as long as it lives: a connection for each costs as much again. */
+let server: Pool | null = null;
+
+async function onServer(serverUrl: string, statement: string): Promise<void> {
+  server ??= openPool(serverUrl, 1);
+  await server.query(statement);
 }
 
 /**

@@ -11,9 +11,16 @@ if (missing !== null) console.warn(`the portal is not tried in a browser: ${miss
 /** A test in a browser asks the page a few hundred things, each of which waits for a core. */
 export const BROWSER_TEST_MS = PATIENCE_MS + 120_000;
 
-export function launchChromium(): Promise<Browser> {
+const CHROMIUM_FLAGS = [
   // Chromium refuses a sandbox to root, which the gate runs as.
-  return chromium.launch({ executablePath: chromiumPath!, args: ['--no-sandbox', '--disable-gpu'] });
+  '--no-sandbox',
+  '--disable-gpu',
+  // A page lives for seconds: to compile its code for speed costs more than it gives, 7 % of all that such a test takes.
+  '--js-flags=--no-opt --no-maglev --no-sparkplug',
+];
+
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath!, args: CHROMIUM_FLAGS });
 }
 
 export interface PortalPage {

@@ -27,7 +27,7 @@ export function findStatements(): SourceStatement[] {
   };
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT);
   const files = ts.sys.readDirectory(path.join(ROOT, 'src'), ['.ts']);
-  const program = ts.createProgram(files, { ...options, noEmit: true });
+  const program = ts.createProgram(files, { ...options, types: [], noEmit: true }, hostOf(options));
   const checker = program.getTypeChecker();
   partsOfOthers.clear();
   const found = program
@@ -36,6 +36,20 @@ export function findStatements(): SourceStatement[] {
     .flatMap((file) => statementsOf(file, checker));
   // What other statements are made of need not be one by itself.
   return found.filter(({ node }) => !partsOfOthers.has(node));
+}
+
+/** Finds what our own sources import of each other: the types of libraries, which are most of a program, say nothing of SQL. */
+function hostOf(options: ts.CompilerOptions): ts.CompilerHost {
+  const resolve = (name: string, importer: string): ts.ResolvedModuleFull | undefined => {
+    if (!name.startsWith('.')) return undefined;
+    const resolvedFileName = path.resolve(path.dirname(importer), name).replace(/\.js$/, '.ts');
+    return { resolvedFileName, extension: ts.Extension.Ts };
+  };
+  return {
+    ...ts.createCompilerHost(options),
+    resolveModuleNameLiterals: (literals, importer) =>
+      literals.map(({ text }) => ({ resolvedModule: resolve(text, importer) })),
+  };
 }
 
 function statementsOf(
