@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpClient, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { ownSweepsHaveRun } from '../harness/own-sweeps.js';
 import { exchange, mintCode, openPortal, PortalBrowser } from '../harness/portal.js';
 import { ADMIN_TOKEN } from '../harness/settings.js';
 
@@ -164,6 +165,7 @@ describe('a session of the portal', () => {
 
   it('is purged once it has ended for longer than it is kept, and not before', async () => {
     const browser = await open();
+    for (const each of [service, other]) await ownSweepsHaveRun(each, 'portal_sessions.purge');
     const { rows } = await service.database.pool.query<{ id: string }>(
       `INSERT INTO portal_sessions (id, partner_id, minted_by, actor_id, scopes, modes, code_hash, code_expires_at, expires_at)
        SELECT 'ps_old_' || n, $1, 'portal', 'user-5', '{keys:read}', '{sandbox}', sha256(n::text::bytea), now(),

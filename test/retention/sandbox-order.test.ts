@@ -12,6 +12,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { ownSweepsHaveRun } from '../harness/own-sweeps.js';
 import { registerEndpoint } from '../webhooks/support.js';
 import { maintainDays, sandboxOrderPurge } from './purge-by-hand.js';
 import { BASE, topUp } from '../topups/topup-steps.js';
@@ -94,6 +95,7 @@ it('of 20 with a top-up, its webhooks and its calls leaves nothing behind after 
     expect(before[`public.${table}`], table).toBeGreaterThan(0);
   expect(before['public.events_sandbox']).toBe(3);
   expect(before['public.webhook_deliveries_sandbox']).toBe(3);
+  await ownSweepsHaveRun(service, 'retention.sandbox_orders', 'idempotency.purge', 'database.partitions');
   await letTimePass();
   expect(await rowsWith(ids)).toEqual({});
 });

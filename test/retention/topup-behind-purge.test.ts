@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { EsimDevice } from '../harness/esim-device.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { ownSweepsHaveRun } from '../harness/own-sweeps.js';
 import { BASE, TOPUP_1GB_7D } from '../topups/topup-steps.js';
 import { sandboxOrderPurge } from './purge-by-hand.js';
 
@@ -21,6 +22,7 @@ it('a top-up that waits while its order is purged is the same 404 as for an eSIM
   const order = await orderEnded(partner.sandbox, orderId);
   const esimId = (order['esims'] as { esim_id: string }[])[0]!.esim_id;
   await new EsimDevice(partner.sandbox).played(esimId, 'activate');
+  await ownSweepsHaveRun(service, 'retention.sandbox_orders');
   await pool.query(`UPDATE orders SET created_at = created_at - interval '91 days' WHERE id = $1`, [orderId]);
   const waiting = (statement: string) =>
     eventually(`${statement} waits`, async () => {

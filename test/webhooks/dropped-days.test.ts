@@ -8,6 +8,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { ownSweepsHaveRun } from '../harness/own-sweeps.js';
 import { maintainDays, makeDays } from '../retention/purge-by-hand.js';
 import { FAST, getDelivery, type RegisteredEndpoint, registerEndpoint } from './support.js';
 
@@ -28,10 +29,7 @@ beforeAll(async () => {
   const partner = await admin.admin.post('/internal/v1/partners', { name: 'Late' });
   partnerId = partner.body.data.id as string;
   // Later it would drop the days that a test makes.
-  await eventually('the worker has maintained the days', async () => {
-    const runs = await worker.process.resources.metrics.getSingleMetricAsString('sweep_runs_total');
-    return /sweep="database.partitions",outcome="ok"[^}]*\} [1-9]/.test(runs);
-  });
+  await ownSweepsHaveRun(worker, 'database.partitions');
 });
 afterAll(async () => {
   await worker.stop();
