@@ -11,27 +11,44 @@ export interface TestDatabase {
 
 /** A database of its own, migrated and with the Sandbox catalogue: a clone of the template. */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const serverUrl = inject('postgresUrl');
-  const name = `t_${randomBytes(6).toString('hex')}`;
-  await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE template_esim STRATEGY FILE_COPY`);
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  const pool = openPool(url.href, 4);
+  const url = await cloneDatabase(urlOf('template_esim'));
+  const pool = openPool(url, 4);
   return {
-    url: url.href,
+    url,
     pool,
     drop: async () => {
       await pool.end();
-      await onServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await dropDatabase(url);
     },
   };
+}
+
+/** Copies a database of the tests' server that nobody is connected to. Answers the URL of the copy. */
+export async function cloneDatabase(url: string): Promise<string> {
+  const name = `t_${randomBytes(6).toString('hex')}`;
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${nameOf(url)} STRATEGY FILE_COPY`);
+  return urlOf(name);
+}
+
+export async function dropDatabase(url: string): Promise<void> {
+  await onServer(`DROP DATABASE IF EXISTS ${nameOf(url)} WITH (FORCE)`);
+}
+
+function urlOf(database: string): string {
+  const url = new URL(inject('postgresUrl'));
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+function nameOf(url: string): string {
+  return new URL(url).pathname.slice(1);
 }
 
 /** This process's way to make and drop databases, for as long as it lives: a connection for each costs as much again. */
 let server: Pool | null = null;
 
-async function onServer(serverUrl: string, statement: string): Promise<void> {
-  server ??= openPool(serverUrl, 1);
+async function onServer(statement: string): Promise<void> {
+  server ??= openPool(inject('postgresUrl'), 1);
   await server.query(statement);
 }
 

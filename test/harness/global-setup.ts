@@ -23,21 +23,20 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   const { root, execArgv } = project.config;
   const packages = run(process.execPath, ['scripts/packages.mjs'], { cwd: root });
-  // Awaited below, as all that is prepared: a failure must not be one that nobody handles until then.
-  packages.catch(() => undefined);
   // Tests load the service from the build (built-service.plugin.ts), so it must be this source's.
   execFileSync(process.execPath, ['scripts/start.mjs', 'build'], { stdio: 'inherit', cwd: root });
-  const prepared = Promise.all([
-    packages,
+  await packages;
+  const compiled = Promise.all([
     compileOnce(root, execArgv, 'src/apps/role-process.js'),
     compileOnce(root, [], 'roles/service.js'),
   ]);
-  prepared.catch(() => undefined);
+  // Awaited below: its failure must not be one that nobody handles while the server starts.
+  compiled.catch(() => undefined);
   // What it imports of the service is looked for in the build before its first line runs, so it is no part of this file.
   const { startTestServer } = await import('./test-server.js');
   const stop = await startTestServer(project);
   try {
-    await prepared;
+    await compiled;
   } catch (error) {
     await stop();
     throw error;

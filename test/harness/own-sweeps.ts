@@ -10,7 +10,9 @@ export async function ownSweepsHaveRun(
   ...names: readonly string[]
 ): Promise<void> {
   await eventually(`${names.join(' and ')} have run`, async () => {
-    const runs = await process.resources.metrics.getSingleMetricAsString('sweep_runs_total');
-    return names.every((name) => new RegExp(`sweep="${name}",outcome="ok"[^}]*\\} [1-9]`).test(runs));
+    const { values } = await process.resources.metrics.getSingleMetric('sweep_runs_total')!.get();
+    return names.every((name) =>
+      values.some(({ labels: { sweep, outcome }, value }) => sweep === name && outcome === 'ok' && value > 0),
+    );
   });
 }

@@ -1,3 +1,4 @@
+import { onDatabase } from '../harness/database.js';
 import type { Sold } from './sold-world.js';
 
 /** A corruption that breaks one rule. It may break others with it. */
@@ -149,3 +150,8 @@ export const BOOK_BREACHES: readonly BookBreachCase[] = [
     names: ({ failedTopup }) => failedTopup,
   },
 ];
+
+/** Runs statements with triggers and foreign keys off, as whoever corrupts a table does. */
+export function corrupt(url: string, statements: string): Promise<void> {
+  return onDatabase(url, `SET session_replication_role = replica; ${statements}`);
+}

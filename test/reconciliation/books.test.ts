@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BOOK_CHECKS } from '../../src/reconciliation/index.js';
-import { onDatabase } from '../harness/database.js';
-import { BOOK_BREACHES } from './book-breaches.js';
-import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
+import { cloneDatabase, dropDatabase, onDatabase } from '../harness/database.js';
+import { BOOK_BREACHES, corrupt } from './book-breaches.js';
 import { differencesOf, reconcileCommand, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 

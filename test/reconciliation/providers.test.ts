@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
+import { cloneDatabase, dropDatabase } from '../harness/database.js';
+import { corrupt } from './book-breaches.js';
 import { type CommandResult, differencesOf, reconcileHere } from './reconcile-command.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cloneDatabase, dropDatabase } from '../harness/database.js';
 import { eventually, openPool, startTestService, type TestService } from '../harness/index.js';
 import type { Json } from '../harness/order-steps.js';
-import { cloneDatabase, corrupt, dropDatabase } from './cloned-database.js';
+import { corrupt } from './book-breaches.js';
 import { type Sold, SoldWorld } from './sold-world.js';
 import type { Pool } from 'pg';
 
