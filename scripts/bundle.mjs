@@ -42,21 +42,29 @@ const WITHOUT_WASTE = {
   load: (id) => Object.entries(REPLACED).find(([file]) => id.endsWith(file))?.[1] ?? null,
 };
 
-/** @throws Error when something cannot be resolved that no library says it can do without */
-export async function bundleRoles(root) {
+/**
+ * Bundles while the compiler reads the same sources, and keeps the bundles when `compiling` gives 0.
+ * @throws Error when something cannot be resolved that no library says it can do without
+ */
+export async function bundleRoles(root, compiling) {
   const output = path.join(root, `dist/roles.${process.pid}`);
-  await bundle(root, output, THREADS, {});
-  await bundle(root, output, ENTRIES, {
-    groups: [
-      { name: 'libraries', test: LIBRARIES, priority: 3 },
-      { name: 'service', test: SERVICE, priority: 2 },
-      { name: 'traces', test: TRACES, priority: 1 },
-    ],
-  });
-  dropMapsOfLibraries(output);
-  // A role that starts meanwhile finds the old files or the new ones.
-  rmSync(path.join(root, 'dist/roles'), { recursive: true, force: true });
-  renameSync(output, path.join(root, 'dist/roles'));
+  try {
+    await bundle(root, output, THREADS, {});
+    await bundle(root, output, ENTRIES, {
+      groups: [
+        { name: 'libraries', test: LIBRARIES, priority: 3 },
+        { name: 'service', test: SERVICE, priority: 2 },
+        { name: 'traces', test: TRACES, priority: 1 },
+      ],
+    });
+    dropMapsOfLibraries(output);
+    if ((await compiling) !== 0) return;
+    // A role that starts meanwhile finds the old files or the new ones.
+    rmSync(path.join(root, 'dist/roles'), { recursive: true, force: true });
+    renameSync(output, path.join(root, 'dist/roles'));
+  } finally {
+    rmSync(output, { recursive: true, force: true });
+  }
 }
 
 async function bundle(root, output, input, codeSplitting) {

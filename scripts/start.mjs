@@ -1,11 +1,11 @@
 // Builds when a source is newer than the build, then runs one entry point in this process. So that a fresh
 // clone starts with one command, and an edit is never run stale. Variables come from the environment, then from .env
 // (ENV_FILE names another file; empty: none).
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isFresh, runCompiler, stampBuild } from './build-step.mjs';
 import { bundleRoles } from './bundle.mjs';
 import { runDev } from './dev.mjs';
 import { loadEnvFile } from './env-file.mjs';
@@ -34,7 +34,6 @@ const SERVES_PAGES = ['', 'portal'];
 const LEAST_NODE = [22, 19];
 
 const root = path.resolve(import.meta.dirname, '..');
-// Its time is that of the build's start: an edit made while it ran must count as newer.
 const STAMP = path.join(root, 'dist/.built');
 const SOURCES = [
   'src',
@@ -45,36 +44,35 @@ const SOURCES = [
   'tsconfig.json',
   'tsconfig.build.json',
   'package-lock.json',
-];
+].map((source) => path.join(root, source));
 
-function newest(file) {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  if (!stat) return 0;
-  if (!stat.isDirectory()) return stat.mtimeMs;
-  return readdirSync(file).reduce((latest, name) => Math.max(latest, newest(path.join(file, name))), 0);
-}
-
-async function buildIfStale() {
+/** Answers the exit code of the compiler. */
+async function buildServiceIfStale() {
   const typescript = path.join(root, 'node_modules/typescript/bin/tsc');
   // A production image is built before and has no compiler.
   if (!existsSync(typescript)) {
-    if (existsSync(path.join(root, 'dist'))) return;
+    if (existsSync(path.join(root, 'dist'))) return 0;
     refuse(
       'there is no build, and no compiler to make one: run `npm run build` where the devDependencies are',
     );
   }
-  const built = newest(STAMP);
-  if (built > 0 && SOURCES.every((source) => newest(path.join(root, source)) <= built)) return;
+  if (isFresh(STAMP, SOURCES)) return 0;
   const startedAt = new Date();
   process.stderr.write('building (about 10 s, only after a change) ...\n');
-  const { status } = spawnSync(process.execPath, [typescript, '-p', 'tsconfig.build.json'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-  });
-  if (status !== 0) process.exit(status ?? 1);
-  await bundleRoles(root);
-  writeFileSync(STAMP, '');
-  utimesSync(STAMP, startedAt, startedAt);
+  const compiling = runCompiler([typescript, '-p', 'tsconfig.build.json'], { cwd: root });
+  const bundling = bundleRoles(root, compiling);
+  const [compiled, bundled] = await Promise.allSettled([compiling, bundling]);
+  // What it says of a source that cannot be bundled either tells more.
+  if (compiled.value !== 0) return compiled.value;
+  if (bundled.status === 'rejected') throw bundled.reason;
+  stampBuild(STAMP, startedAt);
+  return 0;
+}
+
+/** Ends the process when one of these does not compile. They run beside each other: a compiler keeps one core busy. */
+async function awaitBuilds(...builds) {
+  const failed = (await Promise.all(builds)).find((status) => status !== 0);
+  if (failed !== undefined) process.exit(failed);
 }
 
 /** Prints one line and ends. */
@@ -105,19 +103,20 @@ const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role === 'build') {
-  await buildIfStale();
-  buildPortalIfStale(root);
+  await awaitBuilds(buildServiceIfStale(), buildPortalIfStale(root));
   process.exit(0);
 }
 if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();
 if (role === 'dev') {
-  buildPortalIfStale(root);
+  await awaitBuilds(buildPortalIfStale(root));
   runDev(root);
 } else {
-  await buildIfStale();
-  if (SERVES_PAGES.includes(role)) buildPortalIfStale(root);
+  await awaitBuilds(
+    buildServiceIfStale(),
+    ...(SERVES_PAGES.includes(role) ? [buildPortalIfStale(root)] : []),
+  );
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
   enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));
