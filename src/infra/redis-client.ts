@@ -6,6 +6,7 @@ import {
   type SentinelConnectionOptions,
   SentinelConnector,
 } from 'ioredis';
+import { StandaloneConnector } from 'ioredis/built/connectors/index.js';
 import type { RedisAddress, RedisBehindSentinels, RedisCluster } from '../config/index.js';
 
 /** In a cluster all keys of one call must lie in one slot. */
@@ -17,6 +18,11 @@ export type RedisClient = Redis | Cluster;
  */
 export type WithoutServer = 'wait' | 'fail';
 
+type Connect = (
+  this: StandaloneConnector,
+  ...args: Parameters<StandaloneConnector['connect']>
+) => ReturnType<StandaloneConnector['connect']>;
+
 /** A sentinel that has stopped takes connections and answers nothing. */
 const SENTINEL_ANSWER_MS = 2_000;
 /** When none of them helped: the pauses that ioredis makes with one server. */
@@ -25,6 +31,21 @@ const LONGEST_SENTINELS_AGAIN_MS = 2_000;
 /** A node that is unreachable says nothing: that another one has its slots is seen when somebody asks. */
 const SLOTS_REFRESH_MS = 5_000;
 const MOST_REDIRECTIONS_OF_ONE_THAT_FAILS = 4;
+
+/**
+ * ioredis listens to the first error of a connection alone, and Node.js tells a second one of a TLS connection: that its
+ * certificate was refused, then, once in a thousand times, the alert of a server that was hung up on. Without this the
+ * second one ends the process. In the class, as a cluster, sentinels and BullMQ make connections of their own.
+ */
+const standalone: { connect: Connect } = StandaloneConnector.prototype;
+const { connect: connectOnce } = standalone;
+standalone.connect = function (...args) {
+  return connectOnce.apply(this, args).then(outlastErrors);
+};
+
+function outlastErrors<Stream extends EventEmitter>(stream: Stream): Stream {
+  return stream.on('error', () => undefined);
+}
 
 /**
  * Connects to Redis or Valkey wherever it is (D1), and follows it through failovers. Errors of the connection are told by
@@ -91,7 +112,7 @@ class FailoverConnector extends SentinelConnector {
     ...args: Parameters<SentinelConnector['connect']>
   ): ReturnType<SentinelConnector['connect']> {
     (this['failoverDetector'] as { cleanup(): void } | null)?.cleanup();
-    return super.connect(...args);
+    return super.connect(...args).then(outlastErrors);
   }
 }
 

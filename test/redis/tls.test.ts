@@ -23,6 +23,15 @@ if (missing) console.warn(`Redis with TLS is not tested: ${missing}`);
 const TEST_MS = 240_000;
 const RETRY_MS = 2_500;
 
+/**
+ * Node.js tells two errors of a connection whose certificate is refused while the server says that it was hung up on: once
+ * in a thousand refusals, so they are told here. An error that nobody listens to throws.
+ */
+function tellTwoErrors(client: Redis): void {
+  for (const told of ['the certificate is refused', 'the server was hung up on'])
+    client.stream.emit('error', new Error(told));
+}
+
 describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'esim-tls-'));
   const defaults = getCACertificates('default');
@@ -68,6 +77,19 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
       expect(said).toMatch(/certificate/);
     });
 
+    it('may tell two errors of a connection, which end nothing', { timeout: TEST_MS }, async () => {
+      setDefaultCACertificates([...defaults, certificates.ca]);
+      const client = open(url) as Redis;
+      try {
+        expect(await client.set('before', 'two errors')).toBe('OK');
+        tellTwoErrors(client);
+        expect(await client.get('before')).toBe('two errors');
+      } finally {
+        client.disconnect();
+        setDefaultCACertificates(defaults);
+      }
+    });
+
     it('serves the roles, which NODE_EXTRA_CA_CERTS tells of the CA', { timeout: TEST_MS }, async () => {
       const office = await startTestService({ role: 'admin' });
       const receiver = await startReceiver();
@@ -110,9 +132,10 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
   it('is spoken with sentinels and the primary that they name', { timeout: TEST_MS }, async () => {
     setDefaultCACertificates([...defaults, certificates.ca]);
     const setup = await SentinelSetup.start({ replicas: 0, certificates });
-    const client = open(setup.url());
+    const client = open(setup.url()) as Redis;
     try {
       expect(await client.set('heard', 'over TLS')).toBe('OK');
+      tellTwoErrors(client);
     } finally {
       client.disconnect();
       await setup.stop();
@@ -131,6 +154,7 @@ describe.skipIf(missing !== null)('with TLS by a private CA (D1)', () => {
       const channel = new ClusterChannel(client, pino({ level: 'silent' }));
       try {
         for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await client.set(key, 'over TLS')).toBe('OK');
+        client.nodes().forEach(tellTwoErrors);
         const heard: string[] = [];
         channel.listen((text) => heard.push(text));
         await eventually('a signal', async () => {
