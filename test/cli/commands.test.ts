@@ -220,7 +220,7 @@ describe('esim events', () => {
     expect(resent).toMatchObject({ code: 0, stdout: expect.stringContaining('200') });
     expect(JSON.parse(receiver.received[0]!.body)).toEqual(event);
     await receiver.close();
-    const failed = await user.run(['events', 'resend', event!['id'] as string, '-f', receiver.url]);
+    const failed = await user.run(['events', 'resend', event!['id'] as string, '-f', 'http://127.0.0.1:1']);
     expect(failed).toMatchObject({ code: 1, stdout: expect.stringContaining('ECONNREFUSED') });
   });
 });
