@@ -157,6 +157,20 @@ const ONCE_UNSEEN: readonly Mutant[] = [
     tests: ['test/redis/tls.test.ts'],
   },
   {
+    name: 'second-error-of-redis-unheard',
+    file: 'src/infra/redis-client.ts',
+    find: "return stream.on('error', () => undefined);",
+    replace: 'return stream;',
+    tests: ['test/redis/tls.test.ts'],
+  },
+  {
+    name: 'calls-never-counted',
+    file: 'src/infra/http/http-metrics.ts',
+    find: 'if (fresh.push(call) === 1) setImmediate(count);',
+    replace: 'if (fresh.push(call) === 0) setImmediate(count);',
+    tests: ['test/ops/metrics.test.ts'],
+  },
+  {
     name: 'delayed-job-never-added',
     file: WORKER_NOTIFIER,
     find: ".add('notify', { groups: [group] }, { delay, jobId, ...REMOVE_AT_END })",
