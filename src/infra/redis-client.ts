@@ -19,7 +19,7 @@ export type RedisClient = Redis | Cluster;
 export type WithoutServer = 'wait' | 'fail';
 
 type Connect = (
-  this: StandaloneConnector,
+  this: StandaloneConnector & SentinelConnector,
   ...args: Parameters<StandaloneConnector['connect']>
 ) => ReturnType<StandaloneConnector['connect']>;
 
@@ -35,16 +35,18 @@ const MOST_REDIRECTIONS_OF_ONE_THAT_FAILS = 4;
 /**
  * ioredis listens to the first error of a connection alone, and Node.js tells a second one of a TLS connection: that its
  * certificate was refused, then, once in a thousand times, the alert of a server that was hung up on. Without this the
- * second one ends the process. In the class, as a cluster, sentinels and BullMQ make connections of their own.
+ * second one ends the process. In the classes, as a cluster, sentinels and BullMQ make connections of their own.
  */
-const standalone: { connect: Connect } = StandaloneConnector.prototype;
-const { connect: connectOnce } = standalone;
-standalone.connect = function (...args) {
-  return connectOnce.apply(this, args).then(outlastErrors);
-};
-
-function outlastErrors<Stream extends EventEmitter>(stream: Stream): Stream {
-  return stream.on('error', () => undefined);
+const connectors: readonly { connect: Connect }[] = [
+  StandaloneConnector.prototype,
+  SentinelConnector.prototype,
+];
+for (const connector of connectors) {
+  const { connect: connectOnce } = connector;
+  connector.connect = async function (...args) {
+    const stream = await connectOnce.apply(this, args);
+    return stream.on('error', () => undefined);
+  };
 }
 
 /**
@@ -112,7 +114,7 @@ class FailoverConnector extends SentinelConnector {
     ...args: Parameters<SentinelConnector['connect']>
   ): ReturnType<SentinelConnector['connect']> {
     (this['failoverDetector'] as { cleanup(): void } | null)?.cleanup();
-    return super.connect(...args).then(outlastErrors);
+    return super.connect(...args);
   }
 }
 
