@@ -3,7 +3,7 @@ import {
   eventually,
   type ApiAnswer,
   type HttpClient,
-  quickestOf,
+  leastOf,
   startTestService,
   type TestService,
 } from '../harness/index.js';
@@ -81,7 +81,7 @@ describe('ETag', () => {
 
   it('moves when a package changes, and the list shows the change within two seconds', async () => {
     const promisedMs = 2_000;
-    const quickestMs = await quickestOf(promisedMs, async () => {
+    const quickestMs = await leastOf(promisedMs, async () => {
       const before = (await list('?country=MC&kind=base')).headers.get('etag')!;
       await service.database.pool.query(
         `WITH c AS (UPDATE packages SET price_amount = price_amount + 5, updated_at = now()

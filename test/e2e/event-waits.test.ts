@@ -3,7 +3,7 @@ import { FeedWatch, MOST_WAITING_PER_KEY } from '../../src/events/feed-watch.js'
 import {
   type ApiAnswer,
   eventually,
-  quickestOf,
+  leastOf,
   startTestService,
   type TestPartner,
   type TestService,
@@ -74,7 +74,7 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     // A look comes every 50 ms; the sweep that gives positions otherwise, every 2 s.
     const promisedMs = 1_000;
     let cursor = '';
-    const quickestMs = await quickestOf(promisedMs, async (nth) => {
+    const quickestMs = await leastOf(promisedMs, async (nth) => {
       const iccid = `8910000000000000${100 + nth}`;
       const waiting = watched(waitFor(25, cursor));
       await untilWaiting(1);

@@ -28,16 +28,15 @@ export async function eventually<T>(
 const MOST_TRIES = 30;
 
 /**
- * The time in ms of the quickest of up to thirty tries, which end with the first one below `promisedMs`: where the cores are
- * busy with something else some tries are slow, where the service is slow all of them are.
+ * The least that one of up to `mostTries` measured, which end with the first one below `promised`: where the cores are busy
+ * with something else some tries need more, where the service is slow or wasteful all of them do.
  */
-export async function quickestOf(
-  promisedMs: number,
+export async function leastOf(
+  promised: number,
   attempt: (nth: number) => Promise<number>,
+  mostTries = MOST_TRIES,
 ): Promise<number> {
-  let quickestMs = Infinity;
-  for (let nth = 0; nth < MOST_TRIES && quickestMs >= promisedMs; nth++) {
-    quickestMs = Math.min(quickestMs, await attempt(nth));
-  }
-  return quickestMs;
+  let least = Infinity;
+  for (let nth = 0; nth < mostTries && least >= promised; nth++) least = Math.min(least, await attempt(nth));
+  return least;
 }

@@ -1,5 +1,5 @@
 export { createTestDatabase, openPool, type TestDatabase, waitingForLocks } from './database.js';
-export { eventually, PATIENCE_MS, quickestOf } from './eventually.js';
+export { eventually, leastOf, PATIENCE_MS } from './eventually.js';
 export { type ApiAnswer, HttpClient } from './http-client.js';
 export { loggedCall } from './logged-call.js';
 export { startTestService, type TestPartner, type TestService } from './service.js';
