@@ -16,11 +16,14 @@ export function stampBuild(stamp, startedAt) {
   utimesSync(stamp, startedAt, startedAt);
 }
 
-/** Runs a compiler with this Node.js, its words on stderr, and answers its exit code. */
+/** Runs a compiler with this Node.js, its words on stderr, and answers its exit code; 1 when it cannot begin. */
 export function runCompiler(args, options) {
   const compiler = spawn(process.execPath, args, { ...options, stdio: ['ignore', 2, 2] });
-  return new Promise((resolve, reject) => {
-    compiler.once('error', reject);
+  return new Promise((resolve) => {
+    compiler.once('error', (error) => {
+      process.stderr.write(`${error.message}\n`);
+      resolve(1);
+    });
     compiler.once('close', (code) => resolve(code ?? 1));
   });
 }

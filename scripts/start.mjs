@@ -60,10 +60,10 @@ async function buildServiceIfStale() {
   const startedAt = new Date();
   process.stderr.write('building (about 10 s, only after a change) ...\n');
   const compiling = runCompiler([typescript, '-p', 'tsconfig.build.json'], { cwd: root });
-  const bundling = bundleRoles(root, compiling);
-  const [compiled, bundled] = await Promise.allSettled([compiling, bundling]);
+  const [bundled] = await Promise.allSettled([bundleRoles(root, compiling)]);
+  const status = await compiling;
   // What it says of a source that cannot be bundled either tells more.
-  if (compiled.value !== 0) return compiled.value;
+  if (status !== 0) return status;
   if (bundled.status === 'rejected') throw bundled.reason;
   stampBuild(STAMP, startedAt);
   return 0;
