@@ -15,6 +15,8 @@ const CHROMIUM_FLAGS = [
   // Chromium refuses a sandbox to root, which the gate runs as.
   '--no-sandbox',
   '--disable-gpu',
+  // What is left of its work is drawing, which needs no process of its own.
+  '--in-process-gpu',
   // A page lives for seconds: to compile its code for speed costs more than it gives, 7 % of all that such a test takes.
   '--js-flags=--no-opt --no-maglev --no-sparkplug',
 ];
