@@ -1,4 +1,4 @@
-/** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check`. */
+/** The import direction of docs: main, apps, features, infra, common. A breach fails `npm run check` and `npm test`. */
 const FEATURES =
   'auth|api-keys|partners|portal-sessions|audit|alerts|call-log|catalog|orders|esims|topups|wallet|providers|catalog-sync|support|esim-sync|reconciliation|restore|retention|events|webhooks';
 
