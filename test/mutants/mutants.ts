@@ -392,6 +392,13 @@ const FURTHER: readonly Mutant[] = [
     replace: 'exact / divisor',
     tests: ['test/catalog/price-with-margin.test.ts'],
   },
+  {
+    name: 'database-of-a-dead-parent-kept',
+    file: 'src/embedded/postgres/privileges.ts',
+    find: 'test "$PPID" = "$0" || exit 1; exec "$@"',
+    replace: 'exec "$@"',
+    tests: ['test/embedded/postgres/recovery.test.ts'],
+  },
 ];
 
 export const MUTANTS: readonly Mutant[] = [...ONCE_UNSEEN, ...FURTHER];

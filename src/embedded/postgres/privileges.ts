@@ -36,8 +36,14 @@ export async function accountForRoot(owner: SystemAccount | undefined): Promise<
 }
 
 /**
+ * The kernel signals the death of a parent to whom has asked before it, and a parent may die before: then another process,
+ * which will live on, has taken its place. `$0` is the process that should be the parent.
+ */
+const UNLESS_ORPHANED = 'test "$PPID" = "$0" || exit 1; exec "$@"';
+
+/**
  * The words to put before a PostgreSQL command so that it runs as `account` and stops (SIGINT, the fast
- * shutdown) when this process is killed. Empty where neither is needed nor possible.
+ * shutdown) when this process is killed, at whatever moment. Empty where neither is needed nor possible.
  *
  * Trap: Linux sends the parent-death signal when the *thread* that spawned ends, so never start the server
  * from a worker thread that does not outlive it.
@@ -54,8 +60,9 @@ export async function commandPrefix(account: SystemAccount | undefined): Promise
     );
   }
   const flags = account ? [...identityFlags(account), ...(await capabilityFlags())] : [];
-  if (await knowsDeathSignal(setpriv)) flags.push('--pdeathsig', 'INT');
-  return flags.length > 0 ? [setpriv, ...flags, '--'] : [];
+  if (!(await knowsDeathSignal(setpriv))) return flags.length > 0 ? [setpriv, ...flags, '--'] : [];
+  flags.push('--pdeathsig', 'INT');
+  return [setpriv, ...flags, '--', '/bin/sh', '-c', UNLESS_ORPHANED, String(process.pid)];
 }
 
 function identityFlags(account: SystemAccount): string[] {

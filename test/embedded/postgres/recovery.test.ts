@@ -11,6 +11,7 @@ import {
   Application,
   isLinux,
   keptRows,
+  LateSetpriv,
   lockFile,
   sharedCluster,
   newDataDir,
@@ -24,7 +25,7 @@ import {
 
 const ANSWER = [{ answer: 42 }];
 
-if (!isLinux) console.warn('three tests are skipped: the signal of a dead parent exists on Linux only');
+if (!isLinux) console.warn('four tests are skipped: the signal of a dead parent exists on Linux only');
 
 describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
   it('after a SIGKILL of the application', async () => {
@@ -42,6 +43,20 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     await application.kill();
     await until(async () => (await postgresProcessesOf(dataDir)).length === 0);
     expect(existsSync(lockFile(dataDir))).toBe(false);
+  });
+
+  it.runIf(isLinux)('nor one that was only about to ask for the signal of its death', async () => {
+    const dataDir = await sharedCluster();
+    const setpriv = new LateSetpriv();
+    const application = Application.launch(dataDir, setpriv.env);
+    const pid = await setpriv.begins();
+    await application.kill();
+    setpriv.goOn();
+    // Otherwise it serves, and goes on to.
+    const serves = (): boolean =>
+      existsSync(lockFile(dataDir)) && readFileSync(lockFile(dataDir), 'utf8').includes('ready');
+    await until(() => !runs(pid) || serves());
+    expect(runs(pid), 'a server runs on').toBe(false);
   });
 
   it('after a SIGKILL of the application and the server', async () => {

@@ -1,6 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -135,10 +144,11 @@ export class Application {
     process.stdout?.setEncoding('utf8').on('data', (text: string) => (this.output += text));
   }
 
-  static launch(dataDir: string): Application {
+  static launch(dataDir: string, env: NodeJS.ProcessEnv = process.env): Application {
     const child = spawn(process.execPath, [compiledApplication(), dataDir, JSON.stringify(FAST)], {
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
+      env,
     });
     const application = new Application(child);
     onTestFinished(() => application.kill());
@@ -161,6 +171,39 @@ export class Application {
     const ended = once(this.process, 'exit');
     this.process.kill('SIGKILL');
     await ended;
+  }
+}
+
+/** A `setpriv` of a machine so busy that it gets no further than its start until it is told to. */
+export class LateSetpriv {
+  private readonly folder = newFolder();
+  private readonly begun = path.join(this.folder, 'begun');
+  private readonly real = execFileSync('which', ['setpriv'], { encoding: 'utf8' }).trim();
+
+  constructor() {
+    removedAfterTests.push(this.folder);
+    const script = `#!/bin/sh
+case "$1" in --help) exec ${this.real} --help ;; esac
+echo $$ >${this.begun}.new && mv ${this.begun}.new ${this.begun}
+while ! test -e ${this.folder}/go; do sleep 0.01; done
+exec ${this.real} "$@"
+`;
+    writeFileSync(path.join(this.folder, 'setpriv'), script, { mode: 0o755 });
+  }
+
+  /** The environment of an application that finds it. */
+  get env(): NodeJS.ProcessEnv {
+    return { ...process.env, PATH: `${this.folder}:${process.env['PATH']}` };
+  }
+
+  /** Resolves with the pid of the process that is to become PostgreSQL. */
+  async begins(): Promise<number> {
+    await until(() => existsSync(this.begun));
+    return Number(readFileSync(this.begun, 'utf8'));
+  }
+
+  goOn(): void {
+    writeFileSync(path.join(this.folder, 'go'), '');
   }
 }
 
