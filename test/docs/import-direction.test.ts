@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 
-/** What it says of the service's sources, beside whether it found a breach. */
+/** Whether dependency-cruiser finds a breach in the service's sources, and what it prints. */
 function cruise(config: string): Promise<{ readonly failed: boolean; readonly said: string }> {
   const args = ['node_modules/.bin/depcruise', 'src', 'migrations'];
   return new Promise((resolve) =>

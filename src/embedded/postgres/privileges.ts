@@ -36,8 +36,8 @@ export async function accountForRoot(owner: SystemAccount | undefined): Promise<
 }
 
 /**
- * The kernel signals the death of a parent to whom has asked before it, and a parent may die before: then another process,
- * which will live on, has taken its place. `$0` is the process that should be the parent.
+ * The kernel tells of a parent's death only those who asked while it lived. `$0` is the process that should be the parent:
+ * another one in its place means that it had died before.
  */
 const UNLESS_ORPHANED = 'test "$PPID" = "$0" || exit 1; exec "$@"';
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openCluster } from '../../../src/embedded/postgres/cluster.js';
 import { choosePort } from '../../../src/embedded/postgres/port.js';
-import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
+import { isRunning, postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
 import {
   Application,
   isLinux,
@@ -55,8 +55,8 @@ describe('embedded PostgreSQL: the next start recovers by itself (D2)', () => {
     // Otherwise it serves, and goes on to.
     const serves = (): boolean =>
       existsSync(lockFile(dataDir)) && readFileSync(lockFile(dataDir), 'utf8').includes('ready');
-    await until(() => !runs(pid) || serves());
-    expect(runs(pid), 'a server runs on').toBe(false);
+    await until(async () => !(await isRunning(pid)) || serves());
+    expect(await isRunning(pid), 'a server runs on').toBe(false);
   });
 
   it('after a SIGKILL of the application and the server', async () => {
