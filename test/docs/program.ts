@@ -14,13 +14,14 @@ export async function runProgram(program: Program, input: unknown, timeoutMs: nu
   const directory = mkdtempSync(path.join(tmpdir(), 'esim-docs-'));
   try {
     for (const [name, text] of Object.entries(program.files)) writeFileSync(path.join(directory, name), text);
-    return JSON.parse(await output(program.command, directory, JSON.stringify(input), timeoutMs));
+    return JSON.parse(await outputOf(program.command, directory, JSON.stringify(input), timeoutMs));
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-function output(
+/** What a command prints that reads `input` on stdin. @throws Error with its stderr */
+export function outputOf(
   [file, ...args]: Program['command'],
   cwd: string,
   input: string,

@@ -1,9 +1,10 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { verifyWebhookSignature } from '../../src/webhooks/index.js';
+import { outputOf } from '../docs/program.js';
+import { PROJECT_ROOT } from '../harness/child-process.js';
 import {
   eventually,
+  PATIENCE_MS,
   type ReceivedWebhook,
   startReceiver,
   startTestService,
@@ -56,9 +57,8 @@ print('valid' if ok else 'invalid')
 /** Beside the service: one that stands still for seconds cannot tell its callers in time that it hangs up on an idle connection. */
 async function pythonSays(webhook: ReceivedWebhook, secret: string): Promise<string> {
   const header = String(webhook.headers['x-service-signature']);
-  const verifying = promisify(execFile)('python3', ['-c', PYTHON_RECEIVER, header, secret]);
-  verifying.child.stdin!.end(webhook.body);
-  return (await verifying).stdout.trim();
+  const command = ['python3', '-c', PYTHON_RECEIVER, header, secret] as const;
+  return (await outputOf(command, PROJECT_ROOT, webhook.body, PATIENCE_MS)).trim();
 }
 
 describe('a delivery', () => {
