@@ -134,7 +134,8 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     const partner = await service.createPartner();
     const terms = { return_url: 'https://portal.example/back' };
     const { page, close } = await openPortalPage(browser, service, partner.id, { terms });
-    await page.getByRole('heading', { name: 'API Keys' }).waitFor();
+    // Until its list is there, the page has a look under way, which may be the one that says so.
+    await page.getByRole('table').waitFor();
     const revoked = await service.admin.post(
       `/internal/v1/partners/${partner.id}/portal-sessions/revoke-all`,
     );
