@@ -5,6 +5,7 @@ import path from 'node:path';
 import { Client, type Pool } from 'pg';
 import { migrateDatabase } from '../../src/apps/migration.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
+import { freePort } from '../harness/free-port.js';
 import { openPool, type TestDatabase } from '../harness/index.js';
 
 const SETTINGS = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: 200 };
@@ -19,7 +20,10 @@ export class RestorableDatabase implements TestDatabase {
 
   static async create(): Promise<RestorableDatabase> {
     const folder = mkdtempSync(path.join(tmpdir(), 'esim-restore-'));
-    const postgres = await startEmbeddedPostgres({ dataDir: path.join(folder, 'data'), settings: SETTINGS });
+    // Nobody gets it by chance while the server is down.
+    const port = await freePort();
+    const dataDir = path.join(folder, 'data');
+    const postgres = await startEmbeddedPostgres({ dataDir, port, settings: SETTINGS });
     const client = new Client({ connectionString: postgres.url() });
     await client.connect();
     await client.query('CREATE DATABASE esim');
