@@ -19,6 +19,8 @@ import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPa
 
 /** Quick up to the last attempt: that one, and what a test makes of it, come when the test says so. */
 const ENV = {
+  // An attempt that a stalled worker has lost would count, and be one too many.
+  LEASE_MS: '60000',
   WEBHOOK_RETRY_DELAYS_MS: '50,50,50,50,3600000',
   WEBHOOK_BLOCK_MS: '3600000',
   // One event of a replay a second: it is still under way when it is looked at.

@@ -82,6 +82,11 @@ export async function openPortalPage(
   };
 }
 
+/** The width of a picture, in pixels; 0 of one that cannot be decoded, or is not yet. */
+export function widthOf(picture: Locator): Promise<number> {
+  return picture.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth);
+}
+
 /** Goes on by Tab until `target` has the focus. @throws Error when the keyboard does not get there */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();

@@ -23,7 +23,9 @@ let partner: TestPartner;
 let browser: PortalBrowser;
 
 beforeAll(async () => {
-  service = await startTestService({ env: { WEBHOOK_TIMEOUT_MS: '5000', WEBHOOK_RETRY_DELAYS_MS: '60000' } });
+  service = await startTestService({
+    env: { LEASE_MS: '60000', WEBHOOK_TIMEOUT_MS: '5000', WEBHOOK_RETRY_DELAYS_MS: '60000' },
+  });
   receiver = await startReceiver();
   partner = await service.createPartner();
   browser = await openPortal(service.admin, service.process.portal!.url, partner.id);

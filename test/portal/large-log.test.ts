@@ -2,6 +2,7 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   eventually,
+  leastOf,
   startReceiver,
   startTestService,
   type TestPartner,
@@ -171,11 +172,8 @@ describe.skipIf(missing !== null)('a log of ten thousand deliveries', { timeout:
     await read.scrollIntoViewIfNeeded();
     const id = await read.innerText();
     const placed = page.getByRole('button', { name: id });
-    let lateMs = await newAttemptShownAfterMs(page, placed);
-    // Tried again where the machine was busy with something else: who is late always, is late each time.
-    for (let nth = 1; nth < OPENINGS && lateMs > SEEN_WITHIN_MS; nth += 1)
-      lateMs = await newAttemptShownAfterMs(page, placed);
-    expect(lateMs).toBeLessThanOrEqual(SEEN_WITHIN_MS);
+    const least = await leastOf(SEEN_WITHIN_MS, () => newAttemptShownAfterMs(page, placed));
+    expect(least).toBeLessThan(SEEN_WITHIN_MS);
     await close();
   });
 });

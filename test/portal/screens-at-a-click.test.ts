@@ -11,7 +11,14 @@ import {
   type TestService,
 } from '../harness/index.js';
 import { recordEvent, registerEndpoint, type RegisteredEndpoint } from '../webhooks/support.js';
-import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+import {
+  BROWSER_TEST_MS,
+  launchChromium,
+  missing,
+  openPortalPage,
+  type PortalPage,
+  widthOf,
+} from './browser.js';
 
 const RETURN_URL = 'https://office.example.com/portal';
 const EVENTS = 30;
@@ -69,9 +76,9 @@ describe.skipIf(missing !== null)('a screen of the portal', { timeout: BROWSER_T
     const before = (await audited('esim.install_data_shown')).length;
     await show.click();
     await page.getByText(code, { exact: true }).waitFor();
-    await page.getByRole('img', { name: 'QR code of the activation code' }).waitFor();
-    // A picture that cannot be decoded has no width.
-    await page.waitForFunction(`document.querySelector('img[alt^="QR"]').naturalWidth > 0`);
+    const qrCode = page.getByRole('img', { name: 'QR code of the activation code' });
+    await qrCode.waitFor();
+    await eventually('it can be decoded', async () => (await widthOf(qrCode)) > 0);
     const entries = await audited('esim.install_data_shown');
     expect(entries).toHaveLength(before + 1);
     expect(entries[0]).toMatchObject({ subject_id: id, portal_user: 'user-17' });

@@ -155,6 +155,7 @@ describe.skipIf(missing !== null)('a key or a signing secret', { timeout: BROWSE
     await page.getByRole('button', { name: 'Export CSV' }).click();
     expect((await download).suggestedFilename()).toBe('statement.csv');
     await open('/developers/api-keys');
+    await page.getByRole('table').waitFor();
     const second = await page.context().newPage();
     await second.goto(`${service.process.portal!.url}/#code=${await mintCode(service.admin, other.id)}`);
     await second.getByText('Second').waitFor();

@@ -1,8 +1,15 @@
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { expectAccessible } from './accessible.js';
-import { BROWSER_TEST_MS, launchChromium, missing, openPortalPage, type PortalPage } from './browser.js';
+import {
+  BROWSER_TEST_MS,
+  launchChromium,
+  missing,
+  openPortalPage,
+  type PortalPage,
+  widthOf,
+} from './browser.js';
 
 const SQUARE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="28" height="28"><path d="M0 0h28v28H0z"/></svg>';
@@ -64,7 +71,7 @@ describe.skipIf(missing !== null)('a portal under another name', { timeout: BROW
       expect(await page.title()).toBe('API Keys · Travel Desk');
       const logo = page.locator('.brand img');
       expect(await logo.getAttribute('src')).toBe(LOGO);
-      await page.waitForFunction(`document.querySelector('.brand img').naturalWidth === 28`);
+      await eventually('the logo is drawn', async () => (await widthOf(logo)) === 28);
       expect(await styleOf(page.getByRole('button', { name: 'New key' }), 'backgroundColor')).toBe(fill);
 
       await open('/developers/webhooks/whe_of_nobody');
