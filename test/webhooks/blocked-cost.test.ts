@@ -36,6 +36,8 @@ afterAll(async () => {
 });
 
 interface Churn {
+  /** When it was counted, by the database; of a difference, how long it took. In milliseconds. */
+  readonly ms: number;
   /** Looks into the index of what is due. */
   readonly looks: number;
   /** Rows that the queue wrote: jobs made, moved or ended. */
@@ -49,18 +51,25 @@ async function counters(): Promise<Churn> {
             (SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables
              WHERE schemaname = 'bullmq' AND relname = 'job') AS job_writes,
             (SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables
-             WHERE relname = 'webhook_deliveries_open') AS delivery_writes`,
+             WHERE relname = 'webhook_deliveries_open') AS delivery_writes,
+            extract(epoch FROM clock_timestamp()) * 1000 AS ms`,
   );
-  const { looks, job_writes, delivery_writes } = rows[0]!;
-  return { looks: Number(looks), jobWrites: Number(job_writes), deliveryWrites: Number(delivery_writes) };
+  const { looks, job_writes, delivery_writes, ms } = rows[0]!;
+  return {
+    ms: Number(ms),
+    looks: Number(looks),
+    jobWrites: Number(job_writes),
+    deliveryWrites: Number(delivery_writes),
+  };
 }
 
-/** What the service did to its tables in four seconds. Sessions report at most a second late while they work. */
+/** What the service did to its tables in four seconds, or more on a busy machine. Sessions report at most a second late while they work. */
 async function churn(): Promise<Churn> {
   const before = await counters();
   await sleep(WINDOW_MS);
   const after = await counters();
   return {
+    ms: after.ms - before.ms,
     looks: after.looks - before.looks,
     jobWrites: after.jobWrites - before.jobWrites,
     deliveryWrites: after.deliveryWrites - before.deliveryWrites,
@@ -85,9 +94,10 @@ describe('a blocked endpoint with a backlog (D31, A11)', () => {
     // Sessions that went idle report their last work up to ten seconds late; churn would be hundreds.
     expect(blocked.deliveryWrites).toBeLessThan(20);
     expect(blocked.jobWrites).toBeLessThan(20);
-    const sweeps = (2 * WINDOW_MS) / SWEEP_MS;
-    // The sweep passes from endpoint to endpoint through the index, twice when there is a backlog.
-    expect(blocked.looks).toBeLessThanOrEqual(quiet.looks + sweeps);
+    const sweepsIn = (ms: number): number => (2 * ms) / SWEEP_MS;
+    // The sweep passes from endpoint to endpoint through the index, twice when there is a backlog; a second is reported late.
+    const most = quiet.looks * (blocked.ms / quiet.ms) + sweepsIn(blocked.ms) + 2 * sweepsIn(1_000);
+    expect(blocked.looks).toBeLessThanOrEqual(most);
     expect((await endpointState(office, endpoint)).status).toBe('blocked');
   });
 });

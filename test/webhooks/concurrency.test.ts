@@ -18,6 +18,8 @@ const SWEEP_MS = 100;
 /** Many sweeps of both workers: whatever could be sent too much is sent by then. */
 const LOOK_MS = 2_000;
 const ENV = {
+  // What hangs, hangs to the end of its test.
+  WEBHOOK_TIMEOUT_MS: '600000',
   WEBHOOK_CONCURRENCY_PER_ENDPOINT: String(CAP),
   WEBHOOK_RETRY_DELAYS_MS: '1',
   SWEEP_INTERVAL_MS: String(SWEEP_MS),

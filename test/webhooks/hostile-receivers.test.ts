@@ -11,23 +11,31 @@ import { collectGarbage } from '../harness/collect-garbage.js';
 import { connections, drip, flood, raw } from './sending/receivers.js';
 import { send, senderWith } from './sending/sender.js';
 
-const TIMEOUT_MS = 1_500;
+/** More than a busy machine takes for a verdict. */
+const TIMEOUT_MS = 4_000;
 const OK = 'HTTP/1.1 200 OK\r\n';
 
 async function attempt(speak: (socket: Socket) => void): Promise<AttemptResult> {
-  const result = await send(senderWith({ timeoutMs: TIMEOUT_MS }), await raw(speak));
+  const url = await raw(speak);
+  const sender = senderWith({ timeoutMs: TIMEOUT_MS });
+  const startedAt = performance.now();
+  // As late as the sender's own timer on a busy machine; never when the attempt ends before.
+  let deadlineMs = TIMEOUT_MS;
+  const deadline = setTimeout(() => (deadlineMs = performance.now() - startedAt), TIMEOUT_MS);
+  const result = await send(sender, url);
+  clearTimeout(deadline);
   expectReadable(result);
+  expect(result.phases!.totalMs).toBeLessThan(deadlineMs + 1_000);
   return result;
 }
 
 /** Kept within the caps, as text that PostgreSQL takes. */
-function expectReadable({ responseBody, responseHeaders, error, phases }: AttemptResult): void {
+function expectReadable({ responseBody, responseHeaders, error }: AttemptResult): void {
   for (const text of [responseBody ?? '', error ?? '', JSON.stringify(responseHeaders)]) {
     expect(text).not.toMatch(/\0|\\u0000/);
     expect(text.isWellFormed()).toBe(true);
   }
   expect((responseBody ?? '').length).toBeLessThanOrEqual(MAX_RESPONSE_BYTES);
-  expect(phases!.totalMs).toBeLessThan(TIMEOUT_MS + 1_000);
 }
 
 const bytes =
@@ -79,7 +87,9 @@ describe('a receiver that gives a verdict and then misbehaves keeps its verdict'
   it('sends one byte of its body a second, and is cut at the deadline', async () => {
     const url = await raw((socket) => drip(socket, `${OK}Content-Length: 99\r\n\r\n`, 'b', 1_000));
     const result = await send(senderWith({ timeoutMs: 2_500 }), url);
-    expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, responseBody: 'bb' });
+    expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200 });
+    // Two, unless the receiver's own timers are late.
+    expect(result.responseBody).toMatch(/^b{1,2}$/);
     expect(result.phases!.totalMs).toBeGreaterThanOrEqual(2_495);
     expect(result.phases!.totalMs).toBeLessThan(10_000);
     expect(result.latencyMs).toBeLessThan(2_000);

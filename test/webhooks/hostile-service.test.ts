@@ -8,7 +8,7 @@ import { deliveryThat, recordEvent, registerEndpoint } from './support.js';
 let service: TestService;
 beforeAll(async () => {
   // One attempt is enough to see what the log says.
-  const env = { WEBHOOK_TIMEOUT_MS: '5000', WEBHOOK_RETRY_DELAYS_MS: '60000' };
+  const env = { LEASE_MS: '60000', WEBHOOK_TIMEOUT_MS: '5000', WEBHOOK_RETRY_DELAYS_MS: '60000' };
   service = await startTestService({ env });
 });
 afterAll(() => service.stop());

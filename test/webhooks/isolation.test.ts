@@ -109,8 +109,10 @@ describe('attempts in flight', () => {
 
 describe('two workers', () => {
   it('send each of a thousand deliveries once', async () => {
-    const service = await start({});
-    services.push(await startTestService({ role: 'worker', database: service.database }));
+    // A stalled worker's lease would be taken by the other, which would send once more.
+    const env = { LEASE_MS: '60000' };
+    const service = await start(env);
+    services.push(await startTestService({ role: 'worker', database: service.database, env }));
     const partner = await service.createPartner();
     const target = await receiver();
     for (let i = 0; i < 4; i++) await registerEndpoint(service, partner.id, { url: target.url });

@@ -80,7 +80,7 @@ describe(`an endpoint with ${DELIVERIES} failed deliveries`, () => {
     await office.admin.post(`${endpoint.path}/disable`);
     // Each step takes its time: not all of them are done before anybody looks.
     await office.database.pool.query(`
-      CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';
+      CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END';
       CREATE TRIGGER take_time AFTER UPDATE OF resent ON webhook_backlog_requests
         FOR EACH STATEMENT EXECUTE FUNCTION take_time()`);
     await startWorker();

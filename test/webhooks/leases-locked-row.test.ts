@@ -16,10 +16,10 @@ import {
   type RegisteredEndpoint,
 } from './support.js';
 
-const LEASE_MS = 3_000;
+const LEASE_MS = 6_000;
 /** Longer than a lease, shorter than the answers take. */
-const LOCK_MS = 7_000;
-const ANSWER_AFTER_MS = 8_500;
+const LOCK_MS = 10_000;
+const ANSWER_AFTER_MS = 12_000;
 const SETTINGS = {
   ...FAST,
   LEASE_MS: String(LEASE_MS),

@@ -134,11 +134,11 @@ describe('a lease', () => {
   it('is kept alive for as long as the receiver takes, so that nobody sends a second time', async () => {
     const endpoint = await registerEndpoint(admin, partner.id, { url: receiver.url });
     receiver.answer = (_nth, _webhook, response) => {
-      setTimeout(() => response.writeHead(200).end(), 7_000);
+      setTimeout(() => response.writeHead(200).end(), 13_000);
     };
-    // Twice over while the receiver takes its time, with beats a second apart: a busy machine may miss one.
-    await startWorker({ LEASE_MS: '3000' });
-    await startWorker({ LEASE_MS: '3000' });
+    // Twice over while the receiver takes its time, with beats two seconds apart: a busy machine may miss one.
+    await startWorker({ LEASE_MS: '6000' });
+    await startWorker({ LEASE_MS: '6000' });
     await recordEvent(admin, { partnerId: partner.id });
     const delivery = await deliveryThat(admin, endpoint, 'is delivered', (d) => d.status === 'delivered');
     expect(delivery.attempt_count).toBe(1);

@@ -28,7 +28,12 @@ let partner: TestPartner;
 let endpoint: RegisteredEndpoint;
 
 beforeEach(async () => {
-  const env = { ...FAST, WEBHOOK_TIMEOUT_MS: '20000', WEBHOOK_REPLAY_PER_SECOND: String(PER_SECOND) };
+  const env = {
+    ...FAST,
+    LEASE_MS: '60000',
+    WEBHOOK_TIMEOUT_MS: '20000',
+    WEBHOOK_REPLAY_PER_SECOND: String(PER_SECOND),
+  };
   service = await startTestService({ env });
   receiver = await startReceiver();
   partner = await service.createPartner('Replayer');

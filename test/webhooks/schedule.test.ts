@@ -114,15 +114,18 @@ describe('the schedule of the document, with its own numbers', () => {
 
     const state = await endpointState(service, endpoint);
     expect(state).toMatchObject({ status: 'blocked', consecutive_blocks: 1, disabled_reason: null });
-    const blockMs = Date.parse(String(state.blocked_until)) - lastEnd(delivery.attempts);
-    expect(Math.abs(blockMs - BLOCK_MS)).toBeLessThan(TOLERANCE_MS);
+    // It is blocked as soon as the last failure is recorded, which a busy machine takes seconds for.
+    const blockedAt = Date.parse(String(state.updated_at));
+    expect(Date.parse(String(state.blocked_until)) - blockedAt).toBe(BLOCK_MS);
+    expect(blockedAt).toBeGreaterThanOrEqual(lastEnd(delivery.attempts) - 1);
+    expect(blockedAt).toBeLessThan(lastEnd(delivery.attempts) + LATE_MS);
   });
 
   /** One id, the same bytes, the document's headers, and each time a `t` of its own that a receiver accepts. */
   function expectSixOfOneDelivery(id: string): void {
     expect(receiver.received).toHaveLength(6);
     expect(new Set(receiver.received.map(({ body }) => body)).size).toBe(1);
-    for (const webhook of receiver.received) {
+    for (const [index, webhook] of receiver.received.entries()) {
       const ours = Object.keys(webhook.headers).filter((name) => name.startsWith('x-'));
       expect(ours.sort()).toEqual(['x-service-delivery', 'x-service-event', 'x-service-signature']);
       expect(webhook.headers['x-service-delivery']).toBe(id);
@@ -130,7 +133,8 @@ describe('the schedule of the document, with its own numbers', () => {
       // Seconds apart here are minutes apart by the moved clock: an older `t` would be past the 300 s there.
       const ageMs = arrivedAt(webhook) - readSignature(webhook).t * 1_000;
       expect(ageMs).toBeGreaterThan(-50);
-      expect(ageMs).toBeLessThan(2_000);
+      const before = receiver.received[index - 1];
+      if (before) expect((readSignature(webhook).t + 1) * 1_000).toBeGreaterThan(arrivedAt(before));
     }
     const times = receiver.received.map((webhook) => readSignature(webhook).t);
     expect(times).toEqual([...new Set(times)].sort((a, b) => a - b));

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { TargetPolicy } from '../../src/webhooks/target-policy.js';
 import { nameServerResolver } from '../../src/webhooks/worker/vetted-lookup.js';
@@ -31,7 +32,12 @@ async function receiver(): Promise<{ port: number; sockets: Socket[] }> {
   return { port, sockets };
 }
 
-const afterReply = (): Promise<void> => new Promise((done) => setTimeout(done, 30));
+/** Timers run first after a stall: what has come meanwhile is read a turn later. */
+const afterReply = async (): Promise<void> => {
+  await sleep(30);
+  await nextTurn();
+  await nextTurn();
+};
 
 describe('connections that are kept', () => {
   it('go where they were vetted to go; a new one to a name that has moved inside is refused', async () => {

@@ -3,6 +3,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
 import type { AttemptPhases } from '../../src/webhooks/worker/attempt-result.js';
+import type { WebhookSender } from '../../src/webhooks/worker/webhook-sender.js';
 import { TestAuthority } from './sending/certificates.js';
 import { connections, http, https, raw } from './sending/receivers.js';
 import { afterThisTest, send, senderWith } from './sending/sender.js';
@@ -22,19 +23,31 @@ function expectBetween(value: number | null, least: number, most: number): void 
   expect(value).toBeLessThan(most);
 }
 
-/** A busy machine makes a phase longer, or shorter when its begin was seen late, but not every time. */
-function expectSome(
-  attempts: readonly AttemptPhases[],
-  of: (phases: AttemptPhases) => number,
-  least: number,
-  most: number,
-): void {
-  const values = attempts.map(of);
-  expect(
-    values.filter((value) => value >= least && value < most),
-    values.join(' '),
-  ).not.toEqual([]);
+interface PhaseBounds {
+  readonly of: (phases: AttemptPhases) => number;
+  readonly least: number;
+  readonly most: number;
 }
+
+/** What the receiver and the resolver below take for each phase, and what is allowed on top. */
+const BOUNDS: readonly PhaseBounds[] = [
+  { of: ({ dnsMs }) => dnsMs!, least: 148, most: 200 },
+  { of: ({ connectMs }) => connectMs!, least: 0, most: 50 },
+  { of: ({ tlsMs }) => tlsMs!, least: 0.1, most: 80 },
+  { of: (its) => its.firstByteMs! - its.dnsMs! - its.connectMs! - its.tlsMs!, least: 95, most: 160 },
+  { of: ({ firstByteMs, totalMs }) => totalMs - firstByteMs!, least: 140, most: 200 },
+];
+
+/** A busy machine makes a phase longer, or shorter when its begin was seen late, but not every time: bounds that none has kept. */
+function missedBy(attempts: readonly AttemptPhases[]): readonly number[][] {
+  const values = BOUNDS.map(({ of }) => attempts.map(of));
+  return values.filter((all, nth) => {
+    const { least, most } = BOUNDS[nth]!;
+    return !all.some((value) => value >= least && value < most);
+  });
+}
+
+const MOST_ATTEMPTS = 30;
 
 describe('the phases of an attempt', () => {
   it('are measured apart: name, connection, TLS, first byte, all', async () => {
@@ -51,23 +64,21 @@ describe('the phases of an attempt', () => {
       setTimeout(() => response.end('b'), 250);
     });
     const attempts: AttemptPhases[] = [];
-    for (let i = 0; i < 4; i++) {
+    const attempt = async (): Promise<WebhookSender> => {
       const sender = senderWith({ resolve: slowNames(150) });
       const result = await send(sender, `https://partner.test:${port}/`);
       expect(result).toMatchObject({ outcome: 'delivered', reusedConnection: false, responseBody: 'ab' });
       attempts.push(result.phases!);
-      if (i < 3) continue;
-      await sleep(20);
-      const again = await send(sender, `https://partner.test:${port}/`);
-      expect(again).toMatchObject({ outcome: 'delivered', reusedConnection: true });
-      expect(again.phases).toMatchObject({ dnsMs: null, connectMs: null, tlsMs: null });
-      expect(again.phases!.firstByteMs).toBeGreaterThan(95);
-    }
-    expectSome(attempts, ({ dnsMs }) => dnsMs!, 148, 200);
-    expectSome(attempts, ({ connectMs }) => connectMs!, 0, 50);
-    expectSome(attempts, ({ tlsMs }) => tlsMs!, 0.1, 80);
-    expectSome(attempts, (its) => its.firstByteMs! - its.dnsMs! - its.connectMs! - its.tlsMs!, 95, 160);
-    expectSome(attempts, ({ firstByteMs, totalMs }) => totalMs - firstByteMs!, 140, 200);
+      return sender;
+    };
+    const sender = await attempt();
+    await sleep(20);
+    const again = await send(sender, `https://partner.test:${port}/`);
+    expect(again).toMatchObject({ outcome: 'delivered', reusedConnection: true });
+    expect(again.phases).toMatchObject({ dnsMs: null, connectMs: null, tlsMs: null });
+    expect(again.phases!.firstByteMs).toBeGreaterThan(95);
+    while (missedBy(attempts).length > 0 && attempts.length < MOST_ATTEMPTS) await attempt();
+    expect(missedBy(attempts)).toEqual([]);
   });
 
   it('have no name for a literal and no TLS for plain HTTP; a resolver that knows at once is measured too', async () => {

@@ -30,6 +30,9 @@ async function freshEndpoint(): Promise<void> {
   endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
 }
 
+/** As the function that claims has it (migration 6). */
+const CLAIM_LOCK = 7302116;
+
 beforeAll(async () => {
   service = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '250' } });
 });
@@ -103,10 +106,19 @@ describe('enable', () => {
     await post('disable');
     isDisabled = true;
     for (const answer of held) answer();
+    // A claim that began before the switch holds this to its end.
+    await service.database.pool.query('SELECT pg_advisory_xact_lock($1::int, hashtext($2))', [
+      CLAIM_LOCK,
+      endpoint.id,
+    ]);
     const before = await eventually('what was under way is recorded', async () => {
       const { id } = (await listDeliveries(service, endpoint))[0]!;
       const { attempt_count } = await getDelivery(service, id);
-      return attempt_count === receiver.received.length && attempt_count;
+      const { rows } = await service.database.pool.query(
+        'SELECT 1 FROM webhook_deliveries WHERE id = $1 AND lease_until > now()',
+        [id],
+      );
+      return rows.length === 0 && attempt_count === receiver.received.length && attempt_count;
     });
     fails = false;
     for (let i = 0; i < 5; i++) await recordEvent(service, { partnerId: partner.id });

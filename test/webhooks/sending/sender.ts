@@ -10,6 +10,7 @@ export function afterThisTest(close: () => unknown): void {
 }
 
 export interface SenderSettings {
+  /** A minute unless said, which no test waits for: a busy machine may take seconds for what is quick. */
   timeoutMs?: number;
   allowPrivateTargets?: boolean;
   /** Wins over `allowPrivateTargets`. */
@@ -23,7 +24,7 @@ export function policyWith(allowPrivateTargets: boolean): TargetPolicy {
 
 /** The sender of the worker, closed after the test; without settings it may send to loopback. */
 export function senderWith(settings: SenderSettings = {}): WebhookSender {
-  const { timeoutMs = 2_000, allowPrivateTargets = true, resolve = systemResolver() } = settings;
+  const { timeoutMs = 60_000, allowPrivateTargets = true, resolve = systemResolver() } = settings;
   const policy = settings.policy ?? policyWith(allowPrivateTargets);
   const sender = new WebhookSender({ timeoutMs, policy, resolve });
   afterThisTest(() => sender.close());
