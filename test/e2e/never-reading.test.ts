@@ -94,7 +94,7 @@ describe('callers that never read (D43)', () => {
   it('do not turn a stop into a failure, nor keep the workers from draining: SIGTERM ends with 0 in time', async () => {
     const service = await startService({
       HTTP_WRITE_TIMEOUT_MS: '600000',
-      SHUTDOWN_TIMEOUT_MS: '20000',
+      SHUTDOWN_TIMEOUT_MS: '40000',
       LEASE_MS: '60000',
     });
     const hanging = await startReceiver();

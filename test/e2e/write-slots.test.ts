@@ -5,6 +5,7 @@ import { eventually, waitingForLocks } from '../harness/index.js';
 import { expectBooksToAddUp } from '../wallet/books.js';
 import { type LiveBuyer, LiveShop, PACKAGE, place, PRICE } from '../orders-live/live-shop.js';
 
+const POOL = 4;
 /** Of four connections two are for the writes of one caller, and three for all writes. */
 const OF_ONE_CALLER = 2;
 const ORDERS = 12;
@@ -14,12 +15,26 @@ let crowd: LiveBuyer;
 let other: LiveBuyer;
 
 beforeAll(async () => {
-  shop = await LiveShop.open({ DATABASE_POOL_MAX: '4', DATABASE_POOL_WAIT_MS: '1500' });
+  shop = await LiveShop.open({ DATABASE_POOL_MAX: String(POOL), DATABASE_POOL_WAIT_MS: '1500' });
   crowd = await shop.buyer(ORDERS * PRICE);
   other = await shop.buyer(ORDERS * PRICE);
+  await eventually('the connections are there', connected);
 });
 
 afterAll(() => shop.close());
+
+/** Makes the connections of the API before they count: a busy machine may take longer for one than a call may wait for it. */
+async function connected(): Promise<boolean> {
+  const { dataSource } = shop.api.process.resources.of('api');
+  await Promise.allSettled(Array.from({ length: POOL }, () => dataSource.query('SELECT pg_sleep(0.1)')));
+  await other.live.get('/v1/orders');
+  const { rows } = await shop.database.pool.query<{ api: number; edge: number }>(
+    `SELECT count(*) FILTER (WHERE application_name = 'partner-esim-api')::int AS api,
+            count(*) FILTER (WHERE application_name = 'partner-esim-api-edge')::int AS edge
+     FROM pg_stat_activity WHERE datname = current_database()`,
+  );
+  return rows[0]!.api === POOL && rows[0]!.edge > 0;
+}
 
 /** Runs `work` while somebody else holds the wallets of this partner. */
 async function withLockedWallet(partnerId: string, work: () => Promise<void>): Promise<void> {

@@ -5,8 +5,8 @@ import type { Json } from '../harness/order-steps.js';
 import { EsimAccessUpstream } from './esim-access-upstream.js';
 import { buy, type Buyer, esimIdsOf, LiveShop, money, priceOf, settled, topUp } from './shop.js';
 
-/** Longer than the read lag of the shop: when it is over, the top-up is believed to be absent. */
-const LATE_MS = 6_000;
+/** Longer than the read lag of the shop: when that is over, the top-up is believed to be absent. */
+const LATE_MS = 60_000;
 const NEVER_MS = 3_600_000;
 const EVERY_ANSWER = 100;
 

@@ -192,7 +192,7 @@ describe('the client of a provider', () => {
       listener(request, response);
       if (isCut) setTimeout(() => response.destroy(), 50);
     });
-    const timeoutMs = what === 'never coming' ? 1_000 : 20_000;
+    const timeoutMs = what === 'never coming' ? 5_000 : 20_000;
     const { get } = newClient(url, { maxAnswerBytes: 1_000, timeoutMs });
     await expect(get()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
   });

@@ -11,7 +11,7 @@ const UNKNOWN: WireAnswer = { status: 404, json: { errorCode: 'NOT_FOUND', messa
 /** A 200 without a word in it. */
 const SILENCE: WireAnswer = { status: 200, json: undefined };
 /** Where an answer never comes. As in production, one call may take as long as all of them. */
-const SILENCE_MS = 3_000;
+const SILENCE_MS = 8_000;
 
 let bench: ZenditBench;
 let server: AnsweringServer;

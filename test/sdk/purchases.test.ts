@@ -16,7 +16,13 @@ import {
   SqlIntentStore,
 } from '../../sdk/src/index.js';
 import { freePort } from '../harness/free-port.js';
-import { eventually, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import {
+  eventually,
+  PATIENCE_MS,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { size } from '../harness/size.js';
 import { type AnsweredCall, startFaultProxy } from './fault-proxy.js';
 
@@ -164,7 +170,7 @@ describe('a purchase whose process dies', () => {
       expect(betweenPostAndAnswer).toBe(Math.ceil(KILLS / 2));
       expect(open.length).toBeGreaterThanOrEqual(betweenPostAndAnswer);
     },
-    60_000 + KILLS * 5_000,
+    PATIENCE_MS + 60_000 + KILLS * 5_000,
   );
 
   it.each(['file', 'sql'])(

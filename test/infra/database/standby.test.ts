@@ -22,6 +22,12 @@ async function reads(outcome: 'read' | 'behind' | 'away', by = service): Promise
   return values.find(({ labels }) => labels['outcome'] === outcome)?.value ?? 0;
 }
 
+/** How many lists looked for the standby first; whether it had the caller's last write in time depends on the machine. */
+async function askedFor(by: TestService): Promise<number> {
+  const counts = [await reads('read', by), await reads('behind', by), await reads('away', by)];
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 async function listedIds(): Promise<string[]> {
   const answer = await service.admin.get('/internal/v1/partners?limit=5');
   expect(answer.status, answer.text).toBe(200);
@@ -57,9 +63,9 @@ describe('lists with DATABASE_STANDBY_URL', () => {
     const listed = await Promise.all(Array.from({ length: 40 }, () => sandbox.get('/v1/orders?limit=1')));
     for (const { status, body } of listed.filter((answer) => answer.status !== 429))
       expect([status, body.data[0].id]).toEqual([200, id]);
-    expect(await reads('read', api)).toBe(0);
+    expect(await askedFor(api)).toBe(0);
     const esims = await sandbox.get('/v1/esims?limit=1');
-    expect([esims.status, await reads('read', api)]).toEqual([200, 1]);
+    expect([esims.status, await askedFor(api)]).toEqual([200, 1]);
     await api.stop();
   });
 

@@ -52,7 +52,8 @@ describe('a collector that answers nothing', () => {
     expect(await dropped('queue_full')).toBe(MANY - 512 - 2_048);
     const began = performance.now();
     await tracer.close(200);
-    expect(performance.now() - began).toBeLessThan(2_000);
+    // Its export would take five seconds.
+    expect(performance.now() - began).toBeLessThan(4_500);
   });
 });
 
