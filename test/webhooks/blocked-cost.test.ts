@@ -85,7 +85,10 @@ describe('a blocked endpoint with a backlog (D31, A11)', () => {
     const events = Array.from({ length: 200 }, () => ({ partnerId: partner.id }));
     await recordEvents(office, events.slice(0, 1));
     await eventually('blocked', async () => (await endpointState(office, endpoint)).status === 'blocked');
-    await recordEvents(office, events);
+    // At the commit, or a session that is busy until then says it ten seconds later.
+    await recordEvents(office, events, async ({ manager }) => {
+      await manager.query('SELECT pg_stat_force_next_flush()');
+    });
     // The notifications of these events, and the statistics of the work before the block.
     await sleep(2_000);
     const [sent, blocked] = [receiver.received.length, await churn()];

@@ -31,9 +31,10 @@ beforeAll(async () => {
     RoleChild.start({ role: 'api', ...options }),
     RoleChild.start({ role: 'worker', ...options }),
   ]);
-  // Whoever gives positions waits at its gate, after it has taken the numbers and before it can commit them.
+  // Whoever gives positions waits at its gate, after it has taken the numbers and before it can commit them; as long as a
+  // test holds it there, which may be longer than the service waits for a lock.
   await office.database.pool.query(`
-    CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $body$
+    CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '2min' AS $body$
     BEGIN
       PERFORM pg_advisory_xact_lock_shared(CASE current_setting('application_name')
         WHEN 'partner-esim-worker' THEN ${GATES.worker} ELSE ${GATES.api} END);

@@ -49,6 +49,9 @@ async function whileTwoAreUncommitted(
     return gate;
   });
   await recorded.promise;
+  // Ids have no order within a millisecond, and the clock of a virtual machine may be set back.
+  const recordedAt = Date.now();
+  await eventually('a later millisecond', () => Date.now() > recordedAt);
   await work();
   commit();
   await writing;

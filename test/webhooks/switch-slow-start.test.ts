@@ -14,7 +14,7 @@ const ENV = {
   // The second attempt is the last.
   WEBHOOK_RETRY_DELAYS_MS: '1',
   SWEEP_INTERVAL_MS: '100',
-  WEBHOOK_TIMEOUT_MS: '3000',
+  WEBHOOK_TIMEOUT_MS: '8000',
   LEASE_MS: '60000',
 };
 
