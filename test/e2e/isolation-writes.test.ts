@@ -19,7 +19,8 @@ let b: TestPartner;
 let aLive: HttpClient;
 
 beforeAll(async () => {
-  service = await startTestService();
+  // A stalled worker's lease would lapse, and its webhook be sent once more.
+  service = await startTestService({ env: { LEASE_MS: '60000' } });
   [a, b] = await Promise.all([service.createPartner('A'), service.createPartner('B')]);
   aLive = service.partnerApi(await service.createKey(a.id, 'live'));
 });
