@@ -1,6 +1,6 @@
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../harness/index.js';
+import { eventually, startTestService, statusOver, type TestService } from '../harness/index.js';
 
 let service: TestService;
 
@@ -16,13 +16,7 @@ afterAll(() => agent.destroy());
 function callThroughProxy(key: string, forwardedFor: string): Promise<number> {
   const url = `${service.process.api!.url}/v1/me`;
   const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': forwardedFor };
-  return new Promise((resolve, reject) => {
-    request(url, { agent, headers }, (response) => {
-      response.resume().on('end', () => resolve(response.statusCode ?? 0));
-    })
-      .on('error', reject)
-      .end();
-  });
+  return statusOver(agent, url, headers);
 }
 
 const tally = (statuses: readonly number[]): Record<number, number> =>

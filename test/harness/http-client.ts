@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type Agent, request } from 'node:http';
 import { undocumented } from './documented-answers.js';
 
 export interface ApiAnswer {
@@ -54,6 +55,17 @@ export class HttpClient {
     if (fault !== null) throw new Error(`${fault}\n${text.slice(0, 1_000)}`);
     return answer;
   }
+}
+
+/** The status of a GET over connections of the caller's own: fetch has one pool for all of a process. */
+export function statusOver(agent: Agent, url: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    request(url, { agent, headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0));
+    })
+      .on('error', reject)
+      .end();
+  });
 }
 
 function parse(text: string): unknown {

@@ -8,10 +8,8 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
-import { recordEvents, type RegisteredEndpoint, registerEndpoint } from './support.js';
+import { CLAIM_LOCK, recordEvents, type RegisteredEndpoint, registerEndpoint } from './support.js';
 
-/** As the function that claims has it (migration 6). */
-const CLAIM_LOCK = 7302116;
 /** How long a session waits for a lock: so long Live was held up. */
 const LOCK_TIMEOUT_MS = 5_000;
 

@@ -40,11 +40,9 @@ const BOUNDS: readonly PhaseBounds[] = [
 
 /** A busy machine makes a phase longer, or shorter when its begin was seen late, but not every time: bounds that none has kept. */
 function missedBy(attempts: readonly AttemptPhases[]): readonly number[][] {
-  const values = BOUNDS.map(({ of }) => attempts.map(of));
-  return values.filter((all, nth) => {
-    const { least, most } = BOUNDS[nth]!;
-    return !all.some((value) => value >= least && value < most);
-  });
+  const isMissed = ({ of, least, most }: PhaseBounds): boolean =>
+    !attempts.map(of).some((value) => value >= least && value < most);
+  return BOUNDS.filter(isMissed).map(({ of }) => attempts.map(of));
 }
 
 const MOST_ATTEMPTS = 30;

@@ -8,6 +8,7 @@ import {
   type TestService,
 } from '../harness/index.js';
 import {
+  CLAIM_LOCK,
   deliveryThat,
   endpointState,
   FAST,
@@ -29,9 +30,6 @@ async function freshEndpoint(): Promise<void> {
   receiver = await startReceiver();
   endpoint = await registerEndpoint(service, partner.id, { url: receiver.url });
 }
-
-/** As the function that claims has it (migration 6). */
-const CLAIM_LOCK = 7302116;
 
 beforeAll(async () => {
   service = await startTestService({ env: { ...FAST, SWEEP_INTERVAL_MS: '250' } });
