@@ -47,6 +47,7 @@ export const sharedVectors = (realNow = Math.floor(Date.now() / 1_000)): readonl
   accepted('a short v1 before the valid one', { header: `t=${NOW},v1=00,${signature}` }),
   accepted('a blank after the comma', { header: valid.replace(',', ', ') }),
   accepted('an unknown scheme beside it', { header: `${valid},v0=00` }),
+  accepted('names without a value beside it', { header: `t,v1,${valid}` }),
   accepted('an empty body', {
     body: Buffer.alloc(0),
     header: signWebhook({ timestampSeconds: NOW, body: '', secrets: [secret] }),

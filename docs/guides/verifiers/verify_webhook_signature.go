@@ -17,10 +17,10 @@ const toleranceSeconds = 300
 func VerifyWebhookSignature(header string, rawBody []byte, secret string, now time.Time) bool {
 	var timestamps, signatures []string
 	for _, part := range strings.Split(header, ",") {
-		part = strings.TrimSpace(part)
-		if value, found := strings.CutPrefix(part, "t="); found {
+		name, value, found := strings.Cut(strings.TrimSpace(part), "=")
+		if found && name == "t" {
 			timestamps = append(timestamps, value)
-		} else if value, found := strings.CutPrefix(part, "v1="); found {
+		} else if found && name == "v1" {
 			signatures = append(signatures, value)
 		}
 	}
