@@ -12,7 +12,8 @@ const KUBERNETES = 'k8s.io/kubernetes@v1.36.3';
 const chart = import.meta.dirname;
 /** Values with everything on, beside the defaults. */
 const EVERYTHING = [
-  ...['worker.keda.enabled=true', 'worker.callbacks.enabled=true', 'settings.TRUST_PROXY=1'],
+  ...['worker.keda.enabled=true', 'webhooks.keda.enabled=true', 'worker.callbacks.enabled=true'],
+  ...['settings.TRUST_PROXY=1', 'liveProviders={esim_access,zendit}', 'api.existingSecret=partner-esim-api'],
   'privateCa.configMap=private-ca',
   'tracing.endpoint=http://collector.monitoring:4318',
   `image.digest=sha256:${'0'.repeat(64)}`,

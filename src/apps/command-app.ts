@@ -20,7 +20,7 @@ export async function runInCommandApp<T>(
   env: NodeJS.ProcessEnv,
   work: (app: INestApplicationContext) => Promise<T>,
 ): Promise<T> {
-  const config = loadConfig(env);
+  const config = loadConfig(env, name);
   const logger = createLogger(config.logLevel, name, pino.destination({ dest: 2, sync: true }));
   if (logger.isLevelEnabled('warn')) logger.level = 'error';
   const resources = await openProcess(config, name, logger);

@@ -1,12 +1,14 @@
 import { BullRegistrar } from '@nestjs/bullmq';
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, type INestApplicationContext, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ApiKeysWorkerModule } from '../api-keys/index.js';
 import { GcraThrottlerStorage, RateLimitStorageModule, toThrottlerLimit } from '../auth/index.js';
 import { CallLogWorkerModule } from '../call-log/index.js';
+import type { WorkerJob } from '../config/index.js';
 import { EsimsWorkerModule } from '../esims/index.js';
 import { EventsWorkerModule } from '../events/index.js';
 import { NestLogger } from '../infra/logging.js';
+import { gaugeIn } from '../infra/metrics.js';
 import { EsimSyncWorkerModule, TakeCallback } from '../esim-sync/index.js';
 import { OrdersWorkerModule } from '../orders/index.js';
 import { PortalSessionsWorkerModule } from '../portal-sessions/index.js';
@@ -17,36 +19,44 @@ import { TopupsWorkerModule } from '../topups/index.js';
 import { WalletWorkerModule } from '../wallet/index.js';
 import { CatalogSyncWorkerModule } from '../catalog-sync/index.js';
 import { WebhooksCoreModule, WebhooksWorkerModule } from '../webhooks/index.js';
-import { type CallbackRateLimit, startCallbacks } from './callbacks.app.js';
+import { type CallbackRateLimit, type RunningCallbacks, startCallbacks } from './callbacks.app.js';
 import type { RunningApp } from './http-app.js';
 import { PartitionsModule } from './partitions.js';
 import { PlatformModule } from './platform.module.js';
 import type { ProcessResources } from './process-resources.js';
 
-/** Everything slow or uncertain: provisioning, deliveries, expiry, maintenance. No controllers. */
-@Module({
-  imports: [
-    RateLimitStorageModule,
-    OrdersWorkerModule,
-    TopupsWorkerModule,
-    SupportWorkerModule,
-    EsimsWorkerModule,
-    EsimSyncWorkerModule,
+/** The consumers of each job; `WORKER_JOBS` says which of them a process runs (D68). */
+const CONSUMERS: Readonly<Record<WorkerJob, readonly Type[]>> = {
+  provisioning: [OrdersWorkerModule, TopupsWorkerModule],
+  webhooks: [WebhooksWorkerModule],
+  polls: [EsimSyncWorkerModule, CatalogSyncWorkerModule],
+  maintenance: [
     EventsWorkerModule,
-    WebhooksCoreModule,
-    WebhooksWorkerModule,
+    EsimsWorkerModule,
+    SupportWorkerModule,
     CallLogWorkerModule,
     ApiKeysWorkerModule,
     PortalSessionsWorkerModule,
-    CatalogSyncWorkerModule,
     ReconciliationWorkerModule,
     RetentionWorkerModule,
     WalletWorkerModule,
   ],
-})
+};
+
+/** Everything slow or uncertain. No controllers. */
+@Module({ imports: [RateLimitStorageModule, WebhooksCoreModule] })
 export class WorkerModule {
   static of(process: ProcessResources): DynamicModule {
-    return { module: WorkerModule, imports: [PlatformModule.of(process), PartitionsModule.of('maintain')] };
+    const { workerJobs } = process.config;
+    const upkeep = workerJobs.includes('maintenance') ? 'maintain' : 'ensure';
+    return {
+      module: WorkerModule,
+      imports: [
+        PlatformModule.of(process),
+        PartitionsModule.of(upkeep),
+        ...workerJobs.flatMap((job) => CONSUMERS[job]),
+      ],
+    };
   }
 }
 
@@ -57,14 +67,13 @@ export interface RunningWorker extends RunningApp {
 
 /** Starts the worker: its queues' workers and the callbacks last, when everything they call is there. */
 export async function startWorker(process: ProcessResources): Promise<RunningWorker> {
+  showJobs(process);
   const app = await NestFactory.createApplicationContext(WorkerModule.of(process), {
     abortOnError: false,
     logger: new NestLogger(process.logger),
   });
   app.get(BullRegistrar, { strict: false }).register();
-  const take = app.get(TakeCallback, { strict: false });
-  const limit = callbackRateLimit(process, app.get(GcraThrottlerStorage, { strict: false }));
-  const callbacks = await startCallbacks(process, take, limit).catch(async (error: unknown) => {
+  const callbacks = await startCallbacksOf(process, app).catch(async (error: unknown) => {
     await app.close();
     throw error;
   });
@@ -75,6 +84,27 @@ export async function startWorker(process: ProcessResources): Promise<RunningWor
       await Promise.all([callbacks?.close(withinMs), app.close()]);
     },
   };
+}
+
+/** Shows which jobs this process runs: an alert fires when no process runs one of them. */
+function showJobs({ config, metrics }: ProcessResources): void {
+  const jobs = gaugeIn(metrics, {
+    name: 'worker_jobs',
+    help: 'Always 1, for each job that this worker process runs.',
+    // Prometheus names its scrape targets by `job`.
+    labelNames: ['worker_job'],
+  });
+  for (const job of config.workerJobs) jobs.set({ worker_job: job }, 1);
+}
+
+/** A callback leads to a poll, so only the process that polls listens. */
+async function startCallbacksOf(
+  process: ProcessResources,
+  app: INestApplicationContext,
+): Promise<RunningCallbacks | null> {
+  if (!process.config.workerJobs.includes('polls')) return null;
+  const limit = callbackRateLimit(process, app.get(GcraThrottlerStorage, { strict: false }));
+  return startCallbacks(process, app.get(TakeCallback, { strict: false }), limit);
 }
 
 /** Every sender address has a bucket, over all processes (D21). */

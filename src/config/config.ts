@@ -10,11 +10,17 @@ import {
 import { type AdminToken, parseAdminTokens, parseSecretKeys, type SecretKey } from './credentials.js';
 import { readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
-import { type LivePackageRule, parseLivePackageRules } from './live-package-rules.js';
+import {
+  LIVE_PROVIDER_NAMES,
+  type LivePackageRule,
+  type LiveProviderName,
+  parseLivePackageRules,
+} from './live-package-rules.js';
 import { type PortalConfig, readPortalConfig } from './portal.js';
 import { readRedisAddress, type RedisAddress } from './redis-address.js';
 import { readRetention, type RetentionConfig } from './retention.js';
 import { readTracingConfig, type TracingConfig } from './tracing.js';
+import { WORKER_JOBS, type WorkerJob } from './worker-jobs.js';
 
 /** Every setting of the service, parsed once at boot; `.env.example` documents each variable. */
 export interface AppConfig {
@@ -55,6 +61,8 @@ export interface AppConfig {
   readonly webhooks: WebhookConfig;
   readonly provisioning: ProvisioningConfig;
   readonly liveProviders: LiveProvidersConfig;
+  /** The jobs that a worker process runs (D68). */
+  readonly workerJobs: readonly WorkerJob[];
   readonly sweepIntervalMs: number;
   readonly leaseMs: number;
   readonly retention: RetentionConfig;
@@ -112,8 +120,10 @@ export interface CallbackConfig extends ListenAddress {
   readonly trustProxyHops: number;
 }
 
-/** Credentials of the providers; null for one that is not connected. */
+/** Credentials of the providers; null for one that this process does not call. */
 export interface LiveProvidersConfig {
+  /** Providers that the workers are connected to: their packages are sold by a process without credentials, too. */
+  readonly soldNames: readonly LiveProviderName[];
   readonly esimAccess: {
     readonly baseUrl: string;
     readonly accessCode: string;
@@ -133,7 +143,7 @@ const COUNTS = { min: 1, max: 10_000 };
 const RATES = { min: 1, max: 6_000_000 };
 const BURSTS = { min: 1, max: 1_000_000 };
 
-/** Serve the portal or mint its sessions. */
+/** Serve the portal or mint its sessions; the other roles need no admin token. */
 const PORTAL_ROLES = ['portal', 'admin', 'all'];
 
 /**
@@ -164,7 +174,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
     portal: readPortalConfig(read, { production, usesPortal: role !== null && PORTAL_ROLES.includes(role) }),
     ops: { host: read.text('OPS_HOST') ?? '127.0.0.1', port: read.integer('OPS_PORT', 3002, PORTS) },
     callbacks: readCallbackConfig(read),
-    adminTokens: parseAdminTokens(read),
+    adminTokens: parseAdminTokens(read, { required: role === null || PORTAL_ROLES.includes(role) }),
     secretKeys: parseSecretKeys(read),
     trustProxyHops: read.integer('TRUST_PROXY', 0, PROXY_HOPS),
     sockets: readSocketConfig(read),
@@ -189,6 +199,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
       needsReviewAfterMs: read.integer('NEEDS_REVIEW_AFTER_MS', 900_000, MILLISECONDS),
     },
     liveProviders: readLiveProviders(read, production),
+    workerJobs: read.choices('WORKER_JOBS', WORKER_JOBS, WORKER_JOBS),
     sweepIntervalMs: read.integer('SWEEP_INTERVAL_MS', 2_000, { min: 50, max: 60_000 }),
     leaseMs: read.integer('LEASE_MS', 15_000, { min: 500, max: 600_000 }),
     retention: readRetention(read),
@@ -252,6 +263,7 @@ function readLiveProviders(read: EnvReader, production: boolean): LiveProvidersC
   const esimAccessUrl = read.url('ESIM_ACCESS_BASE_URL', protocols) ?? 'https://api.esimaccess.com';
   const zenditUrl = read.url('ZENDIT_BASE_URL', protocols) ?? 'https://api.zendit.io/v1';
   return {
+    soldNames: read.choices('LIVE_PROVIDERS', [], LIVE_PROVIDER_NAMES),
     esimAccess: esimAccess && {
       baseUrl: esimAccessUrl,
       accessCode: esimAccess[0]!,

@@ -21,7 +21,12 @@ const MIN_TOKEN_LENGTH = 32;
 const TOKEN_DIGEST = /^sha256=([0-9a-f]{64})$/;
 const AES_256_KEY_BYTES = 32;
 
-export function parseAdminTokens(read: EnvReader): readonly AdminToken[] {
+/** Reads `ADMIN_TOKENS` and `ADMIN_TOKEN_SCOPES`; a role that checks no admin token does without. */
+export function parseAdminTokens(
+  read: EnvReader,
+  { required }: { readonly required: boolean },
+): readonly AdminToken[] {
+  if (!required && read.text('ADMIN_TOKENS') === undefined) return [];
   const narrowed = parseTokenScopes(read);
   const tokens = parseNamed(read, 'ADMIN_TOKENS', (name, token) => {
     const scopes = narrowed.get(name) ?? PORTAL_SCOPES;

@@ -62,6 +62,17 @@ export class EnvReader {
     return fallback;
   }
 
+  /** One or more of `choices`, separated by commas; in the order of `choices`, each once. */
+  choices<T extends string>(name: string, fallback: readonly T[], choices: readonly T[]): readonly T[] {
+    const text = this.text(name);
+    if (text === undefined) return fallback;
+    const given = text.split(',').map((part) => part.trim());
+    const found = choices.filter((choice) => given.includes(choice));
+    if (given.every((part) => found.some((choice) => choice === part))) return found;
+    this.problems.push(`${name} must be one or more of ${choices.join(', ')}, separated by commas`);
+    return fallback;
+  }
+
   url(name: string, protocols: readonly string[]): string | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;

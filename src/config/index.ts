@@ -19,3 +19,4 @@ export type { PortalBrand, PortalConfig } from './portal.js';
 export type { RedisAddress, RedisBehindSentinels, RedisCluster } from './redis-address.js';
 export { DEFAULT_RETENTION, MIN_HELD_DAYS, type RetentionConfig } from './retention.js';
 export type { TracingConfig } from './tracing.js';
+export { WORKER_JOBS, type WorkerJob } from './worker-jobs.js';

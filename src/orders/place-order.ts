@@ -70,7 +70,7 @@ export class PlaceOrder {
       currency: price.currency,
       reference,
       metadata: { ...command.metadata },
-      provider: this.providers.forMode(mode, source.provider).name,
+      provider: this.providers.nameForNew(mode, source.provider),
       providerReference: placementReference('order', { partnerId, mode, idempotencyKey, bought }),
       otherReference: freshReference('order'),
       upstreamPackageId: source.upstreamPackageId,

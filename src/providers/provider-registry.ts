@@ -9,6 +9,7 @@ import { SandboxProvider } from './sandbox/sandbox-provider.js';
 @Injectable()
 export class ProviderRegistry {
   private readonly live = new Map<string, EsimProvider>();
+  private readonly sold = new Set<string>();
 
   constructor(private readonly sandbox: SandboxProvider) {}
 
@@ -16,20 +17,24 @@ export class ProviderRegistry {
   register(provider: EsimProvider): void {
     if (this.knows(provider.name)) throw new Error(`a provider called ${provider.name} is already connected`);
     this.live.set(provider.name, provider);
+    this.sell(provider.name);
+  }
+
+  /** Names a live provider whose packages may be sold: a worker is connected to it, this process need not be. */
+  sell(name: string): void {
+    this.sold.add(name);
   }
 
   /**
-   * The provider that something new goes to: the simulator in Sandbox, in Live the one called `name`.
-   * @throws AppError `service_unavailable` when it is not connected
+   * The name of the provider that something new goes to: the simulator in Sandbox, in Live the one called `name`.
+   * @throws AppError `service_unavailable` when no worker is connected to it
    */
-  forMode(mode: Mode, name: string): EsimProvider {
-    const provider = mode === 'sandbox' ? this.sandbox : this.live.get(name);
-    if (!provider) {
-      throw new AppError('service_unavailable', {
-        detail: 'Live provisioning of this package is not available now.',
-      });
-    }
-    return provider;
+  nameForNew(mode: Mode, name: string): string {
+    if (mode === 'sandbox') return this.sandbox.name;
+    if (this.sold.has(name)) return name;
+    throw new AppError('service_unavailable', {
+      detail: 'Live provisioning of this package is not available now.',
+    });
   }
 
   /** The provider that an order was given to; null when it is not connected to this process any more. */

@@ -45,7 +45,8 @@ class ConnectProviders implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    const { esimAccess, zendit } = this.config.liveProviders;
+    const { esimAccess, zendit, soldNames } = this.config.liveProviders;
+    for (const name of soldNames) this.registry.sell(name);
     if (esimAccess) this.registry.register(this.connectEsimAccess(esimAccess));
     if (zendit) this.registry.register(this.connectZendit(zendit));
   }

@@ -60,7 +60,7 @@ export class PlaceTopup {
     });
     const { price, source } = item;
     // One that is not connected now could not be asked: 503 before anything is held.
-    this.providers.forMode(scope.mode, source.provider);
+    this.providers.nameForNew(scope.mode, source.provider);
     const topup = await this.topups.insert(tx, {
       id: newId('top'),
       partnerId: scope.partnerId,

@@ -49,6 +49,22 @@ describe('loadConfig', () => {
     expect((error as Error).message).not.toContain('bm90LTMyLWJ5dGVz');
   });
 
+  it('runs every job of a worker when WORKER_JOBS is unset, and refuses names that it does not know', () => {
+    const jobs = (text: string) =>
+      loadConfig(testEnvironment(DATABASE_URL, { WORKER_JOBS: text })).workerJobs;
+    expect(jobs('')).toEqual(['provisioning', 'webhooks', 'polls', 'maintenance']);
+    expect(jobs('polls, webhooks,polls')).toEqual(['webhooks', 'polls']);
+    for (const wrong of ['webhook', 'webhooks,', ',', ' ', 'all', 'Webhooks', 'webhooks;polls'])
+      expect(() => jobs(wrong), wrong).toThrow(/WORKER_JOBS must be one or more of provisioning, webhooks/);
+  });
+
+  it('needs admin tokens only in the roles that check them', () => {
+    const { ADMIN_TOKENS: _tokens, ...env } = testEnvironment(DATABASE_URL);
+    for (const role of ['api', 'worker']) expect(loadConfig(env, role).adminTokens).toEqual([]);
+    for (const role of ['admin', 'portal', 'all', null])
+      expect(() => loadConfig(env, role), String(role)).toThrow(/ADMIN_TOKENS is required/);
+  });
+
   it('knows an admin token by its digest too, and no other text as one', () => {
     const token = 'x'.repeat(32);
     const digest = createHash('sha256').update(token).digest('hex');

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { WORKER_JOBS } from '../../src/config/index.js';
 import { PROJECT_ROOT } from '../harness/child-process.js';
 import { whyMissing } from '../harness/why-missing.js';
 
@@ -90,7 +91,29 @@ describe('what runs the service', () => {
     expect(admin).toContain('kubernetes.io/metadata.name: portal');
     expect(values).toContain('169.254.0.0/16');
     const queries = [...templates.matchAll(/query: (.+)/g)].map(([, query]) => query);
-    expect(queries).toEqual(['max(webhook_oldest_due_seconds)', 'max(order_oldest_due_seconds)']);
+    expect(queries).toEqual(['{{ .query }}']);
+    const ages = [...templates.matchAll(/"query" "(.+?)"/g)].map(([, query]) => query);
+    expect(ages.sort()).toEqual(['max(order_oldest_due_seconds)', 'max(webhook_oldest_due_seconds)']);
+  });
+
+  it('the chart runs every job of a worker, and webhooks apart from provisioning', () => {
+    const jobs = [...templates.matchAll(/"jobs" "(.+?)"/g)].map(([, names]) => names!.split(','));
+    expect(jobs.flat().sort()).toEqual([...WORKER_JOBS].sort());
+    expect(jobs).toContainEqual(['webhooks']);
+  });
+
+  it('the chart gives each role only the secrets that the role reads', () => {
+    expect(templates).not.toContain('envFrom');
+    const keysOf = new Map(
+      [...templates.matchAll(/^ {2}"(\w+)" (.+?)(?: -\}\})?$/gm)].map(([, role, keys]) => [role!, keys!]),
+    );
+    expect([...keysOf.keys()].sort()).toEqual([...ROLES, 'migrate', 'webhooks'].sort());
+    const having = (key: string): string[] =>
+      [...keysOf].filter(([, keys]) => keys.includes(key)).map(([role]) => role);
+    expect(having('ADMIN_TOKENS').sort()).toEqual(['admin', 'portal']);
+    expect(having('$wholesalers').sort()).toEqual(['admin', 'worker']);
+    expect(having('CALLBACK_SECRET')).toEqual(['worker']);
+    expect(keysOf.get('migrate')).not.toContain('$every');
   });
 
   const composeMissing = whyMissing('docker-compose', 'version');

@@ -91,6 +91,7 @@ const LABELS = new Set([
   'table',
   'version',
   'what',
+  'worker_job',
   // of Node.js itself
   'major',
   'minor',

@@ -53,12 +53,37 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
+{{/* The keys of the Secret that a role reads; a pod sees no others. */}}
+{{- define "esim.secretKeys" -}}
+{{- $every := list "DATABASE_URL" "SECRETS_KEYS" "REDIS_URL" "DATABASE_DIRECT_URL" "OTEL_EXPORTER_OTLP_HEADERS" -}}
+{{- $wholesalers := list "ESIM_ACCESS_CODE" "ESIM_ACCESS_SECRET" "ZENDIT_API_KEY" -}}
+{{- $keys := dict
+  "api" $every
+  "admin" (concat $every (list "ADMIN_TOKENS") $wholesalers)
+  "portal" (append $every "ADMIN_TOKENS")
+  "worker" (concat $every (list "CALLBACK_SECRET") $wholesalers)
+  "webhooks" $every
+  "migrate" (list "DATABASE_URL" "DATABASE_DIRECT_URL") -}}
+{{- index $keys .role | join " " -}}
+{{- end -}}
+
 {{- define "esim.env" -}}
-envFrom:
-  - secretRef: { name: {{ .root.Values.existingSecret }} }
 {{- $settings := merge (dict) (.values.settings | default dict) (.root.Values.settings | default dict) }}
+{{- $secret := .values.existingSecret | default .root.Values.existingSecret }}
+{{- $required := list "DATABASE_URL" "SECRETS_KEYS" "ADMIN_TOKENS" }}
 env:
   - { name: NODE_ENV, value: production }
+{{- range $key := splitList " " (include "esim.secretKeys" .) }}
+  - name: {{ $key }}
+    valueFrom:
+      secretKeyRef: { name: {{ $secret }}, key: {{ $key }}, optional: {{ not (has $key $required) }} }
+{{- end }}
+{{- if .jobs }}
+  - { name: WORKER_JOBS, value: {{ .jobs | quote }} }
+{{- end }}
+{{- if and (eq .role "api") .root.Values.liveProviders }}
+  - { name: LIVE_PROVIDERS, value: {{ join "," .root.Values.liveProviders | quote }} }
+{{- end }}
 {{- /* The admin API makes the links to the portal. */}}
 {{- if has .role (list "admin" "portal") }}
   - { name: PORTAL_URL, value: {{ .root.Values.portal.url | quote }} }
@@ -147,7 +172,7 @@ spec:
         - name: {{ .role }}
           image: {{ include "esim.image" . }}
           imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          args: [dist/roles/main.{{ .role }}.js]
+          args: [dist/roles/main.{{ .entry | default .role }}.js]
           {{- include "esim.env" . | nindent 10 }}
           ports:
             {{- range .ports }}
@@ -201,4 +226,33 @@ spec:
   maxUnavailable: {{ .values.podDisruptionBudget.maxUnavailable }}
   selector:
     matchLabels: {{- include "esim.selector" . | nindent 6 }}
+{{- end -}}
+
+{{/* `query` tells the age of the oldest due work, of the whole database: every process shows the same, hence `Value`. */}}
+{{- define "esim.scaledObject" -}}
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  name: {{ include "esim.name" . }}
+  labels: {{- include "esim.labels" . | nindent 4 }}
+spec:
+  scaleTargetRef: { name: {{ include "esim.name" . }} }
+  {{- with .values.keda }}
+  minReplicaCount: {{ .minReplicas }}
+  maxReplicaCount: {{ .maxReplicas }}
+  cooldownPeriod: 300
+  # Without Prometheus nobody knows how old the work is: stay at what is enough for most days.
+  fallback: { failureThreshold: 5, replicas: {{ .minReplicas }} }
+  {{- end }}
+  triggers:
+    - type: prometheus
+      metricType: Value
+      metadata:
+        serverAddress: {{ .values.keda.prometheusUrl }}
+        query: {{ .query }}
+        threshold: {{ .values.keda.oldestSeconds | quote }}
+    - type: cpu
+      metricType: Utilization
+      metadata:
+        value: {{ .values.keda.cpuPercent | quote }}
 {{- end -}}
