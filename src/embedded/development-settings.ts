@@ -51,6 +51,7 @@ export function withDevelopmentDefaults(
     // A machine of a newcomer serves itself, not its network.
     HOST: '127.0.0.1',
     PORTAL_HOST: '127.0.0.1',
+    CALLBACK_HOST: '127.0.0.1',
     ...apiUrl(env['PORT'] || '3000'),
     WEBHOOK_ALLOW_PRIVATE_TARGETS: 'true',
     ...wholesaler,

@@ -149,6 +149,26 @@ describe('403', () => {
     for (const key of [elsewhere, here]) await revoke(key);
   });
 
+  it('reads the address that a trusted proxy appended, with or without its port', async () => {
+    const behindProxy = await startTestService({ database: service.database, env: { TRUST_PROXY: '1' } });
+    const key = await createKey({ allowed_cidrs: ['203.0.113.0/24', '2001:db8::/32'] });
+    const own = await createKey({ allowed_cidrs: ['127.0.0.0/8', '::/0'] });
+    const statusFrom = async (key: string, forwarded: string): Promise<number> =>
+      (await behindProxy.partnerApi(key).get('/v1/me', { 'x-forwarded-for': forwarded })).status;
+    try {
+      for (const forwarded of ['203.0.113.7', '203.0.113.7:5678', '[2001:db8::7]:443', '8.8.8.8, 203.0.113.7:1'])
+        expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 200]);
+      for (const forwarded of ['8.8.8.8:5678', '203.0.113.7:1, 8.8.8.8', '[2001:db9::7]:443'])
+        expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 403]);
+      // The proxy connects from 127.0.0.1, which is not the address of such a caller.
+      for (const forwarded of ['unknown', '', '203.0.113.7,', '[127.0.0.1]:80', '127.0.0.1:x'])
+        expect([forwarded, await statusFrom(own.key, forwarded)]).toEqual([forwarded, 403]);
+    } finally {
+      await behindProxy.stop();
+      for (const each of [key, own]) await revoke(each);
+    }
+  });
+
   it.each(['activate', 'consume', 'expire'])(
     'answers a live key on /v1/sandbox/…/%s with sandbox_only, whatever the id and body, and keeps the key free',
     async (operation) => {

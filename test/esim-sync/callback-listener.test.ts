@@ -138,6 +138,10 @@ describe('sender addresses', () => {
     ['behind a trusted proxy the one that it saw counts', '192.0.2.0/24', '1', '8.8.8.8, 192.0.2.1', 200],
     ['behind a trusted proxy an invented one does not', '192.0.2.0/24', '1', '192.0.2.1, 8.8.8.8', 404],
     ['IPv6 networks too', '2001:db8::/32, ::1', '1', '2001:db8::7', 200],
+    ['the proxy may name a port', '192.0.2.0/24', '1', '192.0.2.1:5678', 200],
+    ['the proxy may name a port behind IPv6', '2001:db8::/32', '1', '[2001:db8::7]:443', 200],
+    ['an unknown address is not that of the proxy', '127.0.0.1', '1', 'unknown', 404],
+    ['an empty address is not that of the proxy', '127.0.0.1', '1', '192.0.2.1, ', 404],
   ])('%s', async (_name, cidrs, hops, forwarded, status) => {
     // The proxies of the APIs say nothing about this port.
     const others = hops === '0' ? '1' : '0';

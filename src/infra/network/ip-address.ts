@@ -16,6 +16,23 @@ export function parseAddress(text: string): string | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
 }
 
+/** An address in brackets, or one without colons; then the port that some proxies append. */
+const WITH_PORT = /^(?:\[([^\[\]]*)\]|([^:[\]]*))(?::\d{1,5})?$/;
+
+/**
+ * The address that one element of `X-Forwarded-For` names, in the spelling of `parseAddress`. Proxies write
+ * `203.0.113.7:5678`, `[2001:db8::7]:443` and both in quotes. Null for everything else (`unknown`, a name, nothing).
+ */
+export function parseForwardedAddress(element: string): string | null {
+  const text = element.trim();
+  const known = parseAddress(text);
+  if (known !== null) return known;
+  const [, inBrackets, bare] = WITH_PORT.exec(text.replace(/^"(.*)"$/, '$1').trim()) ?? [];
+  // Brackets are for IPv6 only.
+  if (inBrackets !== undefined) return inBrackets.includes(':') ? parseAddress(inBrackets) : null;
+  return parseAddress(bare ?? '');
+}
+
 /**
  * The network that `text` names, as `address/length`, or null: IPv4 or IPv6, a bare address being a network of one.
  * Bits beyond the length are refused, not cut: `10.1.2.3/8` is more likely a slip than the wish to allow 10.0.0.0/8.

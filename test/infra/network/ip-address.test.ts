@@ -3,6 +3,7 @@ import {
   callerNetwork,
   NetworkList,
   parseAddress,
+  parseForwardedAddress,
   parseNetwork,
 } from '../../../src/infra/network/ip-address.js';
 
@@ -46,6 +47,54 @@ describe('allowed networks', () => {
     ['1::2::3', 'two gaps'],
   ])('refuses %j (%s)', (text) => {
     expect(parseNetwork(text)).toBeNull();
+  });
+});
+
+describe('elements of X-Forwarded-For', () => {
+  it.each([
+    ['203.0.113.7', '203.0.113.7'],
+    [' 203.0.113.7\t', '203.0.113.7'],
+    ['203.0.113.7:5678', '203.0.113.7'],
+    ['"203.0.113.7:5678"', '203.0.113.7'],
+    ['2001:DB8::7', '2001:db8::7'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['[2001:db8::7]:443', '2001:db8::7'],
+    ['"[2001:db8::7]:443"', '2001:db8::7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['[::ffff:203.0.113.7]:80', '203.0.113.7'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['[fe80::1%25eth0]:80', 'fe80::1'],
+  ])('takes %j for %s', (element, address) => {
+    expect(parseForwardedAddress(element)).toBe(address);
+  });
+
+  it.each([
+    '',
+    ' ',
+    'unknown',
+    '_hidden',
+    'example.com',
+    'example.com:80',
+    'for=203.0.113.7',
+    '203.0.113.7:',
+    '203.0.113.7:http',
+    '203.0.113.7:567890',
+    '203.0.113.7:80:80',
+    '203.0.113.7 198.51.100.1',
+    '[203.0.113.7]',
+    '[203.0.113.7]:80',
+    '[2001:db8::7',
+    '2001:db8::7]:443',
+    '[[2001:db8::7]]',
+    '[2001:db8::7]443',
+    '"203.0.113.7',
+    '203.0.113.7"',
+    '""203.0.113.7""',
+    '010.0.0.1',
+    '0xCB007107',
+    '1:2:3:4:5:6:7:8:443',
+  ])('refuses %j', (element) => {
+    expect(parseForwardedAddress(element)).toBeNull();
   });
 });
 

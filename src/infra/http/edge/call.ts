@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { ErrorCode } from '../../../common/errors/index.js';
-import { parseAddress } from '../../network/ip-address.js';
+import { parseAddress, parseForwardedAddress } from '../../network/ip-address.js';
 import { endCallSpan, routeOf } from './call-span.js';
 import type { AuthResult, CallRecorder, EdgeCall } from './contract.js';
 
@@ -19,16 +19,17 @@ export function toEdgeCall(requestId: string, raw: IncomingMessage, trustProxyHo
 }
 
 /**
- * The caller's address (D15): each trusted proxy has appended the address it saw, so with n hops it is the
- * n-th entry of `X-Forwarded-For` from the right. Anything further left is the caller's own invention.
+ * The caller's address (D15): each trusted proxy has appended the address it saw, so with n hops it is the n-th
+ * element of `X-Forwarded-For` from the right. Anything further left is the caller's own invention. Empty when that
+ * element names no address: the proxy's own address would then open allow-lists that are meant for the proxy's network.
  */
 export function clientAddress({ socket, headers }: IncomingMessage, trustProxyHops: number): string {
-  const peer = parseAddress(socket.remoteAddress ?? '') ?? '';
   const forwarded = headers['x-forwarded-for'];
-  if (trustProxyHops === 0 || forwarded === undefined) return peer;
-  const seen = (Array.isArray(forwarded) ? forwarded.join(',') : forwarded).split(',');
-  // With fewer entries than hops the call came around a proxy; the leftmost is the best known.
-  return parseAddress(seen[Math.max(0, seen.length - trustProxyHops)]?.trim() ?? '') ?? peer;
+  if (trustProxyHops === 0 || forwarded === undefined) return parseAddress(socket.remoteAddress ?? '') ?? '';
+  // Empty elements count: a caller that sends one must not move the element that a trusted proxy appended.
+  const seen = String(forwarded).split(',');
+  // With fewer elements than hops the call came around a proxy; the leftmost is the best known.
+  return parseForwardedAddress(seen[Math.max(0, seen.length - trustProxyHops)]!) ?? '';
 }
 
 /** The path of a request target, without query and fragment. */
