@@ -16,6 +16,7 @@ const OWN_PROCESS = [
   'test/embedded/postgres/*.test.ts',
   'test/esim-sync/dripping-callbacks.test.ts',
   'test/infra/logging/*.test.ts',
+  'test/openapi/event-loop.test.ts',
   'test/webhooks/{blocked-cost,hanging-endpoints,ssrf}.test.ts',
 ];
 

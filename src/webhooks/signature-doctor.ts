@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Clock } from '../common/clock.js';
 import type { Mode } from '../common/mode.js';
 import { SecretBox } from '../infra/crypto/index.js';
+import { CallerSlots } from '../infra/http/index.js';
 import {
   asHex,
   matches,
@@ -50,6 +51,8 @@ export interface ReceivedCall {
   readonly computed: string | null;
 }
 
+/** Each diagnosis hashes the body up to a hundred times. */
+const DIAGNOSES_AT_A_TIME = { what: 'signature diagnoses', perCaller: 1, most: 4, waitMs: 2_000 };
 const TOLERANCE_SECONDS = 300;
 const HEADER = 'x-service-signature';
 
@@ -59,14 +62,24 @@ const HEADER = 'x-service-signature';
  */
 @Injectable()
 export class SignatureDoctor {
+  private readonly slots = new CallerSlots(DIAGNOSES_AT_A_TIME);
+
   constructor(
     private readonly endpoints: WebhookEndpointsRepository,
     private readonly secrets: SecretBox,
     private readonly clock: Clock,
   ) {}
 
-  /** @param modes of the endpoints that the caller may know of */
-  async diagnose(
+  /**
+   * One at a time for a partner (D43).
+   * @param modes of the endpoints that the caller may know of
+   * @throws AppError `rate_limited`, `service_unavailable` when the others take too long
+   */
+  diagnose(endpoint: WebhookEndpointEntity, call: ReceivedCall, modes: readonly Mode[]): Promise<Diagnosis> {
+    return this.slots.run(endpoint.partnerId, () => this.diagnoseNow(endpoint, call, modes));
+  }
+
+  private async diagnoseNow(
     endpoint: WebhookEndpointEntity,
     call: ReceivedCall,
     modes: readonly Mode[],

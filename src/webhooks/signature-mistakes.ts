@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { findJsonExcess } from '../common/json-shape.js';
 
 /** `t` and every `v1` of an `X-Service-Signature` (spec section 6). */
 export interface Signature {
@@ -16,8 +17,12 @@ export type Mistake =
   | 'secret_without_prefix'
   | 'secret_decoded';
 
-/** Null when the header is not of the form `t=<seconds>,v1=<hex>`. */
+/** Room for the signatures of a rotation; each is compared with every attempt to explain it. */
+const MAX_HEADER_LENGTH = 1_024;
+
+/** Null when the header is not of the form `t=<seconds>,v1=<hex>`, or is longer than 1,024 characters. */
 export function parseSignature(header: string): Signature | null {
+  if (header.length > MAX_HEADER_LENGTH) return null;
   const parts = header.split(',').map((part) => part.trim());
   const times = parts.filter((part) => part.startsWith('t=')).map((part) => part.slice(2));
   const values = parts.filter((part) => part.startsWith('v1=')).map((part) => part.slice(3));
@@ -42,7 +47,8 @@ export function mistakeOfReceipt(signature: Signature, secret: string, body: str
   const lower = { ...signature, values: signature.values.map(unquoted) };
   if (matches(lower, secret, body)) return 'signature_changed';
   if (trimmedOf(body).some((text) => matches(signature, secret, text))) return 'whitespace_changed';
-  if (compactOf(body).some((text) => matches(signature, secret, text))) return 'reserialized_json';
+  const compact = compactOf(body);
+  if (compact !== null && matches(signature, secret, compact)) return 'reserialized_json';
   if (misreadOf(body).some((bytes) => matches(signature, secret, bytes))) return 'wrong_charset';
   return mistakeWithSecret(signature, secret, body);
 }
@@ -63,7 +69,7 @@ export function mistakeOfComputation(
   if (own.values.includes(hmac(secret, '', body))) return 'timestamp_missing';
   if ([`${body}\n`, `${body}\r\n`, body.trim()].some((text) => matches(own, secret, text)))
     return 'whitespace_changed';
-  if (printedAnew(body).some((text) => matches(own, secret, text))) return 'reserialized_json';
+  for (const text of printedAnew(body)) if (matches(own, secret, text)) return 'reserialized_json';
   const bytes = Buffer.from(body);
   const misread = [bytes.toString('latin1'), new TextDecoder('windows-1252').decode(bytes)];
   if (misread.some((text) => text !== body && matches(own, secret, text))) return 'wrong_charset';
@@ -90,30 +96,45 @@ function trimmedOf(body: string): readonly string[] {
   return [trimmed, `${trimmed}\n`, `${trimmed}\r\n`].filter((text) => text !== body);
 }
 
-/** Our bodies are compact: whatever was printed anew, in whatever order of spaces, comes back to that. */
-function compactOf(body: string): readonly string[] {
-  const value = parsed(body);
-  return value === undefined ? [] : [JSON.stringify(sortLikeEvent(value))].filter((text) => text !== body);
+/** Our bodies are compact, so compact JSON is what a body of ours was before somebody printed it. Null for none. */
+function compactOf(body: string): string | null {
+  const value = parseSmall(body);
+  return value === undefined ? null : JSON.stringify(sortLikeEvent(value));
 }
 
-/** As the usual printers of JSON have it: indented, with Python's blanks, with sorted keys, with escaped letters. */
-function printedAnew(body: string): readonly string[] {
-  const value = parsed(body);
-  if (value === undefined) return [];
-  const forms = [value, sortKeys(value)].flatMap((each) => [
-    JSON.stringify(each),
-    JSON.stringify(each, null, 2),
-    JSON.stringify(each, null, 4),
-    spaced(each),
-  ]);
-  const escaped = forms.map((text) => text.replace(/[^\0-\x7f]/g, escapeUnit));
-  // PHP escapes slashes.
-  const slashed = forms.map((text) => text.replaceAll('/', String.raw`\/`));
-  return [...forms, ...escaped, ...slashed, ...escaped.map((text) => text.replaceAll('/', String.raw`\/`))];
+/**
+ * The texts that the usual JSON printers make of a body: indented, with Python's blanks, with sorted keys, with escaped
+ * letters. One at a time, as all of them together take many times the memory of the body.
+ */
+function* printedAnew(body: string): Generator<string> {
+  const value = parseSmall(body);
+  if (value === undefined) return;
+  for (const each of [value, sortKeys(value)]) {
+    for (const print of PRINTERS) {
+      const text = print(each);
+      const escaped = text.replace(/[^\0-\x7f]+/g, escapeUnits);
+      yield text;
+      yield escaped;
+      // PHP escapes slashes.
+      yield text.replaceAll('/', String.raw`\/`);
+      yield escaped.replaceAll('/', String.raw`\/`);
+    }
+  }
 }
 
-const escapeUnit = (unit: string): string =>
-  String.raw`\u` + unit.charCodeAt(0).toString(16).padStart(4, '0');
+const PRINTERS: readonly ((value: unknown) => string)[] = [
+  (value) => JSON.stringify(value),
+  (value) => JSON.stringify(value, null, 2),
+  (value) => JSON.stringify(value, null, 4),
+  spaced,
+];
+
+function escapeUnits(text: string): string {
+  let escaped = '';
+  for (let i = 0; i < text.length; i++)
+    escaped += String.raw`\u` + text.charCodeAt(i).toString(16).padStart(4, '0');
+  return escaped;
+}
 
 /** Python's `json.dumps`: a blank behind every colon and comma. */
 function spaced(value: unknown): string {
@@ -131,7 +152,13 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, sortKeys(each)]));
 }
 
-function parsed(body: string): unknown {
+/** Several times the largest event that we send: printing more of a stranger's JSON would hold up the event loop. */
+const MAX_PRINTED_LENGTH = 16_384;
+const PRINTED_LIMITS = { depth: 32, names: 1_000, elements: 1_000 };
+
+/** Undefined for text that is no JSON, or too large to be a body of ours. */
+function parseSmall(body: string): unknown {
+  if (body.length > MAX_PRINTED_LENGTH || findJsonExcess(body, PRINTED_LIMITS)) return undefined;
   try {
     return JSON.parse(body) as unknown;
   } catch {

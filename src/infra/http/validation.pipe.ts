@@ -21,7 +21,7 @@ export class StrictValidationPipe extends ValidationPipe {
       forbidUnknownValues: true,
       transform: true,
       validationError: { target: false, value: false },
-      exceptionFactory: (errors) => new ValidationFailed(toFieldErrors(errors, '').slice(0, MAX_REPORTED)),
+      exceptionFactory: (errors) => new ValidationFailed(toFieldErrors(errors, '')),
     });
   }
 
@@ -115,15 +115,16 @@ function withQueryPointers(error: ValidationFailed): ValidationFailed {
 /** What a value is comes first: one of another type breaks the rules about its size, too, and for no true reason. */
 const TYPE_RULES = new Set(['isInt', 'isNumber', 'isString', 'isBoolean', 'isArray', 'isObject']);
 
-/** One for each field: the first rule that it breaks says enough. */
+/** One for each field, as the first rule that it breaks says enough. At most 50, as a body may have 1,000 wrong names. */
 function toFieldErrors(errors: readonly ValidationError[], parent: string): FieldError[] {
-  return errors.flatMap((error) => {
+  const reported = errors.slice(0, MAX_REPORTED).flatMap((error) => {
     const pointer = `${parent}/${escapePointer(error.property)}`;
     const rules = Object.keys(error.constraints ?? {});
     const broken = rules.find((rule) => TYPE_RULES.has(rule)) ?? rules[0];
     const own = broken === undefined ? [] : [toFieldError(pointer, broken, error)];
     return [...own, ...toFieldErrors(error.children ?? [], pointer)];
   });
+  return reported.slice(0, MAX_REPORTED);
 }
 
 function toFieldError(pointer: string, constraint: string, error: ValidationError): FieldError {

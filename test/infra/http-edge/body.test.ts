@@ -48,6 +48,26 @@ describe('a JSON body', () => {
     expect(answer.problem).toMatchObject({ code: 'validation_failed', errors: [{ code: 'too_many_keys' }] });
   });
 
+  it('may have 256 elements in all lists, and not one more', async () => {
+    const lists = (count: number): string =>
+      JSON.stringify({
+        empty: [],
+        texts: [',', '"[', '', '\\\\'],
+        list: Array.from({ length: count }, () => [0]),
+      });
+    expect((await exchange(edge.port, post(lists(126)))).status).toBe(201);
+    const answer = await exchange(edge.port, post(lists(127)));
+    expect(answer.problem).toMatchObject({
+      code: 'validation_failed',
+      errors: [{ code: 'too_many_elements' }],
+    });
+  });
+
+  it('counts a repeated name each time', async () => {
+    const answer = await exchange(edge.port, post(`{${'"a":1,'.repeat(1_000)}"a":1}`));
+    expect(answer.problem).toMatchObject({ code: 'validation_failed', errors: [{ code: 'too_many_keys' }] });
+  });
+
   const refusals: readonly [string, string | Buffer, ErrorCode, string?][] = [
     ['that is cut off', '{"a":', 'invalid_json'],
     ['with a trailing comma', '{"a":1,}', 'invalid_json'],
@@ -68,6 +88,7 @@ describe('a JSON body', () => {
       'validation_failed',
       'too_deep',
     ],
+    ['of 32,000 elements', `[${'0,'.repeat(31_999)}0]`, 'validation_failed', 'too_many_elements'],
     ['of depth 33', '['.repeat(33) + ']'.repeat(33), 'validation_failed', 'too_deep'],
     ['in Latin-1', Buffer.from('{"a":"\xe9"}', 'latin1'), 'validation_failed', 'invalid_utf8'],
     ['in UTF-16', Buffer.from('\ufeff{"a":1}', 'utf16le'), 'validation_failed', 'invalid_utf8'],

@@ -53,8 +53,9 @@ const PREFIXES: Readonly<Record<string, Parameters<typeof newId>[0]>> = {
   'webhook-endpoints': 'whe',
 };
 
-export async function createWorld(): Promise<World> {
-  const service = await startTestService();
+/** @param env of the service, beside the settings of every test */
+export async function createWorld(env: Record<string, string> = {}): Promise<World> {
+  const service = await startTestService({ env });
   const receiver = await startReceiver();
   const caller = await service.createPartner('Caller');
   const victim = await service.createPartner('Victim');

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import secureJson from 'secure-json-parse';
 import { AppError, type FieldError, ValidationFailed } from '../../../common/errors/index.js';
-import { MAX_BODY_BYTES, MAX_JSON_DEPTH, MAX_JSON_KEYS } from './contract.js';
+import { findJsonExcess, type JsonExcess } from '../../../common/json-shape.js';
+import { JSON_LIMITS, MAX_BODY_BYTES } from './contract.js';
 
 /** Makes `application/json` the only type that has a parser, and this the parser (D9). */
 export function useJsonParser(fastify: FastifyInstance): void {
@@ -29,7 +30,11 @@ export function parseJsonBody(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) {
     throw new ValidationFailed([{ pointer: '', code: 'invalid_utf8', message: 'must be well-formed UTF-8' }]);
   }
-  const value = parse(bytes.toString('utf8'));
+  const text = bytes.toString('utf8');
+  // Before it is parsed: 64 KB of nested or many elements would hold up every other call.
+  const excess = findJsonExcess(text, JSON_LIMITS);
+  if (excess) throw new ValidationFailed([EXCESS[excess]]);
+  const value = parse(text);
   const violation = findViolation(value);
   if (violation) throw new ValidationFailed([violation]);
   return value;
@@ -44,10 +49,19 @@ function parse(text: string): unknown {
   }
 }
 
+const EXCESS: Readonly<Record<JsonExcess, FieldError>> = {
+  depth: { pointer: '', code: 'too_deep', message: `must be nested at most ${JSON_LIMITS.depth} deep` },
+  names: { pointer: '', code: 'too_many_keys', message: `must have at most ${JSON_LIMITS.names} names` },
+  elements: {
+    pointer: '',
+    code: 'too_many_elements',
+    message: `must have at most ${JSON_LIMITS.elements} elements in its lists`,
+  },
+};
+
 /** A place in the body; a chain to the root, so that only a violation pays for the text of its pointer. */
 interface Place {
   readonly value: unknown;
-  readonly depth: number;
   readonly key: string;
   readonly parent: Place | null;
 }
@@ -55,14 +69,9 @@ interface Place {
 /** A longer pointer would rather repeat the body than point into it. */
 const MAX_POINTER_LENGTH = 200;
 
-/**
- * What in a parsed body is against D9: nested deeper than 32, more than 1,000 names in all, a NUL or a lone
- * surrogate in a text or name, a number beyond what can be represented. A stack of its own instead of
- * recursion: the body decides how deep this goes.
- */
+/** A NUL or a lone surrogate in a text or name, or a number beyond what can be represented (D9). */
 function findViolation(body: unknown): FieldError | null {
-  const pending: Place[] = [{ value: body, depth: 1, key: '', parent: null }];
-  let names = 0;
+  const pending: Place[] = [{ value: body, key: '', parent: null }];
   for (let place = pending.pop(); place !== undefined; place = pending.pop()) {
     const { value } = place;
     if (typeof value !== 'object' || value === null) {
@@ -71,27 +80,10 @@ function findViolation(body: unknown): FieldError | null {
       continue;
     }
     const keys = Object.keys(value);
-    if (!Array.isArray(value)) names += keys.length;
-    const violation = checkSize(place.depth, names) ?? checkNames(place, keys);
+    const violation = checkNames(place, keys);
     if (violation) return violation;
-    for (const key of keys) {
-      pending.push({
-        value: (value as Record<string, unknown>)[key],
-        depth: place.depth + 1,
-        key,
-        parent: place,
-      });
-    }
-  }
-  return null;
-}
-
-function checkSize(depth: number, names: number): FieldError | null {
-  if (depth > MAX_JSON_DEPTH) {
-    return violationAt(null, 'too_deep', `must be nested at most ${MAX_JSON_DEPTH} deep`);
-  }
-  if (names > MAX_JSON_KEYS) {
-    return violationAt(null, 'too_many_keys', `must have at most ${MAX_JSON_KEYS} names`);
+    for (const key of keys)
+      pending.push({ value: (value as Record<string, unknown>)[key], key, parent: place });
   }
   return null;
 }
