@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
-import { AppError, NotFound } from '../common/errors/index.js';
+import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import { databaseNow, type Tx } from '../infra/database/index.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
@@ -45,7 +45,7 @@ export class ReplayEvents {
     private readonly audit: AuditLog,
   ) {}
 
-  /** @throws NotFound */
+  /** @throws NotFound; ValidationFailed when `since` is not in the past */
   async preview(tx: Tx, key: EndpointKey, command: ReplayCommand): Promise<ReplayPreview> {
     const { mode } = await this.endpoints.getById(key, tx);
     const selection = await this.select(tx, key.id, command);
@@ -55,7 +55,8 @@ export class ReplayEvents {
   /**
    * Whether this replay repeats more than `most` deliveries, together with those that the partner has started within the
    * last hour; true while one of them is still choosing. Holds back whoever else asks for the partner until the end of
-   * `tx`, so that many small ones at once are no large one (D50). @throws NotFound
+   * `tx`, so that many small ones at once are no large one (D50).
+   * @throws NotFound; ValidationFailed when `since` is not in the past
    */
   async isLargerThan(tx: Tx, most: number, key: EndpointKey, command: ReplayCommand): Promise<boolean> {
     const { mode } = await this.endpoints.getById(key, tx);
@@ -66,7 +67,7 @@ export class ReplayEvents {
     return (await this.replays.count(tx, selection, mode, left + 1)) > left;
   }
 
-  /** @throws NotFound */
+  /** @throws NotFound; ValidationFailed when `since` is not in the past */
   async start(tx: Tx, by: ChangeAuthor, key: EndpointKey, command: ReplayCommand): Promise<TrackedReplay> {
     await this.endpoints.getById(key, tx);
     const id = newId('rpl');
@@ -115,6 +116,10 @@ export class ReplayEvents {
   private async select(tx: Tx, endpointId: string, command: ReplayCommand): Promise<ReplaySelection> {
     const now = await databaseNow(tx);
     const { since, eventTypes, statuses } = command;
+    if (since >= now)
+      throw new ValidationFailed([
+        { pointer: '/since', code: 'out_of_range', message: 'must be in the past' },
+      ]);
     // What has not happened yet is not repeated.
     const until = command.until !== null && command.until < now ? command.until : now;
     return { endpointId, since, until, eventTypes, statuses };

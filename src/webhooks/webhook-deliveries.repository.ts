@@ -25,9 +25,9 @@ export interface DeliveryFilters {
   /** Of the last attempt. */
   readonly statusCode: number | undefined;
   readonly outcome: AttemptOutcome | undefined;
-  /** RFC 3339 texts: a Date would cut microseconds. Inclusive and exclusive (D11). */
-  readonly createdAfter: string | undefined;
-  readonly createdBefore: string | undefined;
+  /** Inclusive, and `createdBefore` exclusive (D11). */
+  readonly createdAfter: Date | undefined;
+  readonly createdBefore: Date | undefined;
 }
 
 /** Whose deliveries are listed, also after its deletion. */
@@ -132,7 +132,7 @@ export class WebhookDeliveriesRepository {
     const open = parts.open.map(matching);
     if (parts.ended.length === 0) return this.pages.listMerged(open, options);
     const oldest = await this.oldestListed(endpoint, filters);
-    const newest = createdBefore === undefined ? null : earliest(new Date(), new Date(createdBefore));
+    const newest = createdBefore === undefined ? null : earliest(new Date(), createdBefore);
     const days = { oldest, newest, ids: null, besides: open };
     return this.pages.listByDay(parts.ended.map(matching), options, days);
   }
@@ -143,7 +143,7 @@ export class WebhookDeliveriesRepository {
     { createdAfter, eventId }: DeliveryFilters,
   ): Promise<Date> {
     const bounds = [await oldestDay(this.manager, [DELIVERY_TABLES[mode]])];
-    if (createdAfter !== undefined) bounds.push(new Date(createdAfter));
+    if (createdAfter !== undefined) bounds.push(createdAfter);
     if (eventId !== undefined) bounds.push(earliestDelivery(eventId));
     return bounds.reduce(latest);
   }
@@ -164,10 +164,8 @@ export class WebhookDeliveriesRepository {
     }
     for (const condition of lastAttemptConditions(statusCode, outcome))
       query.andWhere(condition, { statusCode, outcome });
-    if (createdAfter !== undefined)
-      query.andWhere('t.created_at >= :createdAfter::timestamptz', { createdAfter });
-    if (createdBefore !== undefined)
-      query.andWhere('t.created_at < :createdBefore::timestamptz', { createdBefore });
+    if (createdAfter !== undefined) query.andWhere('t.created_at >= :createdAfter', { createdAfter });
+    if (createdBefore !== undefined) query.andWhere('t.created_at < :createdBefore', { createdBefore });
     return query;
   }
 

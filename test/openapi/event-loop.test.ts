@@ -1,20 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { RequestMethod } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import type { OpenAPIObject, SchemaObject } from '@nestjs/swagger';
+import type { SchemaObject } from '@nestjs/swagger';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunningHttpApp } from '../../src/apps/http-app.js';
 import { routeHandlers } from '../../src/infra/http/index.js';
-import { signWebhook } from '../../src/webhooks/signature.js';
 import type { Port } from '../../src/infra/http/openapi/document/operation.js';
-import { ENV as CALLBACKS, PATH as CALLBACK_PATH } from '../esim-sync/callback-calls.js';
+import { signWebhook } from '../../src/webhooks/signature.js';
+import { PATH as CALLBACK_PATH } from '../esim-sync/callback-calls.js';
 import { leastOf } from '../harness/index.js';
-import { openPortal } from '../harness/portal.js';
-import { type RegisteredEndpoint, registerEndpoint } from '../webhooks/support.js';
-import { createWorld, type World } from './fuzz/world.js';
-import { follow, type ReadOperation, readOperations } from './reader.js';
+import { type AnyPort, DOCUMENTS, EveryPort, OPERATIONS } from './every-port.js';
+import { follow, type ReadOperation } from './reader.js';
 import { worstBodies, worstLongTexts, worstTexts, worstValues } from './worst-inputs.js';
 
 /** No call may keep the event loop from others for longer, so none may cost the loop's thread more. */
@@ -22,7 +17,7 @@ const LOOP_MS = 20;
 const HEADER_CHARACTERS = 15_000;
 
 interface Route {
-  readonly port: Port | 'callbacks';
+  readonly port: AnyPort;
   readonly method: string;
   /** With real ids. */
   readonly path: string;
@@ -36,90 +31,42 @@ interface Call {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const documents = Object.fromEntries(
-  (['partner', 'admin', 'portal'] as const).map((port) => [
-    port,
-    JSON.parse(readFileSync(`docs/openapi/${port}.json`, 'utf8')) as OpenAPIObject,
-  ]),
-) as Record<Port, OpenAPIObject>;
-
-let world: World;
-let urls: Record<Route['port'], string>;
-let credentials: Record<Route['port'], Record<string, string>>;
-let endpoint: RegisteredEndpoint;
+let ports: EveryPort;
 const routes: Route[] = [];
-const agent = new Agent({ keepAlive: true });
 
 beforeAll(async () => {
-  world = await createWorld(CALLBACKS);
-  const { api, admin, portal, callbacksUrl } = world.service.process;
-  urls = { partner: api!.url, admin: admin!.url, portal: portal!.url, callbacks: callbacksUrl! };
-  const victim = realId('/internal/v1/partners/{id}', 'admin');
-  endpoint = await registerEndpoint(world.service, victim, { url: 'https://partner.example/hook' });
-  const { cookie } = await openPortal(world.service.admin, urls.portal, victim);
-  credentials = {
-    partner: { authorization: `Bearer ${world.tokens.partner}` },
-    admin: { authorization: `Bearer ${world.tokens.admin}` },
-    portal: { cookie, 'sec-fetch-site': 'same-origin' },
-    callbacks: {},
-  };
+  ports = await EveryPort.start();
+  const { api, admin, portal } = ports.world.service.process;
   routes.push(...routesOf('portal', portal!), ...routesOf('partner', api!), ...routesOf('admin', admin!));
   routes.push({ port: 'callbacks', method: 'POST', path: CALLBACK_PATH, operation: null });
 });
-afterAll(async () => {
-  agent.destroy();
-  await world.stop();
-});
+afterAll(() => ports.stop());
 
+/** As the running app has them, documented or not. */
 function routesOf(port: Port, { nest }: RunningHttpApp): Route[] {
-  const operations = readOperations(documents[port], port);
-  return routeHandlers(nest.get(DiscoveryService, { strict: false })).map(({ method, path }) => {
-    const template = path.replace(/:(\w+)/g, '{$1}');
-    return {
-      port,
-      method: RequestMethod[method],
-      path: template
-        .split('/')
-        .map((segment) => (segment.startsWith('{') ? realId(template, port, segment) : segment))
-        .join('/'),
-      operation:
-        operations.find(
-          (each) => each.path === template && each.method.toUpperCase() === RequestMethod[method],
-        ) ?? null,
-    };
+  return routeHandlers(nest.get(DiscoveryService, { strict: false })).map((route) => {
+    const method = RequestMethod[route.method];
+    const template = route.path.replace(/:(\w+)/g, '{$1}');
+    const isSame = (each: ReadOperation): boolean =>
+      each.port === port && each.path === template && each.method.toUpperCase() === method;
+    return { port, method, path: ports.pathOf(port, template), operation: OPERATIONS.find(isSame) ?? null };
   });
-}
-
-/** An id of what the path names; one of nobody where the world has none. */
-function realId(path: string, port: Port, segment = '{id}'): string {
-  const operation = { path, port: port === 'portal' ? 'admin' : port } as ReadOperation;
-  return world.realIds(operation, segment.slice(1, -1))[0] ?? 'esim_00000000000000000000000000';
 }
 
 /** What the call costs this thread, in which the service runs: more than the event loop stood still for it. */
-async function cpuMs({ port, method, path }: Route, { target = path, body, headers }: Call): Promise<number> {
+async function cpuMs(
+  { port, method, path }: Route,
+  { name, target = path, body, headers }: Call,
+): Promise<number> {
   const before = process.threadCpuUsage();
-  await new Promise<void>((resolve, reject) => {
-    const call = request(
-      urls[port] + target,
-      {
-        agent,
-        method,
-        headers: {
-          ...credentials[port],
-          ...(method === 'POST' ? { 'idempotency-key': randomUUID() } : {}),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
-      },
-      (answer) => {
-        if (answer.statusCode! >= 500) reject(new Error(`${answer.statusCode}: ${method} ${path}`));
-        answer.resume().once('end', resolve);
-      },
-    );
-    call.once('error', reject).end(body);
+  const { status } = await ports.call(port, {
+    method,
+    target,
+    ...(body === undefined ? {} : { body }),
+    ...(headers === undefined ? {} : { headers }),
   });
   const { user, system } = process.threadCpuUsage(before);
+  expect([status >= 500, method, path, name]).toEqual([false, method, path, name]);
   return (user + system) / 1_000;
 }
 
@@ -176,10 +123,10 @@ function fieldsOf(route: Route): Field[] {
   const { port, operation } = route;
   const content = Object.values(operation?.body?.content ?? {})[0];
   if (!content?.schema || port === 'callbacks') return [];
-  const { properties = {} } = follow<SchemaObject>(documents[port], content.schema);
+  const { properties = {} } = follow<SchemaObject>(DOCUMENTS[port], content.schema);
   const valid = {
     ...(content.example as object | undefined),
-    ...('endpoint_id' in properties ? { endpoint_id: endpoint.id } : {}),
+    ...('endpoint_id' in properties ? { endpoint_id: ports.endpoint.id } : {}),
   };
   return Object.entries(properties).map(([name, schema]) => ({
     route,
@@ -197,8 +144,8 @@ it('serves others within 20 ms while the signature doctor explains a body that i
     .filter(([, json]) => json.startsWith('"'))
     .map(([name, json]) => {
       const body = JSON.parse(json) as string;
-      const header = signWebhook({ timestampSeconds, body, secrets: [endpoint.secret] });
-      const received = { endpoint_id: endpoint.id, headers: { 'X-Service-Signature': header }, body };
+      const header = signWebhook({ timestampSeconds, body, secrets: [ports.endpoint.secret] });
+      const received = { endpoint_id: ports.endpoint.id, headers: { 'X-Service-Signature': header }, body };
       return [doctor, { name, body: JSON.stringify({ ...received, computed: 'f'.repeat(64) }) }] as const;
     });
   expect(calls.length).toBeGreaterThan(20);

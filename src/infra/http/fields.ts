@@ -13,22 +13,30 @@ export function QueryInteger(range: { min: number; max: number }): PropertyDecor
   );
 }
 
-/** RFC 3339 with a zone (D10); the DTO keeps text, `toDate` turns it into a Date. */
+/**
+ * An RFC 3339 time with a zone, whose instant in UTC is in the years 1 to 9999 (D10): dates beyond have no form there, and
+ * PostgreSQL has no year 0. The DTO keeps the text.
+ */
 export function Rfc3339(): PropertyDecorator {
   return ValidateBy({
     name: 'rfc3339',
     validator: {
       validate: isRfc3339,
-      defaultMessage: () => 'must be an RFC 3339 time such as 2026-11-21T10:00:00.000Z',
+      defaultMessage: () =>
+        'must be an RFC 3339 time of the years 0001 to 9999 in UTC, such as 2026-11-21T10:00:00.000Z',
     },
   });
 }
 
 const RFC_3339 =
   /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
 function isRfc3339(value: unknown): boolean {
   if (typeof value !== 'string' || !RFC_3339.test(value)) return false;
+  const instantMs = Date.parse(value);
+  if (instantMs < FIRST_MS || instantMs > LAST_MS) return false;
   // Date.parse takes 31 February for 3 March: the day must survive the round trip.
   const day = value.slice(0, 10);
   const midnight = new Date(`${day}T00:00:00Z`);

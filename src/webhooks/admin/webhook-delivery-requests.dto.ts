@@ -63,8 +63,8 @@ export function toDeliveryFilters(query: DeliveriesQueryDto): DeliveryFilters {
     eventId: query.event_id,
     statusCode: query.status_code,
     outcome: query.outcome,
-    createdAfter: query.created_after,
-    createdBefore: query.created_before,
+    createdAfter: query.created_after === undefined ? undefined : new Date(query.created_after),
+    createdBefore: query.created_before === undefined ? undefined : new Date(query.created_before),
   };
 }
 

@@ -66,8 +66,7 @@ const DELIVERIES: Samples<DeliveryFilters> = {
   eventId: [RARE, 'unknown'],
   statusCode: [200, 204, 500],
   outcome: ['delivered', 'failed', 'interrupted'],
-  createdAfter: [LONG_AGO.toISOString()],
-  createdBefore: [LONG_AGO.toISOString()],
+  ...CREATED,
 };
 const AUDIT: Samples<AuditFilters> = {
   partnerId: [PARTNER, RARE, 'unknown'],

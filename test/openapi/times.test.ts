@@ -1,0 +1,197 @@
+import type { ParameterObject, SchemaObject } from '@nestjs/swagger';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DOCUMENTS, EveryPort, OPERATIONS, type PlainAnswer } from './every-port.js';
+import { follow, type ReadOperation } from './reader.js';
+
+/** Instants from year 1 to 9999, in every form that RFC 3339 has for UTC and for offsets. */
+const TIMES = [
+  '0001-01-01T00:00:00Z',
+  '0001-01-01T23:59:00+23:59',
+  '0099-06-01T00:00:00.5Z',
+  '1582-10-10T12:00:00-08:00',
+  '1969-12-31T23:59:59.999Z',
+  '2024-02-29T00:00:00Z',
+  '2026-11-21T10:00:00.123456789Z',
+  '2026-11-21T10:00:00-23:59',
+  '2026-11-21T10:00:00-00:00',
+  '9999-12-31T00:00:59-23:59',
+  '9999-12-31T23:59:59.999999999Z',
+];
+
+const NO_TIMES = [
+  ...['0000-01-01T00:00:00Z', '0000-12-31T23:59:59Z', '10000-01-01T00:00:00Z', '+010000-01-01T00:00:00Z'],
+  ...[
+    '-000001-01-01T00:00:00Z',
+    '+012345-01-01T00:00:00Z',
+    '294277-01-01T00:00:00Z',
+    '275760-09-14T00:00:00Z',
+  ],
+  // Their instants in UTC are of the years 10000 and 0.
+  ...['9999-12-31T23:59:59-00:01', '9999-12-31T01:00:00-23:59', '0001-01-01T00:00:00+00:01'],
+  ...['0001-01-01T23:58:59+23:59', '2026-06-30T23:59:60Z', '2026-11-21T24:00:00Z', '2026-11-21T10:60:00Z'],
+  ...['2026-11-21t10:00:00Z', '2026-11-21T10:00:00z', '2026-02-29T00:00:00Z', '1900-02-29T00:00:00Z'],
+  ...['2026-13-01T00:00:00Z', '2026-00-01T00:00:00Z', '2026-11-31T00:00:00Z', '2026-11-00T00:00:00Z'],
+  ...['2026-11-21', '2026-11-21T10:00Z', '2026-11-21 10:00:00Z', '2026-11-21T10:00:00', '20261121T100000Z'],
+  ...['2026-11-21T10:00:00+24:00', '2026-11-21T10:00:00+00:60', '2026-11-21T10:00:00+1:00', '1795255200'],
+  ...['2026-11-21T10:00:00.Z', '2026-11-21T10:00:00,5Z', '2026-11-21T10:00:00.1234567890Z', '2026-W47-6'],
+  ...[
+    'now',
+    'infinity',
+    '-infinity',
+    'epoch',
+    'today',
+    '4714-11-24T00:00:00Z BC',
+    '',
+    ' ',
+    'null',
+    '٢٠٢٦-11-21T10:00:00Z',
+  ],
+];
+
+/** ULIDs whose time is the first, the last, and none that a ULID or a date can have. */
+const ODD_ULIDS = ['0'.repeat(26), `7${'Z'.repeat(25)}`, `8${'0'.repeat(25)}`, 'Z'.repeat(26)];
+
+let ports: EveryPort;
+beforeAll(async () => {
+  ports = await EveryPort.start();
+});
+afterAll(() => ports.stop());
+
+const isTime = (schema: object | undefined): boolean =>
+  schema !== undefined && 'format' in schema && schema.format === 'date-time';
+const queryOf = ({ parameters }: ReadOperation): ParameterObject[] =>
+  parameters.filter((parameter) => parameter.in === 'query');
+
+function get(
+  operation: ReadOperation,
+  values: Readonly<Record<string, string>>,
+  path?: string,
+): Promise<PlainAnswer> {
+  // The portal's lists are of one mode, whether their document says so or not.
+  const needed = queryOf(operation).filter(({ name, required }) => required === true || name === 'mode');
+  const query = new URLSearchParams({
+    ...Object.fromEntries(
+      needed.map(({ name, schema }) => [name, String((schema as SchemaObject).enum?.[0])]),
+    ),
+    ...values,
+  });
+  const target = `${path ?? ports.pathOf(operation.port, operation.path)}?${query.toString()}`;
+  return ports.call(operation.port, { method: 'GET', target });
+}
+
+const timeFilters = OPERATIONS.filter(({ method }) => method === 'get').flatMap((operation) =>
+  queryOf(operation)
+    .filter(({ schema }) => isTime(schema))
+    .map(({ name }) => ({ operation, name, title: `${operation.name}?${name}` })),
+);
+
+describe('a time filter', () => {
+  it.each(timeFilters)('$title takes every time of the years 1 to 9999', async ({ operation, name }) => {
+    for (const time of TIMES) {
+      const { status, text } = await get(operation, { [name]: time });
+      expect([time, status], text).toEqual([time, 200]);
+    }
+  });
+
+  it.each(timeFilters)('$title refuses everything else', async ({ operation, name }) => {
+    for (const text of NO_TIMES) expectInvalid(await get(operation, { [name]: text }), `?${name}`, text);
+  });
+
+  it.each(timeFilters)('$title takes windows of any length, and none', async ({ operation }) => {
+    const names = queryOf(operation)
+      .filter(({ schema }) => isTime(schema))
+      .map(({ name }) => name);
+    for (const ends of [
+      [TIMES[0]!, TIMES.at(-1)!],
+      [TIMES.at(-1)!, TIMES[0]!],
+    ]) {
+      const { status } = await get(
+        operation,
+        Object.fromEntries(names.map((name, nth) => [name, ends[nth % 2]!])),
+      );
+      expect(status).toBe(200);
+    }
+  });
+});
+
+function expectInvalid({ status, text }: PlainAnswer, pointer: string, value: string): void {
+  expect([value, status], text).toEqual([value, 400]);
+  const { code, errors } = JSON.parse(text) as { code: string; errors: { pointer: string }[] };
+  expect([code, errors[0]?.pointer]).toEqual(['validation_failed', pointer]);
+}
+
+const timeFields = OPERATIONS.flatMap((operation) => {
+  const content = Object.values(operation.body?.content ?? {})[0];
+  if (!content?.schema) return [];
+  const { properties = {} } = follow<SchemaObject>(DOCUMENTS[operation.port], content.schema);
+  return Object.entries(properties)
+    .filter(([, schema]) => isTime(schema))
+    .map(([name]) => ({
+      operation,
+      example: content.example as object | undefined,
+      name,
+      title: `${operation.name} ${name}`,
+    }));
+});
+
+describe('a time in a body', () => {
+  const write = (
+    { operation, example, name }: (typeof timeFields)[number],
+    time: string,
+  ): Promise<PlainAnswer> => {
+    const endpoint =
+      'signature-doctor' === operation.path.split('/').at(-1) ? { endpoint_id: ports.endpoint.id } : {};
+    return ports.call(operation.port, {
+      method: operation.method.toUpperCase(),
+      target: ports.pathOf(operation.port, operation.path),
+      body: JSON.stringify({ ...example, ...endpoint, [name]: time }),
+    });
+  };
+
+  it.each(timeFields)('$title of the years 1 to 9999 has a clear answer', async (field) => {
+    // A key must not be expired, and no replay has events from before the service.
+    for (const time of TIMES) {
+      const { status, text } = await write(field, time);
+      expect([time, status < 500], text).toEqual([time, true]);
+      if (status === 400) expect(text).toContain(`"pointer":"/${field.name}"`);
+    }
+  });
+
+  it.each(timeFields)('$title is refused when it is no such time', async (field) => {
+    for (const text of NO_TIMES) expectInvalid(await write(field, text), `/${field.name}`, text);
+  });
+});
+
+it('refuses a replay since a time that is still to come', async () => {
+  const target = `${ports.endpoint.path}/replay`;
+  for (const dry_run of [true, false]) {
+    const body = JSON.stringify({ since: new Date(Date.now() + 3_600_000).toISOString(), dry_run });
+    expectInvalid(await ports.call('admin', { method: 'POST', target, body }), '/since', String(dry_run));
+  }
+});
+
+it('has an answer to ids of any time, in paths and filters', async () => {
+  const odd: string[] = [];
+  for (const operation of OPERATIONS.filter(({ method }) => method === 'get')) {
+    const path = ports.pathOf(operation.port, operation.path);
+    const ids = path.split('/').filter((segment) => /^[a-z]+_[0-9A-Z]{26}$/.test(segment));
+    const paths = ids.flatMap((id) =>
+      ODD_ULIDS.map((ulid) => path.replace(id, `${id.slice(0, id.indexOf('_'))}_${ulid}`)),
+    );
+    for (const each of paths) {
+      const { status } = await get(operation, {}, each);
+      if (status >= 500) odd.push(`${status} ${each}`);
+    }
+    const texts = queryOf(operation).filter(
+      ({ schema }) => schema && 'type' in schema && schema.type === 'string',
+    );
+    for (const { name } of texts.filter(({ schema }) => !isTime(schema))) {
+      for (const prefix of ['evt', 'ord', 'esim', 'top', 'whe', 'dlv', 'req', 'key', 'pkg', 'txn'])
+        for (const ulid of ODD_ULIDS) {
+          const { status } = await get(operation, { [name]: `${prefix}_${ulid}` });
+          if (status >= 500) odd.push(`${status} ${path}?${name}=${prefix}_${ulid}`);
+        }
+    }
+  }
+  expect(odd).toEqual([]);
+});
