@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { type DynamicModule, Global, type LoggerService, Module } from '@nestjs/common';
+import { escapeControls } from '../common/plain-text.js';
 import { LogDestination } from './log-destination.js';
 import { fieldsOfWork, mergeFields } from './tracing/index.js';
 
@@ -57,6 +58,8 @@ export function createLogger(
       redact: { paths: REDACTED_PATHS, censor: '[redacted]' },
       mixin: fieldsOfWork,
       mixinMergeStrategy: mergeFields,
+      // JSON alone leaves C1 controls and direction marks of a path or an upstream message as they are.
+      hooks: { streamWrite: escapeControls },
     },
     destination,
   );

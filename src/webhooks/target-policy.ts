@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import { Inject, Injectable } from '@nestjs/common';
+import { isLine } from '../common/plain-text.js';
 import { ValidationFailed } from '../common/errors/index.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { NetworkList } from '../infra/network/ip-address.js';
@@ -50,7 +51,7 @@ function refuseForm(text: string): TargetRefusal | null {
   if (text.length > MAX_URL_LENGTH)
     return refusal('too_long', `must have at most ${MAX_URL_LENGTH} characters`);
   // The URL parser drops tabs and line ends, trims spaces and takes \ for /: only what needs no repair is taken.
-  if (!/^https?:\/\/[^\s\\/?#]/i.test(text) || /[\s\\\p{Cc}]/u.test(text) || !URL.canParse(text)) {
+  if (!/^https?:\/\/[^\s\\/?#]/i.test(text) || /[\s\\]/.test(text) || !isLine(text) || !URL.canParse(text)) {
     return refusal('invalid_url', 'must be an absolute HTTPS URL');
   }
   const authority = /^https?:\/\/([^/?#]*)/i.exec(text)?.[1] ?? '';

@@ -33,6 +33,12 @@ describe('reading an answer', () => {
     );
   });
 
+  it('takes controls and direction marks out of texts, which partners and operators are shown', () => {
+    const text = 'Europe\u001b[31m\u009b\u202e 5 GB\r\n';
+    expect(textAt({ text }, 'text')).toBe('Europe [31m  5 GB ');
+    expect(textOrNullAt({ text: 'Zoë 👩‍🚀' }, 'text')).toBe('Zoë 👩‍🚀');
+  });
+
   it('takes no text that PostgreSQL would refuse, and no number that has lost digits', () => {
     for (const text of ['a\0b', '\ud800', 'x'.repeat(5_000), ''])
       expect(() => textAt({ text }, 'text')).toThrow(ProviderResponseInvalid);

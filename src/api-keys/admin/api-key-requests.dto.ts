@@ -1,7 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsInt, Max, Min, ValidateBy } from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
-import { compose, ListQueryDto, Optional, Rfc3339, ShortText } from '../../infra/http/index.js';
+import { LINE_PATTERN } from '../../common/plain-text.js';
+import { compose, ListQueryDto, Optional, Rfc3339, SingleLineText } from '../../infra/http/index.js';
 import { parseNetwork } from '../../infra/network/ip-address.js';
 import type { KeyTerms } from '../api-keys.repository.js';
 
@@ -40,10 +41,11 @@ export class CreateApiKeyDto {
     nullable: true,
     minLength: 1,
     maxLength: MAX_NAME,
+    pattern: LINE_PATTERN,
     example: 'Production backend',
   })
   @Optional()
-  @ShortText(MAX_NAME)
+  @SingleLineText(MAX_NAME)
   name?: string | null;
 
   @ApiPropertyOptional({ type: String, format: 'date-time', nullable: true, description: 'In the future.' })

@@ -1,5 +1,6 @@
 import { Transform } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Matches, Max, MaxLength, Min, ValidateBy } from 'class-validator';
+import { LINE_PATTERN, LINES_PATTERN } from '../../common/plain-text.js';
 
 /** A field of a query that is a whole number; conversion is explicit, never implicit (D9). */
 export function QueryInteger(range: { min: number; max: number }): PropertyDecorator {
@@ -43,12 +44,29 @@ function isRfc3339(value: unknown): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().slice(0, 10) === day;
 }
 
-/** Text of 1 to `max` characters without NUL or lone surrogates. */
+/** Text of 1 to `max` characters without NUL or lone surrogates, to compare with. */
 export function ShortText(max: number): PropertyDecorator {
+  return text(max, /^[^\0]+$/, 'must not be empty or contain NUL');
+}
+
+/** Text that is kept and shown: one line of 1 to `max` characters. Its schema has `LINE_PATTERN`. */
+export function SingleLineText(max: number): PropertyDecorator {
+  return text(max, LINE, 'must be one line of text without control or direction characters');
+}
+
+/** As `SingleLineText`, with line breaks. Its schema has `LINES_PATTERN`. */
+export function MultiLineText(max: number): PropertyDecorator {
+  return text(max, LINES, 'must be text without control or direction characters other than line breaks');
+}
+
+const LINE = new RegExp(LINE_PATTERN);
+const LINES = new RegExp(LINES_PATTERN);
+
+function text(max: number, pattern: RegExp, message: string): PropertyDecorator {
   return compose(
     IsString({ message: 'must be text' }),
     MaxLength(max, { message: `must have at most ${max} characters` }),
-    Matches(/^[^\0]+$/, { message: 'must not be empty or contain NUL' }),
+    Matches(pattern, { message }),
     ValidateBy({
       name: 'wellFormed',
       validator: {

@@ -18,11 +18,13 @@ export {
   compose,
   Metadata,
   METADATA_SCHEMA,
+  MultiLineText,
   Optional,
   QueryInteger,
   Reference,
   Rfc3339,
   ShortText,
+  SingleLineText,
 } from './fields.js';
 export {
   assertEveryRouteIsGuarded,

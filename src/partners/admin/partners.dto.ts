@@ -1,6 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsEmail, IsIn, MaxLength, ValidateIf } from 'class-validator';
-import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
+import { IsEmail, IsIn, ValidateIf } from 'class-validator';
+import { LINE_PATTERN } from '../../common/plain-text.js';
+import { compose, ListQueryDto, Optional, SingleLineText } from '../../infra/http/index.js';
 import {
   PARTNER_STATUSES,
   type PartnerChanges,
@@ -13,14 +14,21 @@ const MAX_EMAIL = 254;
 
 function Email(): PropertyDecorator {
   return compose(
-    MaxLength(MAX_EMAIL, { message: `must have at most ${MAX_EMAIL} characters` }),
+    // Of an address, its local part may have any letter: also one that turns the direction of text.
+    SingleLineText(MAX_EMAIL),
     IsEmail({}, { message: 'must be an email address' }),
   );
 }
 
 export class CreatePartnerDto {
-  @ApiProperty({ type: String, minLength: 1, maxLength: MAX_NAME, example: 'Acme Travel' })
-  @ShortText(MAX_NAME)
+  @ApiProperty({
+    type: String,
+    minLength: 1,
+    maxLength: MAX_NAME,
+    pattern: LINE_PATTERN,
+    example: 'Acme Travel',
+  })
+  @SingleLineText(MAX_NAME)
   name!: string;
 
   @ApiPropertyOptional({ type: String, format: 'email', nullable: true, maxLength: MAX_EMAIL })
@@ -31,10 +39,10 @@ export class CreatePartnerDto {
 
 /** What is absent stays; `email: null` removes the address. */
 export class UpdatePartnerDto {
-  @ApiPropertyOptional({ type: String, minLength: 1, maxLength: MAX_NAME })
+  @ApiPropertyOptional({ type: String, minLength: 1, maxLength: MAX_NAME, pattern: LINE_PATTERN })
   // Not @Optional(), which would let null through: a partner always has a name.
   @ValidateIf((_, value) => value !== undefined)
-  @ShortText(MAX_NAME)
+  @SingleLineText(MAX_NAME)
   name?: string;
 
   @ApiPropertyOptional({ type: String, format: 'email', nullable: true, maxLength: MAX_EMAIL })

@@ -14,8 +14,9 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
+import { LINE_PATTERN } from '../../common/plain-text.js';
 import { PORTAL_SCOPES, type PortalScope } from '../../common/portal-scopes.js';
-import { Optional, ShortText } from '../../infra/http/index.js';
+import { Optional, SingleLineText } from '../../infra/http/index.js';
 import type { PortalSessionTerms } from '../portal-sessions.service.js';
 
 const MAX_ACTOR = 128;
@@ -27,15 +28,16 @@ export class PortalActorDto {
     type: String,
     minLength: 1,
     maxLength: MAX_ACTOR,
+    pattern: LINE_PATTERN,
     example: 'user-17',
     description: 'For the audit log.',
   })
-  @ShortText(MAX_ACTOR)
+  @SingleLineText(MAX_ACTOR)
   id!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_ACTOR, example: 'Ada' })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_ACTOR, pattern: LINE_PATTERN, example: 'Ada' })
   @Optional()
-  @ShortText(MAX_ACTOR)
+  @SingleLineText(MAX_ACTOR)
   name?: string | null;
 }
 
@@ -81,7 +83,7 @@ export class CreatePortalSessionDto {
     description: 'Where the portal sends whose session has ended, or who needs a younger one.',
   })
   @Optional()
-  @ShortText(MAX_URL)
+  @SingleLineText(MAX_URL)
   @ValidateBy({
     name: 'webUrl',
     validator: { validate: isWebUrl, defaultMessage: () => 'must be an absolute http or https URL' },

@@ -1,3 +1,4 @@
+import { withoutControls } from '../../common/plain-text.js';
 import { type ProviderCancelStatus, ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 
 /** A parsed JSON object of unknown content. */
@@ -36,11 +37,11 @@ export function objectOrNullAt(object: ResponseObject, key: string): ResponseObj
   return orNull(object, key, objectAt);
 }
 
-/** A text that is not empty. @throws ProviderResponseInvalid */
+/** A text that is not empty, without controls: titles and operators are shown to partners. @throws ProviderResponseInvalid */
 export function textAt(object: ResponseObject, key: string): string {
   const value = valueAt(object, key);
   if (typeof value !== 'string' || value === '' || !isStorable(value)) throw new ProviderResponseInvalid(key);
-  return value;
+  return withoutControls(value);
 }
 
 /** Null when missing, null or empty. @throws ProviderResponseInvalid for anything else than a text */
@@ -72,6 +73,18 @@ export function numberAt(object: ResponseObject, key: string): number {
   const value = valueAt(object, key);
   if (typeof value !== 'number' || !Number.isFinite(value)) throw new ProviderResponseInvalid(key);
   return value;
+}
+
+const DECIMAL = /^-?\d{1,15}(\.\d{1,15})?$/;
+
+/**
+ * A counter that need not be there for the rest of an answer to be of use: a finite number, or the same as text. Null for
+ * everything else.
+ */
+export function figureOrNullAt(object: ResponseObject, key: string): number | null {
+  const value = valueAt(object, key);
+  const figure = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : value;
+  return typeof figure === 'number' && Number.isFinite(figure) ? figure : null;
 }
 
 /** @throws ProviderResponseInvalid */

@@ -1,6 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
-import { ShortText } from '../../infra/http/index.js';
+import { LINES_PATTERN } from '../../common/plain-text.js';
+import { MultiLineText } from '../../infra/http/index.js';
 import type { OrderEntity } from '../../orders/index.js';
 import type { ProviderCancelStatus } from '../../providers/index.js';
 import {
@@ -123,9 +124,10 @@ export class ReconcileOrderDto {
     type: String,
     minLength: 1,
     maxLength: MAX_NOTE,
+    pattern: LINES_PATTERN,
     description: 'Why; kept in the audit log.',
   })
-  @ShortText(MAX_NOTE)
+  @MultiLineText(MAX_NOTE)
   note!: string;
 }
 
@@ -144,8 +146,9 @@ export class ReconcileTopupDto {
     type: String,
     minLength: 1,
     maxLength: MAX_NOTE,
+    pattern: LINES_PATTERN,
     description: 'Why; kept in the audit log.',
   })
-  @ShortText(MAX_NOTE)
+  @MultiLineText(MAX_NOTE)
   note!: string;
 }

@@ -1,7 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsObject, Matches, Max, Min, NotEquals, ValidateIf, ValidateNested } from 'class-validator';
-import { compose, Optional, Reference, ShortText } from '../../infra/http/index.js';
+import { LINES_PATTERN } from '../../common/plain-text.js';
+import { compose, MultiLineText, Optional, Reference } from '../../infra/http/index.js';
 import type { PostingCommand } from '../manage-wallet.js';
 import {
   BalanceResponse,
@@ -65,9 +66,9 @@ export class AdjustmentMoneyDto {
 }
 
 class PostingDto {
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_NOTE })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_NOTE, pattern: LINES_PATTERN })
   @Optional()
-  @ShortText(MAX_NOTE)
+  @MultiLineText(MAX_NOTE)
   note?: string | null;
 }
 

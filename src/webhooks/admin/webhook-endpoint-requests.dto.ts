@@ -13,8 +13,9 @@ import {
   ValidateIf,
 } from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
+import { LINE_PATTERN } from '../../common/plain-text.js';
 import { EVENT_TYPES, type EventType } from '../../events/index.js';
-import { compose, ListQueryDto, Optional, ShortText } from '../../infra/http/index.js';
+import { compose, ListQueryDto, Optional, SingleLineText } from '../../infra/http/index.js';
 import type { NewEndpointTerms } from '../webhook-endpoints.service.js';
 import { SIGNATURE_SCHEMES, type SignatureScheme } from '../signature.js';
 import { MAX_URL_LENGTH } from '../target-policy.js';
@@ -84,9 +85,9 @@ export class CreateWebhookEndpointDto {
   @TargetUrl()
   url!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION, pattern: LINE_PATTERN })
   @Optional()
-  @ShortText(MAX_DESCRIPTION)
+  @SingleLineText(MAX_DESCRIPTION)
   description?: string | null;
 
   @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
@@ -104,9 +105,9 @@ export class UpdateWebhookEndpointDto {
   @TargetUrl()
   url?: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION })
+  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION, pattern: LINE_PATTERN })
   @Optional()
-  @ShortText(MAX_DESCRIPTION)
+  @SingleLineText(MAX_DESCRIPTION)
   description?: string | null;
 
   @ApiPropertyOptional({ enum: EVENT_TYPES, isArray: true, nullable: true, minItems: 1, uniqueItems: true })
