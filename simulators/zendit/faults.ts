@@ -7,6 +7,8 @@ export interface PlanReading {
   readonly startAt?: string;
   readonly endAt?: string;
   readonly firstInstalledAt?: string;
+  /** Fields of each plan that are shown otherwise, of any type. */
+  readonly figures?: Readonly<Record<string, unknown>>;
   /** The plans are no longer listed. */
   readonly gone?: boolean;
   /** Instead of the plans: an error of this status, or a body that is no contract's. */

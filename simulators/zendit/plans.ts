@@ -33,7 +33,7 @@ export function plansBody(
   return {
     firstInstalledAt: reading.firstInstalledAt ?? '',
     total: list.length,
-    list,
+    list: list.map((plan) => ({ ...plan, ...reading.figures })),
   };
 }
 

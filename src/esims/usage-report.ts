@@ -129,7 +129,8 @@ function countedBytes(esim: EsimEntity, reading: ProviderUsageReport): number {
   const { totalBytes } = esim;
   if (totalBytes === null || isBehind(esim, reading)) return used;
   if (reading.status === 'depleted') return Math.max(totalBytes, used);
-  if (esim.toppedUpAt === null || reading.totalBytes === null || reading.usedBytes === null) return used;
+  // A total of 0 is one that the provider does not know.
+  if (esim.toppedUpAt === null || !reading.totalBytes || reading.usedBytes === null) return used;
   return Math.max(used, totalBytes - Math.max(0, reading.totalBytes - used));
 }
 

@@ -74,6 +74,14 @@ describe('a reading', () => {
     expect(at(536_870_913)).toEqual(['esim.activated', 'threshold 50']);
   });
 
+  it('takes nothing for used because a provider knows no total', () => {
+    const start = newEsim({ totalBytes: 2 * GB, toppedUpAt: minute(1) });
+    for (const totalBytes of [0, null]) {
+      const { esim } = apply(start, [{ ...ACTIVE, usedBytes: 0.1 * GB, totalBytes, asOf: minute(900) }]);
+      expect(esim).toMatchObject({ status: 'active', usedBytes: 0.1 * GB, thresholdsCrossed: [] });
+    }
+  });
+
   it('never goes back: not by an issued reading, a smaller or an older figure', () => {
     const now = apply(newEsim(), [{ ...ACTIVE, usedBytes: 0.6 * GB, asOf: minute(100) }]).esim;
     const { esim, events } = apply(now, [

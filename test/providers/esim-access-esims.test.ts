@@ -172,11 +172,37 @@ describe('eSIMs of eSIM Access', () => {
     });
 
     it.each([
-      ['is ill-formed', { iccid: '0' }],
-      ['has a counter that is none', { orderUsage: -1 }],
-    ])('of the others come when one eSIM %s, together or one by one', async (_what, bad) => {
+      ['less than nothing used', { orderUsage: -3_000 }, { usedBytes: 0 }],
+      ['counters as text', { orderUsage: '700', totalVolume: '1000' }, { usedBytes: 700, totalBytes: 1_000 }],
+      [
+        'more used than there was',
+        { orderUsage: 1_100, totalVolume: 1_000 },
+        { usedBytes: 1_100, totalBytes: 1_000 },
+      ],
+      ['a part of a byte', { orderUsage: 700.5 }, { usedBytes: 700 }],
+      ['a text that is no counter', { orderUsage: 'NaN' }, { usedBytes: null }],
+      ['no counter', { orderUsage: null }, { usedBytes: null }],
+      ['no total', { orderUsage: 7, totalVolume: 'NaN' }, { usedBytes: 7, totalBytes: null }],
+      ['a total below zero', { orderUsage: 7, totalVolume: -1 }, { usedBytes: 7, totalBytes: null }],
+      [
+        'counters beyond all bounds',
+        { orderUsage: 1e300, totalVolume: 1e300 },
+        { usedBytes: null, totalBytes: null },
+      ],
+      ['codes as text', { dataType: '4', supportTopUpType: '1' }, { totalBytes: null }],
+    ])('come with %s', async (_what, figures, wanted) => {
+      const { esims } = await newEsims(1);
+      const [esim] = esims;
+      const esimTranNo = esim!.providerEsimId;
+      // Of the counters that `esim/usage/query` shows there is none.
+      const odd = { esimTranNo, esimStatus: 'IN_USE', usageReadAtMs: null, ...figures };
+      world.simulator.control({ esim: odd as unknown as { esimTranNo: string } });
+      expect(await read(esims)).toMatchObject([{ status: 'active', ...wanted }]);
+    });
+
+    it('of the others come when one eSIM is ill-formed, together or one by one', async () => {
       const { esims } = await newEsims(4);
-      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, ...bad } });
+      world.simulator.control({ esim: { esimTranNo: esims[0]!.providerEsimId, iccid: '0' } });
       const longAgo = esims.map((esim) => ({ ...esim, issuedAt: new Date(Date.now() - 30 * 86_400_000) }));
       for (const batch of [esims, longAgo]) {
         const found = (await read(batch)).map((reading) => reading.providerEsimId);

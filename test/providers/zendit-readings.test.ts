@@ -107,6 +107,56 @@ describe('what zendit says of eSIMs', () => {
       });
     });
 
+    it.each([
+      [
+        'less than nothing left',
+        { remainingDataGB: -0.003 },
+        { status: 'depleted', usedBytes: 1e9, totalBytes: 1e9 },
+      ],
+      [
+        'figures as text',
+        { initialDataGB: '1', remainingDataGB: '0.25' },
+        { usedBytes: 75e7, totalBytes: 1e9 },
+      ],
+      [
+        'more left than there was',
+        { remainingDataGB: 1.5 },
+        { status: 'active', usedBytes: 0, totalBytes: 1e9 },
+      ],
+      [
+        'a text that is no figure',
+        { remainingDataGB: 'NaN' },
+        { status: 'active', usedBytes: null, totalBytes: null },
+      ],
+      ['no word of what is left', { remainingDataGB: null }, { status: 'active', usedBytes: null }],
+      [
+        'no total',
+        { initialDataGB: null, remainingDataGB: 0.5 },
+        { status: 'active', usedBytes: null, totalBytes: null },
+      ],
+      [
+        'no total and nothing left',
+        { initialDataGB: null, remainingDataGB: 0 },
+        { status: 'active', usedBytes: null },
+      ],
+      [
+        'a total below zero',
+        { initialDataGB: -1, remainingDataGB: 0.5 },
+        { status: 'active', totalBytes: null },
+      ],
+      [
+        'a total beyond all bounds',
+        { initialDataGB: 1e300 },
+        { status: 'active', usedBytes: null, totalBytes: null },
+      ],
+      ['a hair left', { remainingDataGB: 1e-7 }, { status: 'active', usedBytes: 999_999_900 }],
+    ])('is read with %s', async (_what, figures, wanted) => {
+      const esim = await issue();
+      const startAt = new Date(Date.now() - DAY_MS).toISOString();
+      suite.simulator.control({ plans: { [esim.iccid]: { usedGB: 0.5, startAt, figures } } });
+      expect(await read(esim)).toMatchObject({ providerEsimId: esim.providerEsimId, ...wanted });
+    });
+
     it('does not take the ended plan of an earlier owner of the ICCID for its own', async () => {
       const esim = await issue();
       const plan = { usedGB: 1, startAt: '2026-01-01T00:00:00Z', endAt: '2026-01-08T00:00:00Z' };

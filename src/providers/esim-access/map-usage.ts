@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { type ProviderEsimRef, ProviderOutcomeUnknown } from '../esim-provider.js';
 import type { ProviderUsageReport } from '../live-provider.js';
-import { arrayAt, asObject, countAt, instantAt, ProviderResponseInvalid, textAt } from '../http/index.js';
+import { arrayAt, asObject, instantAt, ProviderResponseInvalid, textAt } from '../http/index.js';
 import { type CallOptions, ESIM_ACCESS, type EsimAccessApi, retryShortWaits } from './esim-access-api.js';
 import type { EsimSearch, IssueWindow } from './esim-search.js';
-import { profileStatusOf, type QueriedEsim, statusOf, toQueriedEsim } from './queried-esim.js';
+import { profileStatusOf, type QueriedEsim, statusOf, toQueriedEsim, usedBytesAt } from './queried-esim.js';
 import { EsimAccessRefusal } from './refusal.js';
 
 /**
@@ -178,10 +178,9 @@ function isAboutContent(error: Error): boolean {
 
 function toUsage(value: unknown): [string, UsageReading] {
   const usage = asObject(value, 'esimUsageList');
-  return [
-    textAt(usage, 'esimTranNo'),
-    { dataUsage: countAt(usage, 'dataUsage'), lastUpdateTime: instantAt(usage, 'lastUpdateTime') },
-  ];
+  const dataUsage = usedBytesAt(usage, 'dataUsage');
+  if (dataUsage === null) throw new ProviderResponseInvalid('dataUsage');
+  return [textAt(usage, 'esimTranNo'), { dataUsage, lastUpdateTime: instantAt(usage, 'lastUpdateTime') }];
 }
 
 /** eSIMs that one window of time covers. */

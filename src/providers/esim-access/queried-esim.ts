@@ -3,7 +3,7 @@ import type { ProviderUsageReport } from '../live-provider.js';
 import {
   arrayOrEmptyAt,
   asObject,
-  countOrNullAt,
+  figureOrNullAt,
   instantOrNullAt,
   ProviderResponseInvalid,
   type ResponseObject,
@@ -59,15 +59,29 @@ export function toQueriedEsim(value: unknown): QueriedEsim {
     iccid: iccidOf(esim),
     activationCode: textOrNullAt(esim, 'ac'),
     apn: textOrNullAt(esim, 'apn'),
-    totalVolume: countOrNullAt(esim, 'totalVolume'),
-    orderUsage: countOrNullAt(esim, 'orderUsage'),
-    unlimited: countOrNullAt(esim, 'dataType') === UNLIMITED_DATA_TYPE,
-    topupSupported: countOrNullAt(esim, 'supportTopUpType') !== NO_TOPUP,
+    totalVolume: totalBytesAt(esim, 'totalVolume'),
+    orderUsage: usedBytesAt(esim, 'orderUsage'),
+    unlimited: figureOrNullAt(esim, 'dataType') === UNLIMITED_DATA_TYPE,
+    topupSupported: figureOrNullAt(esim, 'supportTopUpType') !== NO_TOPUP,
     activatedAt: instantOrNullAt(esim, 'activateTime'),
     expiresAt: instantOrNullAt(esim, 'expiredTime'),
     packages:
       valueAt(esim, 'packageList') == null ? null : arrayOrEmptyAt(esim, 'packageList').map(toPackage),
   };
+}
+
+/** Null for a figure that no total can be: the rest of the answer is of use without it. */
+function totalBytesAt(object: ResponseObject, key: string): number | null {
+  const figure = figureOrNullAt(object, key);
+  return figure !== null && Number.isSafeInteger(figure) && figure >= 0 ? figure : null;
+}
+
+/** A counter may be a little below zero, which is nothing used. Null for what is no counter. */
+export function usedBytesAt(object: ResponseObject, key: string): number | null {
+  const figure = figureOrNullAt(object, key);
+  return figure === null || Math.abs(figure) > Number.MAX_SAFE_INTEGER
+    ? null
+    : Math.max(0, Math.floor(figure));
 }
 
 /** @throws ProviderResponseInvalid when it has no usable ICCID or activation code. */
@@ -107,7 +121,7 @@ function toPackage(value: unknown): QueriedPackage {
   return {
     transactionId: textOrNullAt(bought, 'transactionId'),
     packageCode: textOrNullAt(bought, 'packageCode'),
-    volume: countOrNullAt(bought, 'volume'),
+    volume: totalBytesAt(bought, 'volume'),
     createdAt: instantOrNullAt(bought, 'createTime'),
   };
 }

@@ -9,11 +9,12 @@ import type { ProviderUsageReport } from '../live-provider.js';
 import {
   arrayAt,
   asObject,
+  figureOrNullAt,
   instantOrNullAt,
-  numberAt,
   ProviderResponseInvalid,
   type ResponseObject,
   textAt,
+  usableOrNull,
   valueAt,
 } from '../http/index.js';
 import { gigabytesToBytes } from './zendit-amounts.js';
@@ -90,8 +91,9 @@ interface Plan {
   readonly isActive: boolean;
   readonly startAt: Date | null;
   readonly endAt: Date | null;
-  readonly totalBytes: number;
-  readonly remainingBytes: number;
+  /** Null: unknown. */
+  readonly totalBytes: number | null;
+  readonly remainingBytes: number | null;
   readonly unlimited: boolean;
 }
 
@@ -128,15 +130,21 @@ export function toReading(
 function statusOf(live: readonly Plan[]): ProviderUsageReport['status'] {
   if (live.length === 0) return 'expired';
   const isSpent = live.every(({ unlimited, remainingBytes }) => !unlimited && remainingBytes === 0);
-  if (isSpent && live.some(({ totalBytes }) => totalBytes > 0)) return 'depleted';
+  if (isSpent && live.some(({ totalBytes }) => (totalBytes ?? 0) > 0)) return 'depleted';
   return live.some(({ isActive }) => isActive) ? 'active' : 'issued';
 }
 
 function countersOf(plans: readonly Plan[]): Pick<ProviderUsageReport, 'usedBytes' | 'totalBytes'> {
-  if (plans.some(({ unlimited }) => unlimited)) return { usedBytes: null, totalBytes: null };
-  const totalBytes = plans.reduce((sum, plan) => sum + plan.totalBytes, 0);
-  const remainingBytes = plans.reduce((sum, plan) => sum + plan.remainingBytes, 0);
-  return { usedBytes: Math.max(0, totalBytes - remainingBytes), totalBytes };
+  const counters = { usedBytes: 0, totalBytes: 0 };
+  for (const { totalBytes, remainingBytes, unlimited } of plans) {
+    // The sum of some plans would look like a usage that fell.
+    if (unlimited || totalBytes === null || remainingBytes === null)
+      return { usedBytes: null, totalBytes: null };
+    counters.totalBytes += totalBytes;
+    // A plan that has more left than it began with takes nothing from the usage of the others.
+    counters.usedBytes += Math.max(0, totalBytes - remainingBytes);
+  }
+  return counters;
 }
 
 /** A queued plan has no end yet, so neither has the eSIM: null. */
@@ -158,10 +166,22 @@ function readPlan(plan: ResponseObject): Plan {
     isActive: status === 'ACTIVE',
     startAt: instantOrNullAt(plan, 'startAt'),
     endAt: instantOrNullAt(plan, 'endAt'),
-    totalBytes: gigabytesToBytes(numberAt(plan, 'initialDataGB'), 'initialDataGB'),
-    remainingBytes: gigabytesToBytes(numberAt(plan, 'remainingDataGB'), 'remainingDataGB'),
+    totalBytes: bytesAt(plan, 'initialDataGB'),
+    remainingBytes: remainingBytesOf(plan),
     unlimited: valueAt(plan, 'unlimited') === true,
   };
+}
+
+/** Null for what is no amount: the rest of the plan is of use without it. */
+function bytesAt(plan: ResponseObject, key: string): number | null {
+  const figure = figureOrNullAt(plan, key);
+  return figure === null ? null : usableOrNull(() => gigabytesToBytes(figure, key));
+}
+
+/** A counter that ran a little below zero says that nothing is left. */
+function remainingBytesOf(plan: ResponseObject): number | null {
+  const figure = figureOrNullAt(plan, 'remainingDataGB');
+  return figure !== null && figure < 0 ? 0 : bytesAt(plan, 'remainingDataGB');
 }
 
 /** For so long after a top-up, or after a first look in vain, an empty list may be one that lags. */
