@@ -81,9 +81,9 @@ export function serveApiDocuments(fastify: FastifyInstance): void {
   }
 }
 
-function readDocument(name: string): string {
+function readDocument(name: string): Buffer {
   try {
-    return readFileSync(path.join(FOLDER, `${name}.json`), 'utf8');
+    return readFileSync(path.join(FOLDER, `${name}.json`));
   } catch {
     throw new Error(`docs/openapi/${name}.json is not part of this installation`);
   }

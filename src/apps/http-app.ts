@@ -85,6 +85,7 @@ async function createHttpApp(
     trustProxyHops: config.trustProxyHops,
     socketLimits: portLimits(process, options.port, config.trustProxyHops),
     closeWithinMs,
+    listensAt: options.listen.host,
     idempotencyKeyRequired: options.idempotencyKeyRequired,
     onUnexpectedError,
     tracer: process.tracer,

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { showBuildInfo } from '../infra/build-info.js';
+import { endsWithin } from '../common/ends-within.js';
+import { isLoopback, LOCAL_ONLY, namesLocalHost } from '../infra/http/local-host.js';
 import { createPlainServer } from '../infra/http/plain-server.js';
 import { portLimits } from './port-limits.js';
 import type { ProcessResources } from './process-resources.js';
@@ -31,11 +33,19 @@ function showNodeMetrics(registry: Registry): void {
     registry.registerMetric(NODE_METRICS.getSingleMetric(name)!);
 }
 
+/** Less than the 10 s after which Prometheus gives up. */
+const SCRAPE_LIMIT_MS = 8_000;
+
 /** Liveness, readiness and metrics of a process. */
 export class OpsProbe {
   private ready = false;
+  /** The collection under way: some of its figures are statements, and whoever asks meanwhile gets the same. */
+  private scrape: Promise<OpsAnswer> | null = null;
 
-  constructor(private readonly process: ProcessResources) {
+  constructor(
+    private readonly process: Pick<ProcessResources, 'role' | 'metrics' | 'edgePool'>,
+    private readonly scrapeLimitMs = SCRAPE_LIMIT_MS,
+  ) {
     process.metrics.setDefaultLabels({ role: process.role });
     showNodeMetrics(process.metrics);
     showBuildInfo(process.metrics);
@@ -59,19 +69,21 @@ export class OpsProbe {
   async answer(path: string): Promise<OpsAnswer> {
     if (path === '/livez') return plain(200, 'ok');
     if (path === '/readyz') return this.readiness();
-    if (path === '/metrics') {
-      return this.metrics();
-    }
+    if (path === '/metrics') return (this.scrape ??= this.collect().finally(() => (this.scrape = null)));
     return plain(404, 'not found');
   }
 
-  private async metrics(): Promise<OpsAnswer> {
+  private async collect(): Promise<OpsAnswer> {
     const { metrics } = this.process;
+    let body = '';
+    const collected = metrics.metrics().then((text) => void (body = text));
     try {
-      return { status: 200, contentType: metrics.contentType, body: await metrics.metrics() };
+      if (await endsWithin(collected, this.scrapeLimitMs))
+        return { status: 200, contentType: metrics.contentType, body };
     } catch {
-      return plain(503, 'the database does not answer');
+      // Told below.
     }
+    return plain(503, 'the database does not answer');
   }
 
   private async readiness(): Promise<OpsAnswer> {
@@ -90,10 +102,13 @@ export async function startOpsServer(
   process: ProcessResources,
   probe: OpsProbe,
 ): Promise<RunningApp & { url: string }> {
+  const { host, port } = process.config.ops;
+  const isLocal = isLoopback(host);
   const server = createPlainServer({}, portLimits(process, 'ops', 0), (request, response) => {
+    const isForeign = isLocal && request.headers.host !== undefined && !namesLocalHost(request.headers.host);
+    if (isForeign) return write(response, plain(403, LOCAL_ONLY));
     void probe.answer((request.url ?? '').split('?', 1)[0]!).then((answer) => write(response, answer));
   });
-  const { host, port } = process.config.ops;
   server.listen(port, host);
   await once(server, 'listening');
   return {

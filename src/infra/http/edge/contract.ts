@@ -104,6 +104,8 @@ export interface EdgeOptions {
   readonly idempotencyKeyRequired: boolean;
   /** Admin port only: exact GET paths that are not authenticated and are not recorded (`/livez`). */
   readonly anonymousPaths?: readonly string[];
+  /** Where the port listens. At a loopback address, anonymous paths take no `Host` but that of this machine (D3). */
+  readonly listensAt?: string;
   /** Portal only: other GET paths that are not authenticated and not recorded, by the path without the query. */
   readonly isPublicPath?: (path: string) => boolean;
   /** How long a whole request may take to arrive, else 408. Default 10 s. */

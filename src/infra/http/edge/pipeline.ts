@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../../common/errors/index.js';
+import { LOCAL_ONLY, namesLocalHost } from '../local-host.js';
 import { pathOf, toEdgeCall } from './call.js';
 import { type Connection, type Connections, finishCall } from './connection.js';
 import { type AuthResult, type EdgeCall, type EdgeOptions, NO_STORE } from './contract.js';
@@ -13,6 +14,8 @@ export interface Edge {
   readonly options: EdgeOptions;
   readonly connections: Connections;
   readonly anonymousPaths: ReadonlySet<string>;
+  /** The port listens at a loopback address. */
+  readonly isLocal: boolean;
 }
 
 /** The request id on the response (D8), and the call on the list of those that are owed one. */
@@ -33,10 +36,20 @@ export function openCall(
   return { call, connection };
 }
 
-function isAnonymous({ anonymousPaths, options }: Edge, { raw }: FastifyRequest): boolean {
+function isAnonymous(edge: Edge, { raw }: FastifyRequest): boolean {
   if (raw.method !== 'GET') return false;
-  if (anonymousPaths.size > 0 && anonymousPaths.has(pathOf(raw.url ?? ''))) return true;
-  return options.isPublicPath?.(pathOf(raw.url ?? '')) ?? false;
+  return isAnonymousPath(edge, raw) || (edge.options.isPublicPath?.(pathOf(raw.url ?? '')) ?? false);
+}
+
+function isAnonymousPath({ anonymousPaths }: Edge, { url = '' }: IncomingMessage): boolean {
+  return anonymousPaths.size > 0 && anonymousPaths.has(pathOf(url));
+}
+
+/** A page in a browser on this machine, whose name leads to a loopback address, must not read what needs no token. */
+function refuseForeignHost(edge: Edge, raw: IncomingMessage): AppError | null {
+  const { host } = raw.headers;
+  if (!edge.isLocal || host === undefined || !isAnonymousPath(edge, raw) || namesLocalHost(host)) return null;
+  return new AppError('forbidden', { detail: LOCAL_ONLY });
 }
 
 /** Asks who is calling. An authenticator that fails refuses: it never lets a call through. */
@@ -76,7 +89,9 @@ export function createOnRequest(edge: Edge): OnRequest {
       applyAuthResult(request, reply, result);
       if (result.refusal) return sendProblem(reply, result.refusal);
     }
-    const refusal = isLate ? unavailable() : checkHead(request, idempotencyKeyRequired);
+    const refusal = isLate
+      ? unavailable()
+      : (checkHead(request, idempotencyKeyRequired) ?? (call ? null : refuseForeignHost(edge, request.raw)));
     if (refusal) return sendProblem(reply, refusal);
     if (request.raw.method === 'GET') return;
     // Node leaves this to us, see `createHttpServer`: who is refused need not send the body.

@@ -4,6 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyHttpOptions, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { newId } from '../../../common/ids.js';
 import { runWithin } from '../../tracing/index.js';
+import { isLoopback } from '../local-host.js';
 import { DEFAULT_SOCKET_LIMITS, limitSockets } from '../socket-limits.js';
 import { useJsonParser } from './body.js';
 import { toOriginForm } from './call.js';
@@ -30,6 +31,7 @@ export function createEdgeAdapter(options: EdgeOptions): FastifyAdapter {
     options,
     connections: new Connections(() => options.services().recorder),
     anonymousPaths: new Set(options.anonymousPaths),
+    isLocal: isLoopback(options.listensAt ?? ''),
   };
   const adapter = new FastifyAdapter(fastifyOptions(edge));
   const fastify: FastifyInstance = adapter.getInstance();
