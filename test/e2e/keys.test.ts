@@ -156,7 +156,12 @@ describe('403', () => {
     const statusFrom = async (key: string, forwarded: string): Promise<number> =>
       (await behindProxy.partnerApi(key).get('/v1/me', { 'x-forwarded-for': forwarded })).status;
     try {
-      for (const forwarded of ['203.0.113.7', '203.0.113.7:5678', '[2001:db8::7]:443', '8.8.8.8, 203.0.113.7:1'])
+      for (const forwarded of [
+        '203.0.113.7',
+        '203.0.113.7:5678',
+        '[2001:db8::7]:443',
+        '8.8.8.8, 203.0.113.7:1',
+      ])
         expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 200]);
       for (const forwarded of ['8.8.8.8:5678', '203.0.113.7:1, 8.8.8.8', '[2001:db9::7]:443'])
         expect([forwarded, await statusFrom(key.key, forwarded)]).toEqual([forwarded, 403]);

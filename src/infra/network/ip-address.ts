@@ -17,7 +17,7 @@ export function parseAddress(text: string): string | null {
 }
 
 /** An address in brackets, or one without colons; then the port that some proxies append. */
-const WITH_PORT = /^(?:\[([^\[\]]*)\]|([^:[\]]*))(?::\d{1,5})?$/;
+const WITH_PORT = /^(?:\[([^[\]]*)\]|([^:[\]]*))(?::\d{1,5})?$/;
 
 /**
  * The address that one element of `X-Forwarded-For` names, in the spelling of `parseAddress`. Proxies write

@@ -35,7 +35,14 @@ export class PortalActorDto {
   @SingleLineText(MAX_ACTOR)
   id!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_ACTOR, pattern: LINE_PATTERN, example: 'Ada' })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_ACTOR,
+    pattern: LINE_PATTERN,
+    example: 'Ada',
+  })
   @Optional()
   @SingleLineText(MAX_ACTOR)
   name?: string | null;

@@ -66,7 +66,13 @@ export class AdjustmentMoneyDto {
 }
 
 class PostingDto {
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_NOTE, pattern: LINES_PATTERN })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_NOTE,
+    pattern: LINES_PATTERN,
+  })
   @Optional()
   @MultiLineText(MAX_NOTE)
   note?: string | null;

@@ -85,7 +85,13 @@ export class CreateWebhookEndpointDto {
   @TargetUrl()
   url!: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION, pattern: LINE_PATTERN })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_DESCRIPTION,
+    pattern: LINE_PATTERN,
+  })
   @Optional()
   @SingleLineText(MAX_DESCRIPTION)
   description?: string | null;
@@ -105,7 +111,13 @@ export class UpdateWebhookEndpointDto {
   @TargetUrl()
   url?: string;
 
-  @ApiPropertyOptional({ type: String, nullable: true, minLength: 1, maxLength: MAX_DESCRIPTION, pattern: LINE_PATTERN })
+  @ApiPropertyOptional({
+    type: String,
+    nullable: true,
+    minLength: 1,
+    maxLength: MAX_DESCRIPTION,
+    pattern: LINE_PATTERN,
+  })
   @Optional()
   @SingleLineText(MAX_DESCRIPTION)
   description?: string | null;

@@ -20,7 +20,6 @@ it('shows what a stranger chose without a control that a terminal would obey', (
   const text = `a${CONTROLS.join('b')}c‍é😀`;
   logger.info({ path: `/${text}`, err: new Error(text), nested: { [text]: text } }, text);
   expect(lines).toHaveLength(1);
-  // eslint-disable-next-line no-control-regex -- these are what is looked for
   expect(lines[0]).toMatch(
     /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]+\n$/,
   );

@@ -1,0 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/index.js';
+import { openDataDirectory, withDevelopmentDefaults } from '../../src/embedded/development-settings.js';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'esim-settings-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function hosts(env: Record<string, string>): string[] {
+  const directory = openDataDirectory({ DATA_DIR: folder });
+  const config = loadConfig(withDevelopmentDefaults(env, directory, 'postgres://embedded'));
+  const { partnerApi, adminApi, portal, ops, callbacks } = config;
+  return [partnerApi, adminApi, portal.listen, ops, callbacks].map(({ host }) => host);
+}
+
+it('lets every listener of an embedded start serve its own machine alone, unless a setting says otherwise', () => {
+  expect(hosts({})).toEqual(Array(5).fill('127.0.0.1'));
+  const names = ['HOST', 'ADMIN_HOST', 'PORTAL_HOST', 'OPS_HOST', 'CALLBACK_HOST'];
+  expect(hosts(Object.fromEntries(names.map((name) => [name, '0.0.0.0'])))).toEqual(Array(5).fill('0.0.0.0'));
+});
