@@ -39,7 +39,7 @@ const JSON_SHAPES: Readonly<Record<string, string>> = {
   'a number of 60,000 digits': `[${'9'.repeat(60_000)}]`,
   'a fraction of 60,000 digits': `[0.${'1'.repeat(60_000)}]`,
   '20 numbers of 3,000 digits': listOf('7'.repeat(3_000), 60_000),
-  '60,000 blanks': `{}${' '.repeat(60_000)}`,
+  '60,000 blanks': `{"x":0}${' '.repeat(60_000)}`,
 };
 
 /** Whole bodies: an object of each shape, which is the value of a name that no operation has where it is no object. */
