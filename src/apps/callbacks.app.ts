@@ -168,11 +168,15 @@ class CallbackListener {
   }
 
   /** Tells an operator that a provider's address is missing in `CALLBACK_ALLOWED_CIDRS`, say. */
-  private countRefusal({ socket }: IncomingMessage): void {
+  private countRefusal(request: IncomingMessage): void {
     this.refusals++;
     if (performance.now() - this.refusalsLoggedAtMs < REFUSALS_LOGGED_EVERY_MS) return;
-    const peer = socket.remoteAddress;
-    this.logger.warn({ event: 'callback.refused', refusals: this.refusals, peer }, 'callbacks were refused');
+    const address = clientAddress(request, this.trustProxyHops);
+    const peer = request.socket.remoteAddress;
+    this.logger.warn(
+      { event: 'callback.refused', refusals: this.refusals, address, peer },
+      'callbacks were refused',
+    );
     this.refusalsLoggedAtMs = performance.now();
     this.refusals = 0;
   }

@@ -120,7 +120,7 @@ describe('a replay in an old session', () => {
     await delivered(endpoint, 1_001);
     await beOld(16);
     expectStepUp(await replay(endpoint));
-    expect((await replay(endpoint, { since: new Date(Date.now() + 1_000).toISOString() })).status).toBe(202);
+    expect((await replay(endpoint, { since: new Date().toISOString() })).status).toBe(202);
     await beOld(14);
     expect((await replay(endpoint)).status).toBe(202);
   });
