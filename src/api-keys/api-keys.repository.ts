@@ -19,7 +19,8 @@ export interface KeyTerms {
 }
 
 /** Neither revoked nor expired, by the database's clock of this statement (D40). */
-const VALID = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())';
+const valid = (key: string): string =>
+  `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > clock_timestamp())`;
 
 /** A count of uses that is this is "at least". */
 export const MOST_USES = 10_000;
@@ -60,8 +61,8 @@ export class ApiKeysRepository {
   async countActive(tx: Tx, partnerId: string, mode: Mode): Promise<number> {
     const { rows } = await sql<{ active: number }>(
       tx.manager,
-      `SELECT count(*)::int AS active FROM api_keys
-       WHERE partner_id = $1 AND mode = $2 AND replaced_by IS NULL AND ${VALID}`,
+      `SELECT count(*)::int AS active FROM api_keys k
+       WHERE k.partner_id = $1 AND k.mode = $2 AND k.replaced_by IS NULL AND ${valid('k')}`,
       [partnerId, mode],
     );
     return rows[0]!.active;
@@ -97,13 +98,31 @@ export class ApiKeysRepository {
   async replace(tx: Tx, id: string, successorId: string, graceSeconds: number): Promise<boolean> {
     const { affected } = await sql(
       tx.manager,
-      `UPDATE api_keys
+      `UPDATE api_keys k
        SET replaced_by = $2, updated_at = now(),
-           expires_at = least(expires_at, clock_timestamp() + make_interval(secs => $3))
-       WHERE id = $1 AND replaced_by IS NULL AND ${VALID}`,
+           expires_at = least(k.expires_at, clock_timestamp() + make_interval(secs => $3))
+       WHERE k.id = $1 AND k.replaced_by IS NULL AND ${valid('k')}`,
       [id, successorId, graceSeconds],
     );
     return affected === 1;
+  }
+
+  /**
+   * Ends the grace of the key that `successor` has replaced, and of the longest replaced keys of its partner and mode
+   * beyond `limit`. Returns the ids of the keys that it revoked.
+   */
+  async endGraces(tx: Tx, successor: ApiKeyEntity, limit: number): Promise<readonly string[]> {
+    const { rows } = await sql<{ id: string }>(
+      tx.manager,
+      `UPDATE api_keys k SET revoked_at = clock_timestamp(), updated_at = now()
+       WHERE k.partner_id = $1 AND ${valid('k')} AND (k.replaced_by = $3 OR k.id IN (
+         SELECT g.id FROM api_keys g
+         WHERE g.partner_id = $1 AND g.mode = $2 AND g.replaced_by IS NOT NULL AND g.replaced_by <> $3 AND ${valid('g')}
+         ORDER BY g.updated_at DESC, g.id DESC OFFSET $4))
+       RETURNING k.id`,
+      [successor.partnerId, successor.mode, successor.id, limit],
+    );
+    return rows.map(({ id }) => id);
   }
 
   /** Calls of the last 24 hours with each key, MOST_USES at most, in one statement; by the keys' ids. */

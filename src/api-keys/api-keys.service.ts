@@ -9,7 +9,7 @@ import type { ApiKeyEntity } from './api-key.entity.js';
 import { ApiKeysRepository, type KeyTerms } from './api-keys.repository.js';
 import { mintKey } from './key-material.js';
 
-/** At most this many active keys per partner and mode (D12). */
+/** At most this many active keys per partner and mode, and as many replaced ones in their grace (D12, D15). */
 export const MAX_ACTIVE_KEYS = 10;
 
 /** A key at the one moment at which the key itself is known. */
@@ -89,17 +89,27 @@ export class ApiKeysService {
 
   /**
    * Gives a key a successor with the same name, mode, CIDRs and expiry. A replaced key in its grace does not count
-   * against the limit: a partner at the limit can still rotate.
+   * against the limit: a partner at the limit can still rotate. Instead, a rotation ends the grace of the key that
+   * `keyId` itself has replaced, and of the longest replaced keys where successors were revoked.
    * @throws NotFound; AppError `conflict` for a key that is revoked, expired or replaced already
    */
   async rotate(tx: Tx, by: ChangeAuthor, { partnerId, keyId, graceSeconds }: Rotation): Promise<IssuedKey> {
-    const old = await this.keys.findById(tx, partnerId, keyId);
-    if (!old) throw new NotFound();
+    // Rotations of a partner go one after the other, so that the limit of replaced keys is exact.
+    await this.partners.getByIdForUpdate(tx, partnerId);
+    const old = await this.getById(tx, partnerId, keyId);
     const issued = await this.insert(tx, by, old);
     // The guard of the statement decides, not what was read before it: of two rotations at once one wins.
     if (!(await this.keys.replace(tx, keyId, issued.entity.id, graceSeconds))) throw conflict(old);
     await this.auditRotation(tx, by, old, issued.entity, graceSeconds);
+    await this.endGraces(tx, by, old);
     return issued;
+  }
+
+  private async endGraces(tx: Tx, by: ChangeAuthor, rotated: ApiKeyEntity): Promise<void> {
+    const { partnerId } = rotated;
+    const details = { reason: 'rotated_again' };
+    for (const subjectId of await this.keys.endGraces(tx, rotated, MAX_ACTIVE_KEYS))
+      await this.audit.record(tx, { ...by, action: 'api_key.revoked', partnerId, subjectId, details });
   }
 
   /** The partner's row is locked for the count, so that the limit holds however many creations run at once. */

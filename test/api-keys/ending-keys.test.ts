@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectProblem, inAnHour, KeyOffice, keysOf } from './key-office.js';
+import { MAX_ACTIVE_KEYS } from '../../src/api-keys/index.js';
+import { expectProblem, inAnHour, KeyOffice, keysOf, type ShownKey } from './key-office.js';
 
 const DAY_MS = 86_400_000;
 
@@ -108,6 +109,38 @@ describe('rotating a key', () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => office.rotate(old)));
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, ...Array<number>(9).fill(409)]);
     expect(await office.listed(old['partner_id']!)).toHaveLength(2);
+  });
+
+  it('ends the key that the rotated one has replaced, so that two of a slot are valid at most', async () => {
+    const first = await office.create();
+    let newest: ShownKey = first;
+    const made = [first];
+    for (let i = 0; i < 20; i++) {
+      newest = (await office.rotate(newest, { grace_seconds: 604_800 })).body.data as ShownKey;
+      made.push(newest);
+    }
+    const statuses = await Promise.all(made.map(({ key }) => office.statusWith(key!)));
+    expect(statuses).toEqual([...Array<number>(19).fill(401), 200, 200]);
+    const listed = await office.listed(first['partner_id']!);
+    expect(listed.filter(({ status }) => status === 'active')).toHaveLength(2);
+    const audit = await office.service.admin.get(`/internal/v1/audit-log?subject_id=${first['id']}`);
+    expect(audit.body.data[0]).toMatchObject({
+      action: 'api_key.revoked',
+      details: { reason: 'rotated_again' },
+    });
+  });
+
+  it('keeps the valid keys of a partner within twice the limit when successors are revoked', async () => {
+    const owner = await office.newPartner();
+    const replaced: ShownKey[] = [];
+    for (let i = 0; i < MAX_ACTIVE_KEYS + 5; i++) {
+      const key = await office.create({}, owner);
+      const successor = (await office.rotate(key, { grace_seconds: 604_800 })).body.data as ShownKey;
+      await office.revoke(successor);
+      replaced.push(key);
+    }
+    const statuses = await Promise.all(replaced.map(({ key }) => office.statusWith(key!)));
+    expect(statuses).toEqual([...Array<number>(5).fill(401), ...Array<number>(MAX_ACTIVE_KEYS).fill(200)]);
   });
 
   it('replays with key null', async () => {

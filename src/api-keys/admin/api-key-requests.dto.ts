@@ -73,7 +73,7 @@ export class RotateApiKeyDto {
     minimum: 0,
     maximum: MAX_GRACE_SECONDS,
     default: DEFAULT_GRACE_SECONDS,
-    description: 'How long the old key stays valid.',
+    description: 'How long the old key stays valid. A key that the old one had replaced ends at once.',
   })
   @Optional()
   @IsInt({ message: 'must be a whole number of seconds' })

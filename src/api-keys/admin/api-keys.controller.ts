@@ -84,7 +84,7 @@ export class ApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; the old one stays valid for a grace',
+    summary: 'Replace a key; the old one stays valid for a grace, the one before it ends at once',
     refusals: ['conflict'],
   })
   async rotateKey(

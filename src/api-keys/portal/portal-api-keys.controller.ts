@@ -94,7 +94,7 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; a live one in a young session',
+    summary: 'Replace a key, a live one in a young session; the key that it had replaced ends at once',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')
