@@ -50,12 +50,13 @@ export class PortalAuthenticator implements Authenticator {
     if (!session) return { ...NOBODY, refusal: await this.refuseStranger(call.remoteAddress) };
     const refusal = (await this.charge(`portal:${session.id}`)) ?? refuseOtherPage(call, session);
     // No partner: the portal's own calls are not among those that a partner finds in its request log.
-    const listOwner = `portal ${session.partnerId}`;
+    // However many sessions a partner has.
+    const slotOwner = `portal ${session.partnerId}`;
     return {
       ...NOBODY,
       principal: new PortalPrincipal(session),
       keyId: `portal:${session.id}`,
-      listOwner,
+      slotOwner,
       refusal,
     };
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { TenantScope } from '../common/tenant-scope.js';
 import { CallerSlots } from '../infra/http/index.js';
 import type { QrCode } from './draw-qr-code.thread.js';
 import { QrCodeThread } from './qr-code-thread.js';
@@ -26,12 +27,12 @@ export class QrCodes implements OnApplicationShutdown {
   });
 
   /** @throws AppError `rate_limited`, `service_unavailable` when too much is to be drawn already */
-  async draw(partnerId: string, activationCode: string): Promise<QrCode> {
+  async draw({ partnerId, mode }: TenantScope, activationCode: string): Promise<QrCode> {
     const key = createHash('sha256').update(activationCode).digest('base64url');
     const kept = this.kept.get(key) ?? this.drawing.get(key);
     if (kept) return kept;
     const drawing = this.slots
-      .run(partnerId, () => this.thread.draw(activationCode))
+      .run(`${partnerId} ${mode}`, () => this.thread.draw(activationCode))
       .finally(() => this.drawing.delete(key));
     this.drawing.set(key, drawing);
     const drawn = await drawing;

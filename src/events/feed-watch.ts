@@ -6,9 +6,12 @@ import { LOGGER } from '../infra/logging.js';
 import { EventFeed } from './event-feed.js';
 import { EventsRepository } from './events.repository.js';
 
-/** Calls of one API key, and of one process, that wait at a time; one more is answered at once (D39). */
+/** Maximum of calls that wait at a time in one process. One more call gets its answer at once (D39). */
 export const MOST_WAITING_PER_KEY = 8;
-const MOST_WAITING = 1_024;
+/** Of a partner in one mode: with more keys, or with a key and its successor, a partner gets no more room. */
+export const MOST_WAITING_PER_PARTNER = 32;
+/** Of all partners in one mode: Sandbox leaves the room of Live alone (D41). */
+const MOST_WAITING_PER_MODE = 512;
 
 /** From one look at the feed to the next, while anybody waits: what a commit waits for at most to be seen here. */
 const LOOK_EVERY_MS = 50;
@@ -48,7 +51,8 @@ interface ModeWatch {
 @Injectable()
 export class FeedWatch implements OnModuleDestroy {
   private readonly modes: Readonly<Record<Mode, ModeWatch>> = { sandbox: newWatch(), live: newWatch() };
-  private readonly perKey = new Map<string, number>();
+  /** Waiting calls by key id and by partner and mode. */
+  private readonly counts = new Map<string, number>();
   private waiting = 0;
   private stopped = false;
 
@@ -74,18 +78,31 @@ export class FeedWatch implements OnModuleDestroy {
     const watch = this.modes[scope.mode];
     if (this.stopped || gone.aborted || forMs <= 0) return 'over';
     if (watch.looking && position < watch.seen) return 'new';
-    const ofKey = this.perKey.get(keyId) ?? 0;
-    if (ofKey >= MOST_WAITING_PER_KEY || this.waiting >= MOST_WAITING) return 'no room';
-    this.perKey.set(keyId, ofKey + 1);
+    const owner = `${scope.partnerId} ${scope.mode}`;
+    if (
+      this.countOf(keyId) >= MOST_WAITING_PER_KEY ||
+      this.countOf(owner) >= MOST_WAITING_PER_PARTNER ||
+      watch.waiters.size >= MOST_WAITING_PER_MODE
+    )
+      return 'no room';
+    for (const name of [keyId, owner]) this.counts.set(name, this.countOf(name) + 1);
     this.waiting++;
     try {
       return await this.enter(scope, watch, { position, forMs, gone });
     } finally {
       this.waiting--;
-      const left = this.perKey.get(keyId)! - 1;
-      if (left > 0) this.perKey.set(keyId, left);
-      else this.perKey.delete(keyId);
+      for (const name of [keyId, owner]) this.leave(name);
     }
+  }
+
+  private countOf(name: string): number {
+    return this.counts.get(name) ?? 0;
+  }
+
+  private leave(name: string): void {
+    const left = this.countOf(name) - 1;
+    if (left > 0) this.counts.set(name, left);
+    else this.counts.delete(name);
   }
 
   private enter(

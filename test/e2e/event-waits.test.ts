@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FeedWatch, MOST_WAITING_PER_KEY } from '../../src/events/feed-watch.js';
+import { FeedWatch, MOST_WAITING_PER_KEY, MOST_WAITING_PER_PARTNER } from '../../src/events/feed-watch.js';
 import {
   type ApiAnswer,
   eventually,
@@ -141,6 +141,25 @@ describe('GET /v1/events with Prefer: wait=N (D39)', () => {
     await recordEvents(service, [{ partnerId: partner.id }]);
     const answers = await Promise.all(waiting.map(({ promise }) => promise));
     expect(answers.map(({ body }) => (body.data as Json[]).length)).toEqual(waiting.map(() => 1));
+  });
+
+  it('grants a partner as many waits with ten keys as with four, and leaves its other mode alone', async () => {
+    const made = await Promise.all(
+      Array.from({ length: 9 }, () =>
+        service.admin.post(`/internal/v1/partners/${partner.id}/api-keys`, { mode: 'sandbox' }),
+      ),
+    );
+    const keys = [partner.sandboxKey, ...made.map(({ body }) => body.data.key as string)];
+    const each = Math.ceil(MOST_WAITING_PER_PARTNER / keys.length);
+    const calls = keys.flatMap((key) =>
+      Array.from({ length: each }, () => other.partnerApi(key).get('/v1/events', wait(25))),
+    );
+    await untilWaiting(MOST_WAITING_PER_PARTNER);
+    const live = other.partnerApi(await service.createKey(partner.id, 'live'));
+    expect((await live.get('/v1/events', wait(1))).headers.get('preference-applied')).toBe('wait=1');
+    await recordEvents(service, [{ partnerId: partner.id }]);
+    const applied = (await Promise.all(calls)).map(({ headers }) => headers.get('preference-applied'));
+    expect(applied.filter((preference) => preference === 'wait=25')).toHaveLength(MOST_WAITING_PER_PARTNER);
   });
 
   it('gives the place of a caller that has hung up to the next', async () => {

@@ -6,6 +6,7 @@ import {
   startTestService,
   type TestPartner,
   type TestService,
+  waitingForLocks,
 } from '../harness/index.js';
 import { exchange, mintCode, openPortal, PortalBrowser } from '../harness/portal.js';
 import { ADMIN_TOKEN } from '../harness/settings.js';
@@ -87,6 +88,33 @@ describe('a page of the portal', () => {
     const listed = await browser.call('GET', 'api-keys?mode=sandbox', pageOf(own));
     expect(listed.status).toBe(200);
     expect(listed.body.data).toHaveLength(1);
+  });
+});
+
+describe('a partner with many sessions', () => {
+  it('writes as little at a time as with one, and leaves connections to other partners', async () => {
+    const env = { DATABASE_POOL_MAX: '4', ADMIN_TOKENS };
+    const portal = await startTestService({ role: 'portal', database: service.database, env });
+    const there = ({ cookie }: PortalBrowser): PortalBrowser =>
+      new PortalBrowser(portal.process.portal!.url, cookie);
+    const crowd = (await Promise.all(Array.from({ length: 6 }, () => open()))).map(there);
+    const stranger = await service.createPartner('Other Travel');
+    const other = there(await openPortal(service.admin, portalUrl(), stranger.id));
+    const holder = await service.database.pool.connect();
+    let made: Promise<unknown>[] = [];
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT 1 FROM partners WHERE id = $1 FOR UPDATE', [partner.id]);
+      made = crowd.map((browser) => browser.post('api-keys', { mode: 'sandbox' }));
+      await eventually('two writes wait', async () => (await waitingForLocks(service.database)) === 2);
+      expect((await other.post('api-keys', { mode: 'sandbox' })).status).toBe(201);
+      expect(await waitingForLocks(service.database)).toBe(2);
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+      await Promise.allSettled(made);
+      await portal.stop();
+    }
   });
 });
 

@@ -58,7 +58,7 @@ export class EsimsController {
   ): Promise<QrCodeResponse> {
     const { install } = await this.esims.getWithInstallData(caller, id);
     const activationCode = toActivationCode(install);
-    const { svg, pngBase64 } = await this.qrCodes.draw(caller.partnerId, activationCode);
+    const { svg, pngBase64 } = await this.qrCodes.draw(caller, activationCode);
     return { activation_code: activationCode, svg, png_base64: pngBase64 };
   }
 

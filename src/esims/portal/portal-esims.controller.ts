@@ -74,7 +74,7 @@ export class PortalEsimsController {
     };
     await this.transactions.run((tx) => this.audit.record(tx, { ...by, ...entry }));
     const shown = toEsimWithInstallResponse(esim, install);
-    const { svg, pngBase64 } = await this.qrCodes.draw(partnerId, toActivationCode(install));
+    const { svg, pngBase64 } = await this.qrCodes.draw(esim, toActivationCode(install));
     return {
       esim_id: id,
       smdp_address: shown.smdp_address,

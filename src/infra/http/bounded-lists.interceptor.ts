@@ -57,7 +57,7 @@ export class ListSlots {
     // Sandbox lists must not refuse Live ones (D41).
     const owner = authResult?.partnerId
       ? `${authResult.partnerId} ${authResult.mode}`
-      : authResult?.listOwner;
+      : authResult?.slotOwner;
     return owner
       ? { slots: this.ofPartners, owner }
       : { slots: this.ofTokens, owner: authResult?.keyId ?? '' };

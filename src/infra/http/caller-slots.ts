@@ -44,8 +44,13 @@ export class CallerSlots {
     const caller = this.callers.get(name) ?? { running: 0, waiting: [] };
     this.callers.set(name, caller);
     if (this.isFree(caller) && caller.waiting.length === 0) this.start(name, caller);
-    else await this.waitFor(caller);
+    else await this.waitFor(name, caller);
     return () => this.end(name, caller);
+  }
+
+  /** Callers with work under way or waiting. */
+  get size(): number {
+    return this.callers.size;
   }
 
   /** Does `work` with a slot of this caller. @throws as `take` */
@@ -69,11 +74,12 @@ export class CallerSlots {
     this.callers.set(name, caller);
   }
 
-  private waitFor(caller: Caller): Promise<void> {
+  private waitFor(name: string, caller: Caller): Promise<void> {
     if (caller.waiting.length >= MOST_WAITING) return Promise.reject(this.refusal(caller));
     return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         caller.waiting.splice(caller.waiting.indexOf(entry), 1);
+        this.forgetIfIdle(name, caller);
         reject(this.refusal(caller));
       }, this.settings.waitMs);
       const entry: Waiting = { begin: resolve, timer };
@@ -93,14 +99,18 @@ export class CallerSlots {
       this.start(each, candidate);
       next.begin();
     }
-    if (caller.running === 0 && caller.waiting.length === 0) this.callers.delete(name);
+    this.forgetIfIdle(name, caller);
+  }
+
+  private forgetIfIdle(name: string, { running, waiting }: Caller): void {
+    if (running === 0 && waiting.length === 0) this.callers.delete(name);
   }
 
   private refusal({ running }: Caller): AppError {
     const headers = { 'retry-after': '1' };
     if (running < this.settings.perCaller) return new AppError('service_unavailable', { headers });
     const { perCaller, what } = this.settings;
-    const detail = `At most ${perCaller} at a time of the ${what} of a partner.`;
+    const detail = `A partner may have at most ${perCaller} ${what} under way at a time. Wait for one of them to end, then retry.`;
     return new AppError('rate_limited', { detail, headers });
   }
 }

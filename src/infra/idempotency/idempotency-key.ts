@@ -4,6 +4,8 @@ import type { ErrorCode } from '../../common/errors/index.js';
 export interface IdempotencyKey {
   /** Partner and mode, or the admin token's name. */
   readonly scope: string;
+  /** Whose writes are bounded together (D43). */
+  readonly slotOwner: string;
   /** The header's value. Null on the admin API when it was not sent: then nothing is claimed or stored. */
   readonly key: string | null;
   /** SHA-256 of method, path and canonical body. */

@@ -49,10 +49,11 @@ export class IdempotentExecutor {
     read: (tx: Tx) => Promise<T>,
     work: (tx: Tx, found: T) => Promise<IdempotentResponse>,
   ): Promise<RenderedResponse> {
-    const { key: value, scope } = key;
-    if (value === null) return this.write(scope, async (tx) => render(await work(tx, await read(tx)), key));
+    const { key: value, scope, slotOwner } = key;
+    if (value === null)
+      return this.write(slotOwner, async (tx) => render(await work(tx, await read(tx)), key));
     return this.mutex.runExclusive(`${scope} ${value}`, (waitedMs) =>
-      this.write(scope, async (tx) => {
+      this.write(slotOwner, async (tx) => {
         const claimed = { ...key, key: value, waitedMs };
         const [isClaimed, found] = await Promise.all([this.claim(tx, claimed), read(tx)]);
         if (!isClaimed) return this.replay(tx, claimed);
@@ -76,8 +77,8 @@ export class IdempotentExecutor {
     return this.execute(key, (tx) => work(tx, said));
   }
 
-  private write<T>(scope: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.slots.write(scope, () => this.transactions.run(work));
+  private write<T>(slotOwner: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.slots.write(slotOwner, () => this.transactions.run(work));
   }
 
   private async findStored({ scope, key }: IdempotencyKey): Promise<StoredResponse | null> {

@@ -128,8 +128,10 @@ function toIdempotencyKey(request: FastifyRequest, successStatus: number): Idemp
   const fingerprint = createHash('sha256')
     .update(`${request.method}\n${path}\n${canonicalJson(request.body ?? {})}`)
     .digest();
+  const scope = (request.principal as IdempotencyOwner).idempotencyScope;
   return {
-    scope: (request.principal as IdempotencyOwner).idempotencyScope,
+    scope,
+    slotOwner: request.authResult?.slotOwner ?? scope,
     key: typeof header === 'string' ? header : null,
     fingerprint,
     requestId: request.id,

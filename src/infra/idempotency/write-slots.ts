@@ -26,11 +26,11 @@ export class WriteSlots {
   }
 
   /**
-   * Writes with a slot of the caller whose idempotency scope this is.
+   * Writes with a slot of this caller: a partner and mode, a partner's portal sessions together, or an admin token.
    * @throws AppError `rate_limited` when its own writes are in the way for the whole wait (`DATABASE_POOL_WAIT_MS`),
    * `service_unavailable` when those of others are
    */
-  write<T>(scope: string, work: () => Promise<T>): Promise<T> {
-    return this.slots.run(scope, work);
+  write<T>(owner: string, work: () => Promise<T>): Promise<T> {
+    return this.slots.run(owner, work);
   }
 }

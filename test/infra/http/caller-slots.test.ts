@@ -76,4 +76,14 @@ describe('slots of callers', () => {
     const release = await slots.take('calm');
     release();
   });
+
+  it('forget a caller that was only ever refused', async () => {
+    const slots = new CallerSlots({ ...PATIENT, most: 1, waitMs: 1 });
+    const release = await slots.take('busy');
+    const refused = Array.from({ length: 50 }, (_, nth) => slots.take(`stranger ${nth}`));
+    await Promise.allSettled(refused);
+    expect(slots.size).toBe(1);
+    release();
+    expect(slots.size).toBe(0);
+  });
 });

@@ -50,8 +50,8 @@ export interface AuthResult {
   readonly keyId: string | null;
   readonly partnerId: string | null;
   readonly mode: string | null;
-  /** Whose lists are bounded together (D43), where the call log names no partner. */
-  readonly listOwner?: string;
+  /** Whose lists and writes are bounded together (D43), where the call log names no partner. */
+  readonly slotOwner?: string;
 }
 
 /** Authenticates and limits a call before anything else is looked at (D7). */
