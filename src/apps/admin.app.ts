@@ -1,11 +1,17 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type DynamicModule, Module } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
 import type { FastifyInstance } from 'fastify';
 import { AlertsAdminModule } from '../alerts/index.js';
 import { ApiKeysAdminModule } from '../api-keys/index.js';
 import { AuditAdminModule } from '../audit/index.js';
-import { AdminAuthenticator, AdminAuthModule } from '../auth/index.js';
+import {
+  AdminAuthenticator,
+  AdminAuthModule,
+  AdminTokenGuard,
+  assertEveryRouteNeedsAScope,
+} from '../auth/index.js';
 import { CallLogAdminModule } from '../call-log/index.js';
 import { CatalogAdminModule } from '../catalog/index.js';
 import { EsimsAdminModule } from '../esims/index.js';
@@ -58,6 +64,8 @@ export async function startAdmin(process: ProcessResources, probe: OpsProbe | nu
     authenticator: AdminAuthenticator,
     listen: process.config.adminApi,
     idempotencyKeyRequired: false,
+    check: (app) =>
+      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), AdminTokenGuard),
     anonymousPaths: [...API_DOCUMENT_PATHS, ...(probe ? OPS_PATHS : [])],
     prepare: (fastify) => {
       serveApiDocuments(fastify);

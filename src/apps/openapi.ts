@@ -41,6 +41,8 @@ const PARTNER_INTRODUCTION = `Catalogue, orders, eSIMs and events for partners.
 const ADMIN_INTRODUCTION = `The internal API of the portal team; never routed publicly.
 
 - **Who calls.** A token of \`ADMIN_TOKENS\`; its name and the optional \`X-Actor\` go to the audit log.
+- **Scopes.** A token that \`ADMIN_TOKEN_SCOPES\` names calls only what its scopes allow, else 403 \`forbidden\`, which
+  names the missing scope. Other tokens hold all scopes.
 - **Answers, errors, lists** are those of the partner API. \`Idempotency-Key\` is honoured on a POST when it is sent.
 - **Shown once.** A key or signing secret is in the answer that made it, and null when that answer is replayed.`;
 

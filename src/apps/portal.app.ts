@@ -1,7 +1,12 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { ApiKeysPortalModule } from '../api-keys/index.js';
-import { assertEveryRouteNeedsAScope, PortalAuthenticator, PortalAuthModule } from '../auth/index.js';
+import {
+  assertEveryRouteNeedsAScope,
+  PortalAuthenticator,
+  PortalAuthModule,
+  PortalSessionGuard,
+} from '../auth/index.js';
 import { CallLogPortalModule } from '../call-log/index.js';
 import { EsimsPortalModule } from '../esims/index.js';
 import { EventsPortalModule } from '../events/index.js';
@@ -48,7 +53,8 @@ export async function startPortal(process: ProcessResources): Promise<RunningHtt
     listen: process.config.portal.listen,
     idempotencyKeyRequired: false,
     isPublicPath: isPortalPage,
-    check: (app) => assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false })),
+    check: (app) =>
+      assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), PortalSessionGuard),
     prepare: (fastify) => servePortalPages(fastify, process.config.portal),
   });
 }

@@ -5,7 +5,8 @@ import { type RouteHandler, routeHandlers } from '../infra/http/index.js';
 import { isIdempotent } from '../infra/idempotency/index.js';
 import { AdminModule, API_DOCUMENT_PATHS } from './admin.app.js';
 import { ApiModule } from './api.app.js';
-import { scopeOf } from '../auth/index.js';
+import { PORTAL_SCOPES } from '../common/scopes.js';
+import { type NeededScopes, scopesOf } from '../auth/index.js';
 import { PortalModule } from './portal.app.js';
 import { previewProcess } from './openapi.js';
 import { OPS_PATHS } from './ops.js';
@@ -15,7 +16,8 @@ const TITLE = `# Routes
 Every route of the service, read from the code by \`npm run routes\`; \`npm run check\` compares. \`docs/openapi\` has what
 each takes and answers.
 
-- **Guard**: who must be calling. **Scope**: which rows the call reaches.
+- **Guard**: who must be calling. **Scope**: which rows the call reaches, and what a session of the portal or a token of
+  \`ADMIN_TOKENS\` must hold. A token holds all scopes unless \`ADMIN_TOKEN_SCOPES\` names it.
 - **Idempotent**: takes effect once per \`Idempotency-Key\`; required on the partner API, honoured on the admin API and the portal.
 `;
 
@@ -85,12 +87,19 @@ function partnerScope({ guards }: RouteHandler): string {
 
 /** A session reaches its partner's rows in its modes, and only with the scope of the route (D50). */
 function portalScope({ handler }: RouteHandler): string {
-  const scope = scopeOf(handler);
-  return scope === null ? 'none' : scope === 'any' ? 'session' : `session, ${scope}`;
+  const needed = scopesOf(handler);
+  return needed === null ? 'none' : needed === 'any' ? 'session' : `session, ${toText(needed)}`;
 }
 
-function adminScope({ path }: RouteHandler): string {
-  return path.includes('/partners/:pid') ? 'one partner' : 'all partners';
+/** A token reaches every partner, and only with the scope of the route. */
+function adminScope({ path, handler }: RouteHandler): string {
+  const reach = path.includes('/partners/:pid') ? 'one partner' : 'all partners';
+  return `${reach}, ${toText(scopesOf(handler) ?? 'any')}`;
+}
+
+function toText(needed: NeededScopes): string {
+  if (needed === 'any') return needed;
+  return needed.length === PORTAL_SCOPES.length ? 'any of the portal’s scopes' : needed.join(' or ');
 }
 
 function documentRows(): string[][] {

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { AppError } from '../common/errors/index.js';
 import { Authenticates } from '../infra/http/index.js';
 import { AdminPrincipal, PartnerPrincipal } from './principal.js';
+import { assertScope } from './scopes.js';
 
 /**
  * Asserts that the edge authenticated a partner's key. The check itself runs before the body is read, where a guard
@@ -17,12 +18,14 @@ export class BearerKeyGuard implements CanActivate {
   }
 }
 
-/** Asserts that the edge authenticated an admin token. */
+/** Asserts that the edge authenticated an admin token, and that it holds the scope of the route (D3). */
 @Authenticates()
 @Injectable()
 export class AdminTokenGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    if (!(principalOf(context) instanceof AdminPrincipal)) throw new AppError('unauthorized');
+    const principal = principalOf(context);
+    if (!(principal instanceof AdminPrincipal)) throw new AppError('unauthorized');
+    assertScope(context.getHandler(), principal.scopes, 'admin token');
     return true;
   }
 }

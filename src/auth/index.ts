@@ -23,6 +23,7 @@ export { cookieName, writeCookie } from './portal-cookie.js';
 export {
   assertEveryRouteNeedsAScope,
   NeedsScope,
+export { assertEveryRouteNeedsAScope, type NeededScopes, NeedsScope, scopesOf } from './scopes.js';
   PortalCodeGuard,
   PortalSessionGuard,
   scopeOf,

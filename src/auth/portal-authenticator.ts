@@ -1,7 +1,7 @@
 import { hash as digest } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { AppError } from '../common/errors/index.js';
-import type { PortalScope } from '../common/portal-scopes.js';
+import type { AdminScope } from '../common/scopes.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import type { Authenticator, AuthResult, EdgeCall } from '../infra/http/edge/index.js';
 import { callerNetwork } from '../infra/network/ip-address.js';
@@ -26,7 +26,7 @@ export class PortalAuthenticator implements Authenticator {
   private readonly limit: { readonly limit: number; readonly ttl: number };
   private readonly scheme: string;
   /** What each admin token may give now, by its name. */
-  private readonly grants: ReadonlyMap<string, readonly PortalScope[]>;
+  private readonly grants: ReadonlyMap<string, readonly AdminScope[]>;
 
   constructor(
     private readonly sessions: PortalSessionAuthRepository,

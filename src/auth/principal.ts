@@ -1,6 +1,6 @@
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import { MODES, type Mode } from '../common/mode.js';
-import type { PortalScope } from '../common/portal-scopes.js';
+import type { AdminScope, PortalScope } from '../common/scopes.js';
 import type { ReadScope, TenantScope } from '../common/tenant-scope.js';
 import type { IdempotencyOwner } from '../infra/idempotency/index.js';
 
@@ -28,8 +28,7 @@ export class AdminPrincipal implements IdempotencyOwner {
     readonly tokenName: string,
     /** The portal user of the optional header `X-Actor`. */
     readonly portalUser: string | null,
-    /** What a portal session that it makes may have at most (D50). */
-    readonly scopes: readonly PortalScope[] = [],
+    readonly scopes: readonly AdminScope[] = [],
   ) {
     this.idempotencyScope = `admin:${tokenName}`;
   }

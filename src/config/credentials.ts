@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { PORTAL_SCOPES, type PortalScope } from '../common/portal-scopes.js';
+import { ADMIN_SCOPES, type AdminScope } from '../common/scopes.js';
 import type { EnvReader } from './env-reader.js';
 
 /** One admin token of `ADMIN_TOKENS`; only its digest is kept (D3). */
 export interface AdminToken {
   readonly name: string;
   readonly sha256: Buffer;
-  /** What a portal session that it makes may have at most (D50). */
-  readonly scopes: readonly PortalScope[];
+  /** What it may do, and what a portal session that it makes may have at most (D50). */
+  readonly scopes: readonly AdminScope[];
 }
 
 /** One key of the ring `SECRETS_KEYS`; the first encrypts, all decrypt (D37). */
@@ -29,7 +29,7 @@ export function parseAdminTokens(
   if (!required && read.text('ADMIN_TOKENS') === undefined) return [];
   const narrowed = parseTokenScopes(read);
   const tokens = parseNamed(read, 'ADMIN_TOKENS', (name, token) => {
-    const scopes = narrowed.get(name) ?? PORTAL_SCOPES;
+    const scopes = narrowed.get(name) ?? ADMIN_SCOPES;
     const digest = TOKEN_DIGEST.exec(token)?.[1];
     if (digest !== undefined) return { name, sha256: Buffer.from(digest, 'hex'), scopes };
     if (token.startsWith('sha256=')) return `the digest of "${name}" must be 64 hexadecimal characters`;
@@ -45,16 +45,16 @@ export function parseAdminTokens(
 }
 
 /** `ADMIN_TOKEN_SCOPES=support=orders:read+requests:read,audit=`: a token that is not named holds every scope. */
-function parseTokenScopes(read: EnvReader): Map<string, readonly PortalScope[]> {
-  const scopes = new Map<string, readonly PortalScope[]>();
+function parseTokenScopes(read: EnvReader): Map<string, readonly AdminScope[]> {
+  const scopes = new Map<string, readonly AdminScope[]>();
   for (const part of (read.text('ADMIN_TOKEN_SCOPES') ?? '')
     .split(',')
     .filter((text) => text.trim() !== '')) {
     const [name = '', list, ...more] = part.split('=').map((text) => text.trim());
     const wanted = (list ?? '').split('+').filter((text) => text !== '');
-    const known = PORTAL_SCOPES.filter((scope) => wanted.includes(scope));
+    const known = ADMIN_SCOPES.filter((scope) => wanted.includes(scope));
     if (name === '' || list === undefined || more.length > 0 || known.length !== wanted.length)
-      read.problems.push(`ADMIN_TOKEN_SCOPES must be name=scope[+scope], of ${PORTAL_SCOPES.join(', ')}`);
+      read.problems.push(`ADMIN_TOKEN_SCOPES must be name=scope[+scope], of ${ADMIN_SCOPES.join(', ')}`);
     else scopes.set(name, known);
   }
   return scopes;

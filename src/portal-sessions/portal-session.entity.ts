@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn, VirtualColumn } from 'typeorm';
 import type { Mode } from '../common/mode.js';
-import type { PortalScope } from '../common/portal-scopes.js';
+import type { PortalScope } from '../common/scopes.js';
 
 /** `pending`: its code is not spent yet; `active`: a browser holds it; `ended`: revoked, expired, or its code lapsed. */
 export const PORTAL_SESSION_STATUSES = ['pending', 'active', 'ended'] as const;

@@ -4,7 +4,7 @@ import { AuditLog, type ChangeAuthor } from '../audit/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
-import type { PortalScope } from '../common/portal-scopes.js';
+import { type AdminScope, PORTAL_SCOPES, type PortalScope } from '../common/scopes.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import type { Tx } from '../infra/database/index.js';
 import { PartnersService } from '../partners/index.js';
@@ -25,7 +25,7 @@ export interface PortalSessionTerms {
 /** Who mints, and what it holds itself. */
 export interface PortalMinter {
   readonly tokenName: string;
-  readonly scopes: readonly PortalScope[];
+  readonly scopes: readonly AdminScope[];
 }
 
 /** A session at the one moment at which its code is known. */
@@ -126,7 +126,7 @@ export class PortalSessionsService {
 }
 
 function grantable(minter: PortalMinter, wanted: readonly PortalScope[] | null): readonly PortalScope[] {
-  const scopes = wanted ?? minter.scopes;
+  const scopes = wanted ?? PORTAL_SCOPES.filter((scope) => minter.scopes.includes(scope));
   if (scopes.length > 0 && scopes.every((scope) => minter.scopes.includes(scope))) return scopes;
   throw new AppError('forbidden', {
     detail: 'A session gets only scopes that this admin token holds itself.',

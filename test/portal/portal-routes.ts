@@ -1,40 +1,17 @@
-import { RequestMethod } from '@nestjs/common';
-import { DiscoveryService, ModulesContainer, NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { previewProcess } from '../../src/apps/openapi.js';
 import { PortalModule } from '../../src/apps/portal.app.js';
-import { scopeOf } from '../../src/auth/index.js';
-import { routeHandlers } from '../../src/infra/http/index.js';
 import type { ApiAnswer } from '../harness/index.js';
+import { type KnownRoute, knownRoutes } from '../harness/known-routes.js';
 import type { PortalBrowser } from '../harness/portal.js';
 
-/** One route of the portal, read from the code. */
-export interface PortalRoute {
-  readonly name: string;
-  readonly method: string;
-  /** What follows `/portal/v1/`, such as `api-keys/:id/revoke`. */
-  readonly path: string;
-  readonly scope: string | null;
+export interface PortalRoute extends KnownRoute {
   /** The segment before the id, such as `api-keys`; null when the path has none. */
   readonly noun: string | null;
 }
 
 export async function portalRoutes(): Promise<PortalRoute[]> {
-  const app = await NestFactory.create<NestFastifyApplication>(
-    PortalModule.of(previewProcess()),
-    new FastifyAdapter(),
-    { preview: true, logger: ['error'] },
-  );
-  try {
-    return routeHandlers(new DiscoveryService(app.get(ModulesContainer))).map((route) => {
-      const path = route.path.replace('/portal/v1/', '');
-      const method = RequestMethod[route.method];
-      const noun = /([\w-]+)\/:/.exec(path)?.[1] ?? null;
-      return { name: `${method} ${path}`, method, path, scope: scopeOf(route.handler), noun };
-    });
-  } finally {
-    await app.close();
-  }
+  const routes = await knownRoutes(PortalModule.of(previewProcess()), '/portal/v1/');
+  return routes.map((route) => ({ ...route, noun: /([\w-]+)\/:/.exec(route.path)?.[1] ?? null }));
 }
 
 const BODIES: Readonly<Record<string, object>> = {

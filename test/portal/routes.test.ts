@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PORTAL_SCOPES } from '../../src/common/portal-scopes.js';
+import { PORTAL_SCOPES } from '../../src/common/scopes.js';
 import { type IdPrefix, newId } from '../../src/common/ids.js';
 import {
   eventually,
@@ -107,7 +107,7 @@ describe('every route of the portal', () => {
   it('is known to these tests', () => {
     expect(routes.length).toBeGreaterThan(35);
     expect(withId().filter(({ noun }) => PREFIXES[noun!] === undefined)).toEqual([]);
-    expect(routes.filter(({ scope, path }) => scope === null && path !== 'session')).toEqual([]);
+    expect(routes.filter(({ scopes, path }) => scopes === null && path !== 'session')).toEqual([]);
   });
 
   it('answers 401 without a session', async () => {
@@ -160,7 +160,7 @@ describe('every route of the portal', () => {
     const browser = await open(caller, { scopes: [scope] });
     for (const route of routes.filter(({ path }) => path !== 'session')) {
       const answer = await callRoute(browser, route, route.noun && newId(PREFIXES[route.noun]!));
-      expect([route.name, answer.status === 403]).toEqual([route.name, route.scope !== scope]);
+      expect([route.name, answer.status === 403]).toEqual([route.name, !route.scopes!.includes(scope)]);
     }
   });
 });

@@ -1,6 +1,6 @@
 import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -16,6 +16,7 @@ export class AlertsController {
 
   @Get()
   @RespondsPage(AlertResponse, { summary: 'List what happened that somebody should look at, oldest first' })
+  @NeedsScope('alerts:read')
   async listAlerts(@Query() query: AlertsQueryDto): Promise<ListResponse<AlertResponse>> {
     const page = await this.alerts.list(toAlertFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toAlertResponse));

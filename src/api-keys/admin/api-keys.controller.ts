@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -45,6 +45,7 @@ export class ApiKeysController {
     summary: 'Create an API key; it is shown in this answer only',
     refusals: ['limit_reached'],
   })
+  @NeedsScope('keys:write')
   async createKey(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -57,6 +58,7 @@ export class ApiKeysController {
 
   @Get()
   @RespondsPage(ApiKeyResponse, { summary: "List a partner's keys, newest first" })
+  @NeedsScope('keys:read')
   async listKeys(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: ApiKeysQueryDto,
@@ -70,6 +72,7 @@ export class ApiKeysController {
     response: ApiKeyResponse,
     summary: 'Revoke a key at once; revoking twice is 200',
   })
+  @NeedsScope('keys:write')
   async revokeKey(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -87,6 +90,7 @@ export class ApiKeysController {
     summary: 'Replace a key; the old one stays valid for a grace, the one before it ends at once',
     refusals: ['conflict'],
   })
+  @NeedsScope('keys:write')
   async rotateKey(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

@@ -1,6 +1,6 @@
 import { Controller, Get, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -21,6 +21,7 @@ export class AuditLogController {
 
   @Get()
   @RespondsPage(AuditEntryResponse, { summary: 'List who changed what, newest first' })
+  @NeedsScope('audit:read')
   async listEntries(@Query() query: AuditLogQueryDto): Promise<ListResponse<AuditEntryResponse>> {
     const page = await this.entries.list(toAuditFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toAuditEntryResponse));

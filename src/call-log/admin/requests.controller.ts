@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
@@ -27,6 +27,7 @@ export class RequestsController {
       'A page of a filter that few calls pass may have fewer items than `limit`, or none, while `has_more` is true: ' +
       'the next page goes on looking.',
   })
+  @NeedsScope('requests:read')
   async listPartnerRequests(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: CallsQueryDto,
@@ -38,6 +39,7 @@ export class RequestsController {
 
   @Get('requests/:request_id')
   @Responds(CallResponse, { summary: 'Get one call, whoever made it' })
+  @NeedsScope('requests:read')
   async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<CallResponse> {
     const call = await this.calls.findByRequestId(requestId);
     if (!call) throw new NotFound();

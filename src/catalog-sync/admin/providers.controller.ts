@@ -1,7 +1,7 @@
 import { Controller, Get, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AuditLog, Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { ListResponse } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
 import {
@@ -35,6 +35,7 @@ export class ProvidersController {
 
   @Get('providers')
   @RespondsPage(ProviderResponse, { summary: 'List the wholesalers that are connected, with their health' })
+  @NeedsScope('providers:read')
   async listProviders(): Promise<ListResponse<ProviderResponse>> {
     const health = new Map((await this.health.list()).map((each) => [each.provider, each]));
     const names = this.providers.liveProviders.map(({ name }) => name);
@@ -48,6 +49,7 @@ export class ProvidersController {
     response: CatalogSyncResponse,
     summary: 'Bring the live catalogue up to date now',
   })
+  @NeedsScope('catalog:sync')
   async syncCatalog(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

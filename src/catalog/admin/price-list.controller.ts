@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Put, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { Transactions } from '../../infra/database/index.js';
 import { PathId } from '../../infra/http/index.js';
 import { Responds } from '../../infra/http/openapi/responds.js';
@@ -20,6 +20,7 @@ export class PriceListController {
 
   @Put()
   @Responds(PriceListResponse, { summary: "Replace a partner's price list for live packages" })
+  @NeedsScope('money:write')
   async replacePriceList(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,

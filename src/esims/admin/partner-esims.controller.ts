@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
@@ -17,6 +17,7 @@ export class PartnerEsimsController {
 
   @Get()
   @RespondsPage(EsimResponse, { summary: "List a partner's eSIMs in both modes, without install data" })
+  @NeedsScope('orders:read')
   async listPartnerEsims(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: EsimsQueryDto,

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsIn } from 'class-validator';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, ListQueryDto, Optional, toListOptions } from '../../infra/http/index.js';
@@ -26,6 +26,7 @@ export class PartnerEventsController {
 
   @Get()
   @RespondsPage(EventResponse, { summary: "List a partner's events in both modes, newest first" })
+  @NeedsScope('webhooks:read')
   async listPartnerEvents(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: PartnerEventsQueryDto,

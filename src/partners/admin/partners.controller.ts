@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
@@ -43,6 +43,7 @@ export class PartnersController {
     summary: 'Create a partner',
     location: true,
   })
+  @NeedsScope('partners:write')
   async createPartner(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -56,6 +57,7 @@ export class PartnersController {
 
   @Get()
   @RespondsPage(PartnerResponse, { summary: 'List partners, newest first' })
+  @NeedsScope('partners:read')
   async listPartners(@Query() query: PartnersQueryDto): Promise<ListResponse<PartnerResponse>> {
     const page = await this.repository.list({ status: query.status }, toListOptions(query));
     return new ListResponse(mapPage(page, toPartnerResponse));
@@ -63,12 +65,14 @@ export class PartnersController {
 
   @Get(':pid')
   @Responds(PartnerResponse, { summary: 'Get a partner' })
+  @NeedsScope('partners:read')
   async getPartner(@Param('pid', PathId('ptn')) id: string): Promise<PartnerResponse> {
     return toPartnerResponse(await this.partners.getById(id));
   }
 
   @Patch(':pid')
   @Responds(PartnerResponse, { summary: 'Change the name or the address of a partner' })
+  @NeedsScope('partners:write')
   async updatePartner(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) id: string,
@@ -83,6 +87,7 @@ export class PartnersController {
     response: PartnerResponse,
     summary: 'Suspend a partner: its calls answer 403 from the next one on',
   })
+  @NeedsScope('partners:write')
   async suspendPartner(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -92,6 +97,7 @@ export class PartnersController {
   }
 
   @IdempotentPost(':pid/reinstate', { status: 200, response: PartnerResponse, summary: 'Undo a suspension' })
+  @NeedsScope('partners:write')
   async reinstatePartner(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

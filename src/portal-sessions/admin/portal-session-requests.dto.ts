@@ -15,7 +15,7 @@ import {
 } from 'class-validator';
 import { MODES, type Mode } from '../../common/mode.js';
 import { LINE_PATTERN } from '../../common/plain-text.js';
-import { PORTAL_SCOPES, type PortalScope } from '../../common/portal-scopes.js';
+import { PORTAL_SCOPES, type PortalScope } from '../../common/scopes.js';
 import { Optional, SingleLineText } from '../../infra/http/index.js';
 import type { PortalSessionTerms } from '../portal-sessions.service.js';
 

@@ -1,6 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { MODES, type Mode } from '../../common/mode.js';
-import { PORTAL_SCOPES, type PortalScope } from '../../common/portal-scopes.js';
+import { PORTAL_SCOPES, type PortalScope } from '../../common/scopes.js';
 import {
   PORTAL_SESSION_STATUSES,
   type PortalSessionEntity,

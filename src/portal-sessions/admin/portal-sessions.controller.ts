@@ -1,8 +1,9 @@
 import { Body, Controller, Delete, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { type AdminPrincipal, AdminTokenGuard, Caller } from '../../auth/index.js';
+import { type AdminPrincipal, AdminTokenGuard, Caller, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
+import { PORTAL_SCOPES } from '../../common/scopes.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListQueryDto, ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -43,6 +44,7 @@ export class PortalSessionsController {
     summary: 'Make a session of the partner portal; the link is shown in this answer only',
     refusals: ['partner_suspended'],
   })
+  @NeedsScope(...PORTAL_SCOPES)
   async createPortalSession(
     @Author() by: ChangeAuthor,
     @Caller() caller: AdminPrincipal,
@@ -59,6 +61,7 @@ export class PortalSessionsController {
 
   @Get()
   @RespondsPage(PortalSessionResponse, { summary: "List a partner's portal sessions, newest first" })
+  @NeedsScope(...PORTAL_SCOPES)
   async listPortalSessions(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: ListQueryDto,
@@ -70,6 +73,7 @@ export class PortalSessionsController {
 
   @Delete(':id')
   @Responds(PortalSessionResponse, { summary: 'End a portal session, from its next call on' })
+  @NeedsScope(...PORTAL_SCOPES)
   async revokePortalSession(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -85,6 +89,7 @@ export class PortalSessionsController {
     response: RevokedPortalSessionsResponse,
     summary: "End all of a partner's portal sessions, from their next call on",
   })
+  @NeedsScope(...PORTAL_SCOPES)
   async revokeAllPortalSessions(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { PortalSession } from '../../auth/index.js';
 import { MODES, type Mode } from '../../common/mode.js';
-import { PORTAL_SCOPES, type PortalScope } from '../../common/portal-scopes.js';
+import { PORTAL_SCOPES, type PortalScope } from '../../common/scopes.js';
 import type { PortalConfig } from '../../config/index.js';
 import { ShortText } from '../../infra/http/index.js';
 import { PortalActorResponse } from '../admin/portal-session.response.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ExistingPartner } from '../../partners/index.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
@@ -29,6 +29,7 @@ export class PartnerOrdersController {
 
   @Get()
   @RespondsPage(OrderResponse, { summary: "List a partner's orders in both modes, newest first" })
+  @NeedsScope('orders:read')
   async listPartnerOrders(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: OrdersQueryDto,
@@ -47,6 +48,7 @@ export class PartnerTopupsController {
 
   @Get()
   @RespondsPage(TopupResponse, { summary: "List a partner's top-ups in both modes, newest first" })
+  @NeedsScope('orders:read')
   async listPartnerTopups(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: TopupsQueryDto,

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
 import { ApiRefusals, Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -49,6 +49,7 @@ export class OrderReviewsController {
   @RespondsPage(OrderReviewResponse, {
     summary: 'List orders that have waited too long for the word of their upstream, oldest first',
   })
+  @NeedsScope('orders:read')
   async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<OrderReviewResponse>> {
     return new ListResponse(mapPage(await this.reviews.list(toListOptions(query)), toOrderReviewResponse));
   }
@@ -58,6 +59,7 @@ export class OrderReviewsController {
     summary: 'Ask the upstream what it has of an order that waits for its word',
   })
   @ApiRefusals('conflict')
+  @NeedsScope('orders:read')
   async getOrderUpstream(@Param('id', PathId('ord')) orderId: string): Promise<OrderUpstreamResponse> {
     return toOrderUpstreamResponse(await this.inspect.inspect(orderId));
   }
@@ -68,6 +70,7 @@ export class OrderReviewsController {
     summary: 'Settle an order that does not settle by itself',
     refusals: ['conflict'],
   })
+  @NeedsScope('orders:resolve')
   async reconcileOrder(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -99,6 +102,7 @@ export class TopupReviewsController {
   @RespondsPage(TopupReviewResponse, {
     summary: 'List top-ups that have waited too long for the word of their upstream, oldest first',
   })
+  @NeedsScope('orders:read')
   async listTopupsNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<TopupReviewResponse>> {
     return new ListResponse(mapPage(await this.reviews.list(toListOptions(query)), toTopupReviewResponse));
   }
@@ -109,6 +113,7 @@ export class TopupReviewsController {
     summary: 'Settle a top-up that does not settle by itself',
     refusals: ['conflict'],
   })
+  @NeedsScope('orders:resolve')
   async reconcileTopup(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

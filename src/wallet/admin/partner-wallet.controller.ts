@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListQueryDto, ListResponse, toListOptions } from '../../infra/http/index.js';
@@ -43,6 +43,7 @@ export class PartnerWalletController {
 
   @Get()
   @RespondsPage(WalletResponse, { summary: "List a partner's balances, one per currency" })
+  @NeedsScope('wallet:read')
   async listWallets(@Param('pid', ExistingPartner) partnerId: string): Promise<ListResponse<WalletResponse>> {
     const items = (await this.wallets.listByPartner(partnerId)).map(toWalletResponse);
     return new ListResponse({ items, hasMore: false, nextCursor: null });
@@ -50,6 +51,7 @@ export class PartnerWalletController {
 
   @Patch()
   @Responds(WalletResponse, { summary: 'Set the available amount below which a wallet counts as low' })
+  @NeedsScope('money:write')
   async updateWallet(
     @Author() by: ChangeAuthor,
     @Param('pid', ExistingPartner) partnerId: string,
@@ -61,6 +63,7 @@ export class PartnerWalletController {
 
   @Get('transactions')
   @RespondsPage(LedgerTransactionResponse, { summary: "List a partner's transactions, newest first" })
+  @NeedsScope('wallet:read')
   async listWalletTransactions(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: ListQueryDto,
@@ -75,6 +78,7 @@ export class PartnerWalletController {
     summary: 'Book money that a partner paid in',
     refusals: ['reference_taken', 'conflict'],
   })
+  @NeedsScope('money:write')
   async depositMoney(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -91,6 +95,7 @@ export class PartnerWalletController {
     summary: 'Correct a balance, up or down; what is held cannot be taken',
     refusals: ['reference_taken', 'conflict'],
   })
+  @NeedsScope('money:write')
   async adjustBalance(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
@@ -51,6 +51,7 @@ export class WebhookDeliveriesController {
 
   @Get('webhook-endpoints')
   @RespondsPage(WebhookEndpointResponse, { summary: 'List the webhook endpoints of all partners' })
+  @NeedsScope('webhooks:read')
   async listEndpointsOfAllPartners(
     @Query() query: WebhookEndpointsQueryDto,
   ): Promise<ListResponse<WebhookEndpointResponse>> {
@@ -59,6 +60,7 @@ export class WebhookDeliveriesController {
 
   @Get('partners/:pid/webhook-endpoints/:id/deliveries')
   @RespondsPage(WebhookDeliveryResponse, { summary: 'List the deliveries of an endpoint, newest first' })
+  @NeedsScope('webhooks:read')
   async listDeliveries(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
@@ -72,6 +74,7 @@ export class WebhookDeliveriesController {
 
   @Get('partners/:pid/webhook-endpoints/:id/stats')
   @Responds(EndpointStatsResponse, { summary: 'Get what the attempts of an endpoint came to, over time' })
+  @NeedsScope('webhooks:read')
   async getEndpointStats(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
@@ -84,6 +87,7 @@ export class WebhookDeliveriesController {
 
   @Get('deliveries/:id')
   @Responds(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
+  @NeedsScope('webhooks:read')
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
     const found = await this.deliveries.findWithLog(id);
     if (!found) throw new NotFound();
@@ -92,6 +96,7 @@ export class WebhookDeliveriesController {
 
   @Get('deliveries/:id/explanation')
   @Responds(ExplanationResponse, { summary: 'Explain how a delivery stands, and what happens next' })
+  @NeedsScope('webhooks:read')
   async explainDelivery(@Param('id', PathId('dlv')) id: string): Promise<ExplanationResponse> {
     const delivery = await this.deliveries.find(id);
     if (!delivery) throw new NotFound();
@@ -105,6 +110,7 @@ export class WebhookDeliveriesController {
     location: true,
     refusals: ['conflict'],
   })
+  @NeedsScope('webhooks:replay')
   async resendDelivery(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

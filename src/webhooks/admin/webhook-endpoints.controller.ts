@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Patch, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { Transactions, type Tx } from '../../infra/database/index.js';
 import { ListResponse, ListQueryDto, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -62,6 +62,7 @@ export class WebhookEndpointsController {
     location: true,
     refusals: ['limit_reached'],
   })
+  @NeedsScope('webhooks:write')
   async createEndpoint(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -82,6 +83,7 @@ export class WebhookEndpointsController {
 
   @Get()
   @RespondsPage(WebhookEndpointResponse, { summary: "List a partner's webhook endpoints, newest first" })
+  @NeedsScope('webhooks:read')
   async listEndpoints(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: ListQueryDto,
@@ -92,6 +94,7 @@ export class WebhookEndpointsController {
 
   @Get(':id')
   @Responds(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
+  @NeedsScope('webhooks:read')
   async getEndpoint(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Param('id', PathId('whe')) id: string,
@@ -101,6 +104,7 @@ export class WebhookEndpointsController {
 
   @Patch(':id')
   @Responds(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
+  @NeedsScope('webhooks:write')
   async updateEndpoint(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -120,6 +124,7 @@ export class WebhookEndpointsController {
   @Responds(DeletedWebhookEndpointResponse, {
     summary: 'Delete a webhook endpoint and discard what it is owed',
   })
+  @NeedsScope('webhooks:write')
   async deleteEndpoint(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -134,6 +139,7 @@ export class WebhookEndpointsController {
     response: WebhookEndpointResponse,
     summary: 'Switch an endpoint on, and choose what becomes of what it missed',
   })
+  @NeedsScope('webhooks:write')
   async enableEndpoint(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -152,6 +158,7 @@ export class WebhookEndpointsController {
     response: WebhookEndpointResponse,
     summary: 'Switch an endpoint off; its deliveries are held',
   })
+  @NeedsScope('webhooks:write')
   async disableEndpoint(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -168,6 +175,7 @@ export class WebhookEndpointsController {
     response: RotatedWebhookSecretResponse,
     summary: 'Make a new signing secret; the old one signs too for a grace',
   })
+  @NeedsScope('webhooks:write')
   async rotateSecret(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -188,6 +196,7 @@ export class WebhookEndpointsController {
     response: WebhookEndpointResponse,
     summary: 'End the grace of the old signing secret now',
   })
+  @NeedsScope('webhooks:write')
   async finishRotation(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
@@ -205,6 +214,7 @@ export class WebhookEndpointsController {
     summary: 'Send a `webhook.test` once, without retries',
     refusals: ['conflict'],
   })
+  @NeedsScope('webhooks:write')
   async sendTest(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

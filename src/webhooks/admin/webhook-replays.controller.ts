@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Req, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Author, type ChangeAuthor } from '../../audit/index.js';
-import { AdminTokenGuard } from '../../auth/index.js';
+import { AdminTokenGuard, NeedsScope } from '../../auth/index.js';
 import { ListSlots, PathId } from '../../infra/http/index.js';
 import { Responds } from '../../infra/http/openapi/responds.js';
 import {
@@ -33,6 +33,7 @@ export class WebhookReplaysController {
     summary: 'Send the events of a time again, or count them (`dry_run`)',
     location: true,
   })
+  @NeedsScope('webhooks:replay')
   async startReplay(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() idempotencyKey: IdempotencyKey,
@@ -60,6 +61,7 @@ export class WebhookReplaysController {
 
   @Get('replays/:id')
   @Responds(WebhookReplayResponse, { summary: 'Get a replay and how far it is' })
+  @NeedsScope('webhooks:read')
   async getReplay(@Param('id', PathId('rpl')) id: string): Promise<WebhookReplayResponse> {
     return toReplayResponse(await this.replays.get(id));
   }
@@ -70,6 +72,7 @@ export class WebhookReplaysController {
     summary: 'Stop a replay; what it has not sent is discarded',
     refusals: ['conflict'],
   })
+  @NeedsScope('webhooks:replay')
   async cancelReplay(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,

@@ -1,0 +1,42 @@
+import { SetMetadata } from '@nestjs/common';
+import type { DiscoveryService } from '@nestjs/core';
+import type { AdminScope } from '../common/scopes.js';
+import { AppError } from '../common/errors/index.js';
+import { routeHandlers } from '../infra/http/index.js';
+
+const SCOPES = 'scopes';
+
+/** One of these is needed; `any`: whatever the caller holds, for the routes of its own session. */
+export type NeededScopes = readonly AdminScope[] | 'any';
+
+/** What the caller of a route of the admin API or the portal must hold: one of these scopes. */
+export const NeedsScope = (...scopes: readonly AdminScope[] | readonly ['any']): MethodDecorator =>
+  SetMetadata(SCOPES, scopes[0] === 'any' ? 'any' : scopes);
+
+/** What a route needs; null when it says nothing. */
+export function scopesOf(handler: object): NeededScopes | null {
+  return (Reflect.getMetadata(SCOPES, handler) as NeededScopes | undefined) ?? null;
+}
+
+/** @throws AppError `forbidden`, which names the scope, when `held` has none that the route needs */
+export function assertScope(handler: object, held: readonly AdminScope[], holder: string): void {
+  const needed = scopesOf(handler);
+  if (needed === 'any' || needed?.some((scope) => held.includes(scope))) return;
+  throw new AppError('forbidden', {
+    detail: `This ${holder} does not hold ${needed?.join(' or ') ?? 'what this needs'}.`,
+  });
+}
+
+/** A guard that calls `assertScope`. */
+type ScopedGuard = new (...args: never[]) => unknown;
+
+/**
+ * Closed by default: a route behind this guard that names no scope stops the boot.
+ * @throws Error that names every such route
+ */
+export function assertEveryRouteNeedsAScope(discovery: DiscoveryService, guard: ScopedGuard): void {
+  const open = routeHandlers(discovery).filter(
+    ({ guards, handler }) => guards.includes(guard as never) && scopesOf(handler) === null,
+  );
+  if (open.length > 0) throw new Error(`routes without a scope: ${open.map(({ name }) => name).join(', ')}`);
+}

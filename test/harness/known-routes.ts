@@ -1,0 +1,32 @@
+import { type DynamicModule, RequestMethod } from '@nestjs/common';
+import { DiscoveryService, ModulesContainer, NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type NeededScopes, scopesOf } from '../../src/auth/index.js';
+import { routeHandlers } from '../../src/infra/http/index.js';
+
+/** One route of a port, read from the code. */
+export interface KnownRoute {
+  readonly name: string;
+  readonly method: string;
+  /** What follows the base of the port, such as `api-keys/:id/revoke`. */
+  readonly path: string;
+  /** One of these is needed. */
+  readonly scopes: NeededScopes | null;
+}
+
+/** Every route of an app whose paths begin with `base`. */
+export async function knownRoutes(module: DynamicModule, base: string): Promise<KnownRoute[]> {
+  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), {
+    preview: true,
+    logger: ['error'],
+  });
+  try {
+    return routeHandlers(new DiscoveryService(app.get(ModulesContainer))).map((route) => {
+      const path = route.path.replace(base, '');
+      const method = RequestMethod[route.method];
+      return { name: `${method} ${path}`, method, path, scopes: scopesOf(route.handler) };
+    });
+  } finally {
+    await app.close();
+  }
+}
