@@ -72,8 +72,8 @@ export interface RunningCallbacks extends RunningApp {
 }
 
 type CallbackTaker = Pick<TakeCallback, 'knows' | 'execute'>;
-/** Takes a token of the sender's bucket; answers the seconds to wait, or null when there was one. */
-export type CallbackRateLimit = (address: string) => Promise<number | null>;
+/** Takes a token of the provider's bucket for this address; answers the seconds to wait, or null when there was one. */
+export type CallbackRateLimit = (provider: string, address: string) => Promise<number | null>;
 
 export interface ListenerPatience {
   /** From the first byte of a request to its last. */
@@ -186,7 +186,7 @@ class CallbackListener {
     request: IncomingMessage,
   ): Promise<{ status: number; hints: readonly string[]; retryAfterS?: number }> {
     // Only who knows the secret is charged: strangers must not make the database write.
-    const limited = await this.waitFor(clientAddress(request, this.trustProxyHops));
+    const limited = await this.waitFor(provider, clientAddress(request, this.trustProxyHops));
     if (limited) return { ...limited, hints: [] };
     if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
       return { status: 415, hints: [] };
@@ -203,9 +203,12 @@ class CallbackListener {
   }
 
   /** Null when the sender may go on, also when its bucket cannot be asked: then the store finds out. */
-  private async waitFor(address: string): Promise<{ status: number; retryAfterS: number } | null> {
+  private async waitFor(
+    provider: string,
+    address: string,
+  ): Promise<{ status: number; retryAfterS: number } | null> {
     try {
-      const retryAfterS = await this.limit(address);
+      const retryAfterS = await this.limit(provider, address);
       return retryAfterS === null ? null : { status: 429, retryAfterS };
     } catch (error) {
       this.logger.warn({ event: 'callback.not_limited', err: error }, 'the rate limit cannot be asked');

@@ -46,15 +46,22 @@ export class PortalModule {
 
 /** Starts the portal on `PORTAL_HOST:PORTAL_PORT`: its API, and the pages that call it. */
 export async function startPortal(process: ProcessResources): Promise<RunningHttpApp> {
+  const { config, logger } = process;
+  // TLS ends in front of this port. Whatever ends it without a header, such as a load balancer of layer 4, is right here.
+  if (config.portal.secure && config.trustProxyHops === 0)
+    logger.warn(
+      { event: 'portal.proxies_not_trusted' },
+      'PORTAL_URL is https and TRUST_PROXY is 0: the address of every browser is that of the proxy. Set TRUST_PROXY to the number of proxies that append to X-Forwarded-For',
+    );
   return startHttpApp(process, {
     module: PortalModule.of(process),
     port: 'portal',
     authenticator: PortalAuthenticator,
-    listen: process.config.portal.listen,
+    listen: config.portal.listen,
     idempotencyKeyRequired: false,
     isPublicPath: isPortalPage,
     check: (app) =>
       assertEveryRouteNeedsAScope(app.get(DiscoveryService, { strict: false }), PortalSessionGuard),
-    prepare: (fastify) => servePortalPages(fastify, process.config.portal),
+    prepare: (fastify) => servePortalPages(fastify, config.portal),
   });
 }

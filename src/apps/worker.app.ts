@@ -107,11 +107,12 @@ async function startCallbacksOf(
   return startCallbacks(process, app.get(TakeCallback, { strict: false }), limit);
 }
 
-/** Every sender address has a bucket, over all processes (D21). */
+/** Every provider has a bucket for each address, over all processes (D21): behind a proxy they share the address. */
 function callbackRateLimit({ config }: ProcessResources, storage: GcraThrottlerStorage): CallbackRateLimit {
   const { ttl, limit } = toThrottlerLimit(config.callbacks.rateLimit);
-  return async (address) => {
-    const { isBlocked, timeToBlockExpire } = await storage.increment(`callback:${address}`, ttl, limit);
+  return async (provider, address) => {
+    const key = `callback:${provider}:${address}`;
+    const { isBlocked, timeToBlockExpire } = await storage.increment(key, ttl, limit);
     return isBlocked ? timeToBlockExpire : null;
   };
 }

@@ -18,15 +18,9 @@ export {
 export { AdminAuthenticator, PartnerAuthenticator } from './authenticators.js';
 export { GcraThrottlerStorage, toThrottlerLimit } from './gcra-throttler.storage.js';
 export { AdminTokenGuard, BearerKeyGuard, Caller, SandboxOnlyGuard } from './guards.js';
-export { PortalAuthenticator } from './portal-authenticator.js';
+export { codeRefused, PortalAuthenticator } from './portal-authenticator.js';
 export { cookieName, writeCookie } from './portal-cookie.js';
-export {
-  assertEveryRouteNeedsAScope,
-  NeedsScope,
-export { assertEveryRouteNeedsAScope, type NeededScopes, NeedsScope, scopesOf } from './scopes.js';
-  PortalCodeGuard,
-  PortalSessionGuard,
-  scopeOf,
-} from './portal-guards.js';
+export { PortalCodeGuard, PortalSessionGuard } from './portal-guards.js';
 export { PurgeRateBuckets } from './purge-rate-buckets.js';
 export { AdminPrincipal, PartnerPrincipal, PortalPrincipal, type PortalSession } from './principal.js';
+export { assertEveryRouteNeedsAScope, type NeededScopes, NeedsScope, scopesOf } from './scopes.js';

@@ -41,13 +41,12 @@ export class PortalAuthenticator implements Authenticator {
 
   async authenticate(call: EdgeCall): Promise<AuthResult> {
     const foreign = refuseForeignWrite(call, this.scheme);
-    if (call.method === 'POST' && pathOf(call) === CODE_PATH)
-      return { ...NOBODY, refusal: foreign ?? (await this.chargeAddress(call.remoteAddress)) };
-    if (foreign) return { ...NOBODY, refusal: foreign };
+    if (foreign || (call.method === 'POST' && pathOf(call) === CODE_PATH))
+      return { ...NOBODY, refusal: foreign };
     const token = readCookie(call.headers.cookie, this.cookie);
     if (token === null) return { ...NOBODY, refusal: new AppError('unauthorized', { detail: SIGN_IN }) };
     const session = await this.find(token);
-    if (!session) return { ...NOBODY, refusal: await this.refuseStranger(call.remoteAddress) };
+    if (!session) return { ...NOBODY, refusal: new AppError('unauthorized', { detail: SIGN_IN }) };
     const refusal = (await this.charge(`portal:${session.id}`)) ?? refuseOtherPage(call, session);
     // No partner: the portal's own calls are not among those that a partner finds in its request log.
     // However many sessions a partner has.
@@ -78,14 +77,14 @@ export class PortalAuthenticator implements Authenticator {
     return held ? { ...session, scopes: session.scopes.filter((scope) => held.includes(scope)) } : null;
   }
 
-  /** Each cookie that nobody has costs a statement: an address may present so many of them. */
-  private async refuseStranger(address: string): Promise<AppError> {
-    return (await this.chargeAddress(address)) ?? new AppError('unauthorized', { detail: SIGN_IN });
-  }
-
-  /** Codes have 256 bits: this only bounds the work that one address makes. */
-  private chargeAddress(address: string): Promise<AppError | null> {
-    return this.charge(`portal-code:${callerNetwork(address)}`);
+  /**
+   * Looks a code up before it is exchanged. Only a code that does not work is charged to the caller's address: people
+   * behind the same proxy as somebody who guesses still sign in.
+   * @throws AppError `unauthorized`; `rate_limited` after too many such codes
+   */
+  async assertCode(code: string, address: string): Promise<void> {
+    if (await this.sessions.hasCode(digest('sha256', code, 'buffer'))) return;
+    throw (await this.charge(`portal-code:${callerNetwork(address)}`)) ?? codeRefused();
   }
 
   private async charge(key: string): Promise<AppError | null> {
@@ -93,6 +92,12 @@ export class PortalAuthenticator implements Authenticator {
     const { allowed, headers } = await this.buckets.charge(key, ttl, limit);
     return allowed ? null : new AppError('rate_limited', { headers });
   }
+}
+
+/** The one refusal of every code that does not work. */
+export function codeRefused(): AppError {
+  const detail = 'The code is unknown, spent or older than five minutes. Open a new link to the portal.';
+  return new AppError('unauthorized', { detail });
 }
 
 const SIGN_IN = 'There is no session, or it has ended: sign in again.';

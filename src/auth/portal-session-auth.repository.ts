@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import type { Mode } from '../common/mode.js';
-import type { PortalScope } from '../common/portal-scopes.js';
+import type { PortalScope } from '../common/scopes.js';
 import { EDGE_POOL } from '../infra/database/index.js';
 import type { PortalSession } from './principal.js';
 
@@ -17,6 +17,11 @@ const FIND_SESSION = `
   FROM portal_sessions s JOIN partners p ON p.id = s.partner_id
   WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > statement_timestamp()
     AND p.status = 'active' AND s.created_at > coalesce(p.suspended_at, '-infinity')`;
+
+/** $1 SHA-256 of the code. The exchange decides by its own guard. */
+const FIND_CODE = `
+  SELECT 1 FROM portal_sessions
+  WHERE code_hash = $1 AND exchanged_at IS NULL AND revoked_at IS NULL AND code_expires_at > statement_timestamp()`;
 
 interface SessionRow {
   id: string;
@@ -34,7 +39,7 @@ interface SessionRow {
   is_young: boolean;
 }
 
-/** The check of a portal cookie, on the pool of the edge. */
+/** The checks of a portal cookie and of a link's code, on the pool of the edge. */
 @Injectable()
 export class PortalSessionAuthRepository {
   constructor(@Inject(EDGE_POOL) private readonly pool: Pool) {}
@@ -47,6 +52,12 @@ export class PortalSessionAuthRepository {
       values: [tokenHash],
     });
     return rows[0] ? toSession(rows[0]) : null;
+  }
+
+  /** Whether this code can be exchanged. */
+  async hasCode(codeHash: Buffer): Promise<boolean> {
+    const { rows } = await this.pool.query({ name: 'find-portal-code', text: FIND_CODE, values: [codeHash] });
+    return rows.length > 0;
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { AuditLog, type ChangeAuthor } from '../audit/index.js';
+import { codeRefused } from '../auth/index.js';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { newId } from '../common/ids.js';
 import type { Mode } from '../common/mode.js';
@@ -88,10 +89,7 @@ export class PortalSessionsService {
   ): Promise<ExchangedSession & { readonly token: string }> {
     const token = randomToken();
     const exchanged = await this.sessions.exchange(tx, sha256(code), sha256(token));
-    if (!exchanged)
-      throw new AppError('unauthorized', {
-        detail: 'The code is unknown, spent or older than five minutes.',
-      });
+    if (!exchanged) throw codeRefused();
     const { id, partnerId, mintedBy, actorId } = exchanged;
     const actor = { tokenName: mintedBy, portalUser: actorId, sessionId: id };
     const entry = { action: 'portal_session.begun', partnerId, subjectId: id };

@@ -13,6 +13,7 @@ import {
 } from '../../auth/index.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { Transactions } from '../../infra/database/index.js';
+import { clientAddress } from '../../infra/http/edge/index.js';
 import { Responds } from '../../infra/http/openapi/responds.js';
 import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
 import { PortalSessionsService } from '../portal-sessions.service.js';
@@ -26,7 +27,7 @@ export class SessionController {
     private readonly sessions: PortalSessionsService,
     private readonly authenticator: PortalAuthenticator,
     private readonly transactions: Transactions,
-    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'portal'>,
+    @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'portal' | 'trustProxyHops'>,
   ) {}
 
   @Post()
@@ -42,6 +43,7 @@ export class SessionController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<SessionResponse> {
+    await this.authenticator.assertCode(code, clientAddress(request.raw, this.config.trustProxyHops));
     const { token, secondsLeft } = await this.transactions.run((tx) =>
       this.sessions.exchange(tx, code, request.id),
     );
