@@ -53,9 +53,12 @@ const PORTAL_INTRODUCTION = `What the pages of the partner portal call; one part
   exchanges its code for a cookie. The session says for which partner; no call can name another.
 - **Scopes.** Each operation needs one that the session holds, else 403 \`forbidden\`.
 - **Modes.** A list names its \`mode\`; one that the session does not allow is 403.
-- **Step-up.** Making or revoking a live key, changing the URL of a live endpoint or deleting one, rotating a signing
-  secret and replaying more than 1,000 events within an hour need a session younger than 15 minutes, else 403
-  \`step_up_required\`.
+- **Step-up.** What loses events, reveals a secret or spends money needs a session younger than 15 minutes, else 403
+  \`step_up_required\`: making, rotating or revoking a live key; showing the install data of a live eSIM; making, switching
+  off or deleting a live endpoint, changing its URL, or taking event types or signature schemes from it; rotating a
+  signing secret; discarding what is held; sending again more than 1,000 events within an hour.
+- **Pace.** The sessions of a partner together resend, replay and test at most 60 times a minute, else 429
+  \`rate_limited\`.
 - **Changes** are taken from the portal's own pages only, as \`application/json\`; every one is in the audit log.
 - **Another session.** A page says in \`X-Portal-Session\` which session, by its id, it was opened in; when the cookie is
   another's, the call is 409 \`session_changed\`.

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AlertsModule } from '../alerts/index.js';
 import { AuditModule } from '../audit/index.js';
+import { RateLimitStorageModule } from '../auth/index.js';
 import { Clock, SystemClock } from '../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EventsModule } from '../events/index.js';
@@ -18,6 +19,7 @@ import { Explain } from './explain.js';
 import { FindExplanation } from './find-explanation.js';
 import { PortalExplanationsController } from './portal/portal-explanations.controller.js';
 import { SignatureDoctor } from './signature-doctor.js';
+import { ManualSends } from './portal/manual-sends.js';
 import { OwnedWebhooks } from './portal/owned-webhooks.js';
 import { ReplayEvents } from './replay-events.js';
 import { ShowEndpoints } from './show-endpoints.js';
@@ -85,8 +87,8 @@ const USE_CASES = [
 
 /** Endpoints and the delivery log, on the portal's port. */
 @Module({
-  imports: [WebhooksCoreModule, PartnersModule, AuditModule],
-  providers: [...USE_CASES, OwnedWebhooks, SignatureDoctor],
+  imports: [WebhooksCoreModule, PartnersModule, AuditModule, RateLimitStorageModule],
+  providers: [...USE_CASES, OwnedWebhooks, ManualSends, SignatureDoctor],
   controllers: [
     PortalEndpointsController,
     PortalEndpointActionsController,

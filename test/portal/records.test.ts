@@ -7,6 +7,7 @@ import {
   type TestReceiver,
   type TestService,
 } from '../harness/index.js';
+import { copyToLive, rowsOf } from '../harness/live-rows.js';
 import { openPortal, type PortalBrowser } from '../harness/portal.js';
 
 let service: TestService;
@@ -72,6 +73,30 @@ describe('what the portal shows once and writes down', () => {
     const entries = await service.admin.get(`/internal/v1/audit-log?subject_id=${esim}`);
     expect(entries.body.data[0]).toMatchObject({ action: 'esim.install_data_shown', portal_user: 'user-17' });
     expect(entries.text).not.toContain('LPA:');
+  });
+
+  it('shows the install data of a live eSIM only in a session younger than fifteen minutes', async () => {
+    const browser = await open();
+    const { id: sessionId } = (await browser.get('session')).body.data;
+    const placed = await partner.sandbox.post('/v1/orders', { package_id: 'pkg_fr_1gb_7d' });
+    const orderId = placed.body.data.id as string;
+    await eventually(
+      'the order is issued',
+      async () => (await partner.sandbox.get(`/v1/orders/${orderId}`)).body.data.status === 'issued',
+    );
+    const { esimId } = await copyToLive(service.database, await rowsOf(service.database, orderId));
+    const [own] = (await partner.sandbox.get(`/v1/esims?order_id=${orderId}`)).body.data as { id: string }[];
+    await service.database.pool.query(
+      `UPDATE portal_sessions SET created_at = now() - interval '16 minutes' WHERE id = $1`,
+      [sessionId],
+    );
+    const refused = await browser.post(`esims/${esimId}/install-data`);
+    expect([refused.status, refused.body.code]).toEqual([403, 'step_up_required']);
+    expect((await service.admin.get(`/internal/v1/audit-log?subject_id=${esimId}`)).body.data).toEqual([]);
+    expect((await browser.post(`esims/${own!.id}/install-data`)).status).toBe(200);
+    const young = await open();
+    const shown = await young.post(`esims/${esimId}/install-data`);
+    expect(shown.body.data).toMatchObject({ matching_id: 'LIVE-MATCHING-ID' });
   });
 
   it("keeps its own calls out of the partner's request log", async () => {

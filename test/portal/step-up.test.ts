@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { newId } from '../../src/common/ids.js';
+import { EVENT_TYPES } from '../../src/events/index.js';
 import { MOST_COUNTED } from '../../src/webhooks/webhook-replays.repository.js';
 import {
   type ApiAnswer,
@@ -73,7 +75,8 @@ describe('what needs a young session', () => {
     const key = await made('api-keys', { mode: 'live' });
     const sandboxKey = await made('api-keys', { mode: 'sandbox' });
     const endpoint = await endpointOf('sandbox');
-    const live = await endpointOf('live');
+    const signature_schemes = ['document', 'standard'];
+    const live = await made('webhook-endpoints', { mode: 'live', url: receiver.url, signature_schemes });
     await beOld(16);
     const url = 'https://partner.example/elsewhere';
     const calls = [
@@ -88,11 +91,19 @@ describe('what needs a young session', () => {
       () => browser.call('PATCH', `webhook-endpoints/${live}`, { body: { url } }),
       () => browser.call('DELETE', `webhook-endpoints/${live}`, { body: {} }),
       () => browser.post('webhook-endpoints', { mode: 'live', url }),
+      () => browser.post(`webhook-endpoints/${live}/disable`),
+      () => browser.call('PATCH', `webhook-endpoints/${live}`, { body: { event_types: ['order.issued'] } }),
+      () => browser.call('PATCH', `webhook-endpoints/${live}`, { body: { signature_schemes: ['document'] } }),
     ];
     for (const call of calls) expectStepUp(await call());
     const keys = (await browser.get('api-keys?mode=live')).body.data as { id: string; status: string }[];
     expect(keys.map(({ id, status }) => [id, status])).toEqual([[key, 'active']]);
-    expect((await browser.get(`webhook-endpoints/${live}`)).body.data.url).toBe(receiver.url);
+    expect((await browser.get(`webhook-endpoints/${live}`)).body.data).toMatchObject({
+      url: receiver.url,
+      event_types: null,
+      signature_schemes,
+      status: 'enabled',
+    });
     expect((await browser.post(`api-keys/${sandboxKey}/revoke`)).status).toBe(200);
     await beOld(14);
     expect((await calls[0]!()).status).toBe(201);
@@ -109,8 +120,59 @@ describe('what needs a young session', () => {
       browser.call('PATCH', `webhook-endpoints/${id}`, { body });
     expect((await browser.post('api-keys', { mode: 'sandbox' })).status).toBe(201);
     expect((await patch(sandbox, { url: 'https://partner.example/elsewhere' })).status).toBe(200);
-    expect((await patch(live, { description: 'Orders', url: receiver.url })).status).toBe(200);
+    const kept = { url: receiver.url, event_types: EVENT_TYPES, signature_schemes: ['document', 'standard'] };
+    expect((await patch(live, { description: 'Orders', ...kept })).status).toBe(200);
+    expect((await patch(live, { event_types: null })).status).toBe(200);
+    expect((await patch(sandbox, { event_types: ['order.issued'] })).status).toBe(200);
+    expect((await browser.post(`webhook-endpoints/${sandbox}/disable`)).status).toBe(200);
     expect((await browser.call('DELETE', `webhook-endpoints/${sandbox}`, { body: {} })).status).toBe(200);
+  });
+});
+
+describe('what is sent by hand', () => {
+  const bucketOf = async (name: string): Promise<void> => {
+    const key = `${name}:${partner.id}`;
+    // Further in the future than any bucket may be: it counts as empty.
+    await service.database.pool.query(
+      `INSERT INTO rate_buckets (key, tat, t, burst, granted) VALUES ($1, $2, 1, 1, 1)`,
+      [key, Math.round((Date.now() + 86_400_000) * 1_000)],
+    );
+  };
+
+  it('is at most sixty a minute for all sessions of a partner together, whichever way it is sent', async () => {
+    const endpoint = await endpointOf('sandbox');
+    const second = await openPortal(service.admin, portal.process.portal!.url, partner.id);
+    const startedAt = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 150 }, (_, nth) =>
+        (nth % 2 ? browser : second).post(`webhook-endpoints/${endpoint}/test`),
+      ),
+    );
+    const elapsedS = Math.ceil((performance.now() - startedAt) / 1_000);
+    const sent = answers.filter(({ status }) => status === 202);
+    expect(sent.length).toBeGreaterThanOrEqual(60);
+    expect(sent.length).toBeLessThanOrEqual(60 + elapsedS);
+    const refused = answers.find(({ status }) => status === 429)!;
+    expect(refused.body.code).toBe('rate_limited');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['resend', () => browser.post(`deliveries/${newId('dlv')}/resend`)],
+    ['replay', async () => replay(await endpointOf('sandbox'))],
+    ['test', async () => browser.post(`webhook-endpoints/${await endpointOf('sandbox')}/test`)],
+  ])('is 429 once the minute is used up: a %s', async (_how, send) => {
+    await bucketOf('portal-sends');
+    const { status, body } = await send();
+    expect([status, body.code]).toEqual([429, 'rate_limited']);
+  });
+
+  it('needs a step-up beyond a thousand resends an hour, as a replay of as many does', async () => {
+    await bucketOf('portal-resends');
+    const resend = (): Promise<ApiAnswer> => browser.post(`deliveries/${newId('dlv')}/resend`);
+    expect((await resend()).status).toBe(404);
+    await beOld(16);
+    expectStepUp(await resend());
   });
 });
 

@@ -679,7 +679,7 @@ export type RequestId = string;
 
 export type RotateApiKeyDto = {
     /**
-     * How long the old key stays valid.
+     * How long the old key stays valid. A key that the old one had replaced ends at once.
      */
     grace_seconds?: number | null;
 };
@@ -2593,10 +2593,10 @@ export type ShowInstallDataErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -4192,10 +4192,10 @@ export type DisableEndpointErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.
@@ -4960,10 +4960,10 @@ export type ResendDeliveryErrors = {
         code?: 'unauthorized';
     };
     /**
-     * `forbidden`: The operation is not allowed.
+     * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
     403: Problem & {
-        code?: 'forbidden';
+        code?: 'forbidden' | 'step_up_required';
     };
     /**
      * `not_found`: There is no such resource.

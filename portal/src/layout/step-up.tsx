@@ -16,9 +16,8 @@ export function StepUp({ open, onClose }: { open: boolean; onClose: () => void }
   return (
     <Dialog open={open} onClose={onClose} title="Confirm that it is you">
       <p>
-        Making or revoking a live key, moving or deleting a live endpoint, rotating a secret and replays of
-        more than 1,000 events within an hour need a session younger than 15 minutes. Nothing was changed.
-        Sign in again and repeat the action.
+        This action needs a session younger than 15 minutes. Nothing was changed. Sign in again and repeat the
+        action.
       </p>
       <div className="actions">
         <button type="button" className="button" onClick={onClose}>

@@ -6,7 +6,7 @@ import type { Mode } from '../../common/mode.js';
 import { mapPage } from '../../common/page.js';
 import { Transactions } from '../../infra/database/index.js';
 import { ListResponse, PathId, PortalMode, toListOptions } from '../../infra/http/index.js';
-import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
+import { ApiRefusals, Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { NoIdempotencyKey } from '../../infra/idempotency/index.js';
 import { EsimResponse, EsimsQueryDto, toEsimResponse, toEsimWithInstallResponse } from '../api/esim.dto.js';
 import { toActivationCode } from '../esim.js';
@@ -58,13 +58,18 @@ export class PortalEsimsController {
   @HttpCode(200)
   @NoIdempotencyKey()
   @NeedsScope('orders:read')
-  @Responds(InstallDataResponse, { summary: 'Show what installs an eSIM; the audit log keeps who looked' })
+  @ApiRefusals('step_up_required')
+  @Responds(InstallDataResponse, {
+    summary: 'Show what installs an eSIM, a live one in a young session; the audit log keeps who looked',
+  })
   async showInstallData(
     @Author() by: ChangeAuthor,
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('esim')) id: string,
   ): Promise<InstallDataResponse> {
     const { esim, install } = await this.esims.getWithInstallData(caller.anyMode, id);
+    // Whoever installs a live eSIM uses what a customer has paid for.
+    if (esim.mode === 'live') caller.assertYoung();
     const { partnerId } = caller;
     const entry = {
       action: 'esim.install_data_shown',

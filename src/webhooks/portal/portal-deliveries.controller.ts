@@ -33,10 +33,8 @@ import {
 import { ReplayEvents } from '../replay-events.js';
 import { SendOnRequest } from '../send-on-request.js';
 import { WebhookDeliveriesRepository } from '../webhook-deliveries.repository.js';
+import { ManualSends, SENT_WITHOUT_STEP_UP } from './manual-sends.js';
 import { OwnedWebhooks } from './owned-webhooks.js';
-
-/** More than this, by the replays of an hour together, needs a session younger than 15 minutes (D50). */
-export const REPLAY_WITHOUT_STEP_UP = 1_000;
 
 /** The delivery log of the portal, resends and replays (spec section 2, D33). */
 @ApiTags('Webhook deliveries')
@@ -50,6 +48,7 @@ export class PortalDeliveriesController {
     private readonly replays: ReplayEvents,
     private readonly idempotent: IdempotentExecutor,
     private readonly slots: ListSlots,
+    private readonly manual: ManualSends,
   ) {}
 
   @Get('webhook-endpoints/:id/deliveries')
@@ -79,7 +78,7 @@ export class PortalDeliveriesController {
     status: 202,
     response: WebhookDeliveryResponse,
     summary: 'Send the event of a delivery once more, as a new delivery',
-    refusals: ['conflict'],
+    refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('webhooks:replay')
   async resendDelivery(
@@ -88,6 +87,7 @@ export class PortalDeliveriesController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('dlv')) id: string,
   ): Promise<RenderedResponse> {
+    await this.manual.takeResend(caller);
     return this.idempotent.execute(key, async (tx) => {
       await this.owned.delivery(caller, id, tx);
       return { data: toDeliveryResponse(await this.send.resend(tx, by, id)) };
@@ -111,6 +111,7 @@ export class PortalDeliveriesController {
   ): Promise<RenderedResponse> {
     const command = toReplayCommand(body);
     const isDryRun = body.dry_run === true;
+    if (!isDryRun) await this.manual.take(caller);
     const replay = (): Promise<RenderedResponse> =>
       this.idempotent.execute(idempotencyKey, async (tx) => {
         const key = await this.owned.endpointKey(caller, id, tx);
@@ -118,7 +119,7 @@ export class PortalDeliveriesController {
         // Only who may not start a large one has to wait for the count.
         if (
           !caller.session.isYoung &&
-          (await this.replays.isLargerThan(tx, REPLAY_WITHOUT_STEP_UP, key, command))
+          (await this.replays.isLargerThan(tx, SENT_WITHOUT_STEP_UP, key, command))
         )
           caller.assertYoung();
         return { data: toReplayResponse(await this.replays.start(tx, by, key, command)) };

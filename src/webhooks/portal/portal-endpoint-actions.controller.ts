@@ -28,6 +28,7 @@ import { SendOnRequest } from '../send-on-request.js';
 import { ShowEndpoints } from '../show-endpoints.js';
 import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
 import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
+import { ManualSends } from './manual-sends.js';
 import { OwnedWebhooks } from './owned-webhooks.js';
 
 /** The status switch, the secret and a test of an endpoint (D29, D32). */
@@ -41,6 +42,7 @@ export class PortalEndpointActionsController {
     private readonly show: ShowEndpoints,
     private readonly send: SendOnRequest,
     private readonly idempotent: IdempotentExecutor,
+    private readonly manual: ManualSends,
   ) {}
 
   @IdempotentPost('enable', {
@@ -69,7 +71,8 @@ export class PortalEndpointActionsController {
   @IdempotentPost('disable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint off; its deliveries are held',
+    summary: 'Switch an endpoint off, a live one in a young session; its deliveries are held',
+    refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')
   async disableEndpoint(
@@ -78,8 +81,10 @@ export class PortalEndpointActionsController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
+    const of = { partnerId: caller.partnerId, id };
     return this.idempotent.execute(key, async (tx) => {
-      const of = await this.owned.endpointKey(caller, id, tx);
+      // Until somebody notices, the partner's programs learn of nothing.
+      if ((await this.owned.endpoint(caller, id, tx)).mode === 'live') caller.assertYoung();
       return this.ok(tx, await this.endpoints.disable(tx, by, of));
     });
   }
@@ -143,6 +148,7 @@ export class PortalEndpointActionsController {
     @IdempotencyKeyParam() key: IdempotencyKey,
     @Param('id', PathId('whe')) id: string,
   ): Promise<RenderedResponse> {
+    await this.manual.take(caller);
     return this.idempotent.execute(key, async (tx) => ({
       data: toDeliveryResponse(await this.send.test(tx, by, await this.owned.endpointKey(caller, id, tx))),
     }));

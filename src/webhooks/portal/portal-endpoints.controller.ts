@@ -34,14 +34,34 @@ import {
   toEndpointResponse,
   WebhookEndpointResponse,
 } from '../admin/webhook-endpoint.response.js';
+import { EVENT_TYPES } from '../../events/index.js';
 import { ShowEndpoints } from '../show-endpoints.js';
 import { TargetPolicy } from '../target-policy.js';
+import type { WebhookEndpointEntity } from '../webhook-endpoint.entity.js';
+import type { EndpointChange } from '../webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from '../webhook-endpoints.service.js';
 import { OwnedWebhooks } from './owned-webhooks.js';
 
 export class PortalEndpointsQueryDto extends ListQueryDto {
   @PortalMode()
   mode!: Mode;
+}
+
+/**
+ * Whether somebody else receives the endpoint's events, or its receiver some of them no longer. A receiver of other
+ * people's events learns of their customers; one that misses a signature refuses every event.
+ */
+function takesAway(before: WebhookEndpointEntity, wanted: EndpointChange): boolean {
+  const { url = before.url, eventTypes = before.eventTypes, signatureSchemes } = wanted;
+  return (
+    url !== before.url ||
+    lacksAny(eventTypes ?? EVENT_TYPES, before.eventTypes ?? EVENT_TYPES) ||
+    lacksAny(signatureSchemes ?? before.signatureSchemes, before.signatureSchemes)
+  );
+}
+
+function lacksAny(wanted: readonly string[], before: readonly string[]): boolean {
+  return before.some((each) => !wanted.includes(each));
 }
 
 /** Developers > Webhooks: a partner's endpoints (spec section 2). What a row's switch and buttons do is in the controller beside. */
@@ -119,7 +139,7 @@ export class PortalEndpointsController {
   @NeedsScope('webhooks:write')
   @ApiRefusals('step_up_required')
   @Responds(WebhookEndpointResponse, {
-    summary: 'Change URL, description or event types; the URL of a live one in a young session',
+    summary: 'Change an endpoint; what takes events from a live one needs a young session',
   })
   async updateEndpoint(
     @Author() by: ChangeAuthor,
@@ -130,9 +150,8 @@ export class PortalEndpointsController {
     if (body.url !== undefined) this.targets.assertAllowed(body.url);
     const wanted = toEndpointChange(body);
     return this.transactions.run(async (tx) => {
-      const { mode, url } = await this.owned.endpoint(caller, id, tx);
-      // Whoever receives a partner's events in its place learns of its customers.
-      if (mode === 'live' && body.url !== undefined && body.url !== url) caller.assertYoung();
+      const before = await this.owned.endpoint(caller, id, tx);
+      if (before.mode === 'live' && takesAway(before, wanted)) caller.assertYoung();
       const key = { partnerId: caller.partnerId, id };
       return toEndpointResponse(await this.show.of(await this.endpoints.update(tx, by, key, wanted), tx));
     });
