@@ -34,6 +34,7 @@ import { CarryTraceContext1763700000040 } from './1763700000040-carry-trace-cont
 import { RestoreEpochs1763700000041 } from './1763700000041-restore-epochs.js';
 import { ClaimBehindDiscards1763700000042 } from './1763700000042-claim-behind-discards.js';
 import { ClaimAllAtOnce1763700000043 } from './1763700000043-claim-all-at-once.js';
+import { IndexKeyIds1763700000051 } from './1763700000051-index-key-ids.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -73,4 +74,5 @@ export const MIGRATIONS = [
   RestoreEpochs1763700000041,
   ClaimBehindDiscards1763700000042,
   ClaimAllAtOnce1763700000043,
+  IndexKeyIds1763700000051,
 ];

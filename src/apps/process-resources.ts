@@ -12,6 +12,7 @@ import { PackageEntity } from '../catalog/index.js';
 import type { AppConfig } from '../config/index.js';
 import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
+import { assertSecretsOpen } from '../infra/crypto/index.js';
 import {
   createDataSource,
   openDataSource,
@@ -101,7 +102,10 @@ const STANDBY_ANSWER_MS = 2_000;
 /** What a collector may take of a stop for the last spans, while connections are closed. */
 const LAST_SPANS_MS = 500;
 
-/** Opens the connections of a process. @throws Error when the database is away or its schema is not current. */
+/**
+ * Opens the connections of a process.
+ * @throws Error when the database is away, its schema is not current, or SECRETS_KEYS does not open its secrets
+ */
 export async function openProcess(
   config: AppConfig,
   role: ProcessName,
@@ -201,6 +205,7 @@ async function openDataSources(
     if (config.databaseIsPooled) opened.set('direct', await openDirect(config, role));
     const first = opened.get(APP_ROLES[role][0])!;
     await assertSchemaIsCurrent(first);
+    await assertSecretsOpen((statement) => first.query<unknown[]>(statement), config.secretKeys);
     await ensurePartitions(first, config.retention);
   } catch (error) {
     await destroyAll(opened);

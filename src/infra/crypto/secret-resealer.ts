@@ -1,57 +1,24 @@
 import type { Client } from 'pg';
 import type { SecretBox } from './secret-box.js';
+import { SEALED_COLUMNS, type SealedColumn } from './sealed-columns.js';
 
 /** Rows of one step: read, sealed again and written in one short statement. */
 const STEP_ROWS = 500;
 
-interface SealedColumn {
-  readonly name: string;
-  /** $1: the last owner of the step before, $2: rows, $3: what the newest key's secrets begin with. */
-  readonly next: string;
-  /** $1: owners, $2: as they were read, $3: sealed again. A row that has changed since is left to the next run. */
-  readonly replace: string;
-  readonly count: string;
-}
+/** $1: the last owner of the step before, $2: rows, $3: what the newest key's secrets begin with. */
+const nextOf = ({ table, owner, column }: SealedColumn): string =>
+  `SELECT ${owner} AS owner, ${column} AS sealed FROM ${table}
+   WHERE ${owner} > $1 AND NOT starts_with(${column}, $3) ORDER BY ${owner} LIMIT $2`;
 
-/** Every column with sealed text; a test finds one that is missing here. The owner is what its ciphertext is bound to. */
-const SEALED_COLUMNS: readonly SealedColumn[] = [
-  {
-    name: 'install data of eSIMs',
-    next: `SELECT id AS owner, install_secrets AS sealed FROM esims
-      WHERE id > $1 AND NOT starts_with(install_secrets, $3) ORDER BY id LIMIT $2`,
-    replace: `UPDATE esims t SET install_secrets = n.again
-      FROM unnest($1::text[], $2::text[], $3::text[]) AS n (owner, sealed, again)
-      WHERE t.id = n.owner AND t.install_secrets = n.sealed`,
-    count: 'SELECT count(*)::int AS rows FROM esims WHERE NOT starts_with(install_secrets, $1)',
-  },
-  {
-    name: 'signing secrets of endpoints',
-    next: `SELECT id AS owner, secret AS sealed FROM webhook_endpoints
-      WHERE id > $1 AND NOT starts_with(secret, $3) ORDER BY id LIMIT $2`,
-    replace: `UPDATE webhook_endpoints t SET secret = n.again
-      FROM unnest($1::text[], $2::text[], $3::text[]) AS n (owner, sealed, again)
-      WHERE t.id = n.owner AND t.secret = n.sealed`,
-    count: 'SELECT count(*)::int AS rows FROM webhook_endpoints WHERE NOT starts_with(secret, $1)',
-  },
-  {
-    name: 'previous signing secrets of endpoints',
-    next: `SELECT id AS owner, previous_secret AS sealed FROM webhook_endpoints
-      WHERE id > $1 AND NOT starts_with(previous_secret, $3) ORDER BY id LIMIT $2`,
-    replace: `UPDATE webhook_endpoints t SET previous_secret = n.again
-      FROM unnest($1::text[], $2::text[], $3::text[]) AS n (owner, sealed, again)
-      WHERE t.id = n.owner AND t.previous_secret = n.sealed`,
-    count: 'SELECT count(*)::int AS rows FROM webhook_endpoints WHERE NOT starts_with(previous_secret, $1)',
-  },
-  {
-    name: 'profiles of the sandbox provider',
-    next: `SELECT reference AS owner, profiles AS sealed FROM sandbox_upstream_orders
-      WHERE reference > $1 AND NOT starts_with(profiles, $3) ORDER BY reference LIMIT $2`,
-    replace: `UPDATE sandbox_upstream_orders t SET profiles = n.again
-      FROM unnest($1::text[], $2::text[], $3::text[]) AS n (owner, sealed, again)
-      WHERE t.reference = n.owner AND t.profiles = n.sealed`,
-    count: 'SELECT count(*)::int AS rows FROM sandbox_upstream_orders WHERE NOT starts_with(profiles, $1)',
-  },
-];
+/** $1: owners, $2: as they were read, $3: sealed again. A row that has changed since is left to the next run. */
+const replaceIn = ({ table, owner, column }: SealedColumn): string =>
+  `UPDATE ${table} t SET ${column} = n.again
+   FROM unnest($1::text[], $2::text[], $3::text[]) AS n (owner, sealed, again)
+   WHERE t.${owner} = n.owner AND t.${column} = n.sealed`;
+
+/** $1: what the newest key's secrets begin with. */
+const countOf = ({ table, column }: SealedColumn): string =>
+  `SELECT count(*)::int AS rows FROM ${table} WHERE NOT starts_with(${column}, $1)`;
 
 /** What became of one column. */
 export interface ResealedColumn {
@@ -84,7 +51,7 @@ export class SecretResealer {
   private async resealColumn(column: SealedColumn): Promise<ResealedColumn> {
     let [after, resealed, unreadable] = ['', 0, 0];
     for (;;) {
-      const { rows } = await this.client.query<{ owner: string; sealed: string }>(column.next, [
+      const { rows } = await this.client.query<{ owner: string; sealed: string }>(nextOf(column), [
         after,
         STEP_ROWS,
         this.box.newestPrefix,
@@ -96,7 +63,7 @@ export class SecretResealer {
       resealed += await this.replace(column, again);
       this.onProgress(column.name, resealed);
     }
-    const { rows } = await this.client.query<{ rows: number }>(column.count, [this.box.newestPrefix]);
+    const { rows } = await this.client.query<{ rows: number }>(countOf(column), [this.box.newestPrefix]);
     return { name: column.name, resealed, unreadable, left: rows[0]!.rows };
   }
 
@@ -112,7 +79,7 @@ export class SecretResealer {
     column: SealedColumn,
     again: readonly { owner: string; sealed: string; again: string }[],
   ): Promise<number> {
-    const { rowCount } = await this.client.query(column.replace, [
+    const { rowCount } = await this.client.query(replaceIn(column), [
       again.map((row) => row.owner),
       again.map((row) => row.sealed),
       again.map((row) => row.again),

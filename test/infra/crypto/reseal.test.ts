@@ -8,6 +8,7 @@ import {
   startTestService,
   type TestDatabase,
   type TestReceiver,
+  type TestService,
 } from '../../harness/index.js';
 import { NodeChild } from '../../harness/child-process.js';
 import { issueEsims } from '../../harness/order-steps.js';
@@ -59,15 +60,68 @@ async function sealedByOld(): Promise<string[]> {
   return found;
 }
 
-async function reseal(keys: string): Promise<{ exit: number | null; stdout: string }> {
+async function reseal(keys: string): Promise<{ exit: number | null; stdout: string; stderr: string }> {
   const child = NodeChild.launch({
     args: ['dist/roles/reseal.js'],
     env: { DATABASE_URL: database.url, SECRETS_KEYS: keys },
   });
-  return { exit: await child.exited(), stdout: child.stdout };
+  return { exit: await child.exited(), stdout: child.stdout, stderr: child.stderr };
 }
 
+/** Other bytes under the id that has sealed everything. */
+const WRONG = keyNamed('old');
+const bytesOf = (keys: string): string => keys.split(':')[1]!;
+
+describe('a role whose SECRETS_KEYS does not open what is stored', () => {
+  const start = (keys: string): Promise<TestService> =>
+    startTestService({ database, role: 'api', env: { SECRETS_KEYS: keys } });
+
+  it.each([
+    [
+      'has other bytes under the id',
+      WRONG,
+      'the key "old" is not the one that sealed the install data of eSIMs',
+    ],
+    ['has other bytes behind a new key', `${NEW},${WRONG}`, 'the key "old" is not the one'],
+    ['lacks a key that is still in use', NEW, 'SECRETS_KEYS has no key "old"'],
+  ])('does not start, and names the key: it %s', async (_how, keys, message) => {
+    const refused = await start(keys).then(
+      () => null,
+      (error: unknown) => error as Error,
+    );
+    expect(refused?.message).toContain(message);
+    expect(refused?.message).not.toContain(bytesOf(keys));
+  });
+
+  it('starts with the right keys in any order, and beside one secret that was altered', async () => {
+    for (const keys of [OLD, `${OLD},${NEW}`, `${NEW},${OLD}`]) await (await start(keys)).stop();
+    const altered = await database.pool.query<{ sealed: string }>(
+      'SELECT install_secrets AS sealed FROM esims WHERE id = $1',
+      [esimId],
+    );
+    const set = (sealed: string): Promise<unknown> =>
+      database.pool.query('UPDATE esims SET install_secrets = $2 WHERE id = $1', [esimId, sealed]);
+    await set('v1.old.AAAA');
+    try {
+      await (await start(OLD)).stop();
+    } finally {
+      await set(altered.rows[0]!.sealed);
+    }
+  });
+});
+
 describe('npm run reseal', () => {
+  it('stops with exit code 2 when a key has other bytes than those that sealed, and names it', async () => {
+    const before = await sealedByOld();
+    for (const keys of [WRONG, `${NEW},${WRONG}`]) {
+      const { exit, stdout, stderr } = await reseal(keys);
+      expect([exit, stdout]).toEqual([2, '']);
+      expect(stderr).toContain('the key "old" is not the one that sealed the signing secrets of endpoints');
+      expect(stderr).not.toContain(bytesOf(keys));
+    }
+    expect(await sealedByOld()).toEqual(before);
+  });
+
   it('leaves what it cannot open as it is, and says so with exit code 1', async () => {
     const before = await sealedByOld();
     expect(before).toEqual([
@@ -76,8 +130,9 @@ describe('npm run reseal', () => {
       'webhook_endpoints.previous_secret',
       'webhook_endpoints.secret',
     ]);
-    const { exit, stdout } = await reseal(NEW);
+    const { exit, stdout, stderr } = await reseal(NEW);
     expect(exit).toBe(1);
+    expect(stderr).toContain('SECRETS_KEYS has no key "old", which sealed the install data of eSIMs');
     expect(stdout).toContain('install data of eSIMs: 0 sealed again, 21 could not be opened, 21 left');
     expect(await sealedByOld()).toEqual(before);
   });

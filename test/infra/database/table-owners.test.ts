@@ -140,18 +140,6 @@ const EXCEPTIONS: readonly Exception[] = [
     why: 'a reader of an old list of top-ups asks for a new one: topups_wanted_at only',
   },
   {
-    feature: 'infra',
-    access: 'reads',
-    tables: ['esims', 'webhook_endpoints', 'sandbox_upstream_orders'],
-    why: 'one command seals every stored secret with the newest key (D37)',
-  },
-  {
-    feature: 'infra',
-    access: 'writes',
-    tables: ['esims', 'webhook_endpoints', 'sandbox_upstream_orders'],
-    why: 'one command seals every stored secret with the newest key (D37)',
-  },
-  {
     feature: 'restore',
     access: 'reads',
     tables: ['orders', 'topups'],

@@ -1,0 +1,25 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes, dropIndexes } from './build-indexes.js';
+
+/** Which keys of `SECRETS_KEYS` have sealed something: every start and `npm run reseal` open one secret of each (D37). */
+export class IndexKeyIds1763700000051 implements MigrationInterface {
+  /** CREATE INDEX CONCURRENTLY runs in no transaction. */
+  readonly transaction = false;
+
+  async up(runner: QueryRunner): Promise<void> {
+    await buildIndexes(runner, INDEXES);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await dropIndexes(runner, INDEXES);
+  }
+}
+
+const keyId = (column: string): string => `((split_part(${column}, '.', 2)) COLLATE "C")`;
+
+const INDEXES = [
+  { name: 'esims_key_id', on: `esims (${keyId('install_secrets')})` },
+  { name: 'webhook_endpoints_key_id', on: `webhook_endpoints (${keyId('secret')})` },
+  { name: 'webhook_endpoints_previous_key_id', on: `webhook_endpoints (${keyId('previous_secret')})` },
+  { name: 'sandbox_upstream_orders_key_id', on: `sandbox_upstream_orders (${keyId('profiles')})` },
+];
