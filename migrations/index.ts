@@ -35,6 +35,7 @@ import { RestoreEpochs1763700000041 } from './1763700000041-restore-epochs.js';
 import { ClaimBehindDiscards1763700000042 } from './1763700000042-claim-behind-discards.js';
 import { ClaimAllAtOnce1763700000043 } from './1763700000043-claim-all-at-once.js';
 import { IndexKeyIds1763700000051 } from './1763700000051-index-key-ids.js';
+import { CreateSandboxQuotas1763700000052 } from './1763700000052-create-sandbox-quotas.js';
 
 /** Every migration, oldest first. Listed by hand: TypeORM's globs load TypeScript and JavaScript twice. */
 export const MIGRATIONS = [
@@ -75,4 +76,5 @@ export const MIGRATIONS = [
   ClaimBehindDiscards1763700000042,
   ClaimAllAtOnce1763700000043,
   IndexKeyIds1763700000051,
+  CreateSandboxQuotas1763700000052,
 ];

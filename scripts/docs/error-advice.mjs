@@ -99,8 +99,9 @@ export const ERROR_ADVICE = {
     cure: 'Read it, and decide again.',
   },
   limit_reached: {
-    cause: 'A number that is bounded is used up, such as endpoints per mode.',
-    cure: 'Delete what is not used any more.',
+    cause:
+      'A limit is used up: the Sandbox quota of the day, or in the portal active keys and endpoints of a mode.',
+    cure: 'Wait for 00:00 UTC, when the quota is free again; revoke or delete what is no longer used.',
   },
   payload_too_large: {
     cause: 'The body is larger than the API takes.',

@@ -56,6 +56,8 @@ export interface AppConfig {
   readonly sockets: SocketConfig;
   /** Of one API key (spec section 8, D21). */
   readonly rateLimit: RateLimitConfig;
+  /** Units that a partner's Sandbox calls may use in a UTC day: eSIMs, top-ups, simulated steps (D26). */
+  readonly sandboxQuotaPerDay: number;
   /** Of one admin token. */
   readonly adminRateLimit: RateLimitConfig;
   readonly webhooks: WebhookConfig;
@@ -142,6 +144,7 @@ const CATALOG_MILLISECONDS = { min: 1, max: 3_600_000 };
 const COUNTS = { min: 1, max: 10_000 };
 const RATES = { min: 1, max: 6_000_000 };
 const BURSTS = { min: 1, max: 1_000_000 };
+const QUOTAS = { min: 1, max: 1_000_000_000 };
 
 /** Serve the portal or mint its sessions; the other roles need no admin token. */
 const PORTAL_ROLES = ['portal', 'admin', 'all'];
@@ -155,6 +158,10 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
   const production =
     read.choice('NODE_ENV', 'development', ['development', 'test', 'production']) === 'production';
   const urls = readDatabaseUrls(read);
+  const rateLimit = {
+    perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
+    burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
+  };
   const config: AppConfig = {
     production,
     logLevel: read.choice('LOG_LEVEL', 'info', ['debug', 'info', 'warn', 'error', 'silent']),
@@ -178,10 +185,8 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
     secretKeys: parseSecretKeys(read),
     trustProxyHops: read.integer('TRUST_PROXY', 0, PROXY_HOPS),
     sockets: readSocketConfig(read),
-    rateLimit: {
-      perMinute: read.integer('RATE_LIMIT_PER_MINUTE', 60, RATES),
-      burst: read.integer('RATE_LIMIT_BURST', 120, BURSTS),
-    },
+    rateLimit,
+    sandboxQuotaPerDay: read.integer('SANDBOX_QUOTA_PER_DAY', usualQuota(rateLimit), QUOTAS),
     adminRateLimit: {
       perMinute: read.integer('ADMIN_RATE_LIMIT_PER_MINUTE', 600, RATES),
       burst: read.integer('ADMIN_RATE_LIMIT_BURST', 1_200, BURSTS),
@@ -211,6 +216,11 @@ export function loadConfig(env: NodeJS.ProcessEnv, role: string | null = null): 
   refuseShortReadLag(read, config);
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   return Object.freeze(config);
+}
+
+/** 100 minutes of one key at its rate; an installation for load tests, whose keys may call faster, has more. */
+function usualQuota({ perMinute }: RateLimitConfig): number {
+  return Math.min(QUOTAS.max, Math.max(6_000, 100 * perMinute));
 }
 
 /** A call that is still on its way to the provider must not be taken for one that never arrived; tests may be faster. */

@@ -17,7 +17,7 @@ import { PortalEsimsController } from './portal/portal-esims.controller.js';
 import { EsimExpiry } from './worker/esim-expiry.js';
 
 @Module({
-  imports: [CatalogModule, EventsModule, ProvidersModule],
+  imports: [CatalogModule, EventsModule, PartnersModule, ProvidersModule],
   providers: [EsimsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
   exports: [EsimsRepository, EsimObserver, IssueEsims, EsimQueries, SimulateEsim],
 })

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AppError, NotFound, ValidationFailed } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
+import { SandboxQuota } from '../partners/index.js';
 import type { EsimEntity } from './esim.entity.js';
 import type { EsimObservation } from './esim-lifecycle.js';
 import { EsimObserver } from './esim-observer.js';
@@ -16,14 +17,15 @@ export class SimulateEsim {
   constructor(
     private readonly esims: EsimsRepository,
     private readonly observer: EsimObserver,
+    private readonly sandboxQuota: SandboxQuota,
   ) {}
 
-  /** @throws NotFound, AppError `esim_not_ready` */
+  /** @throws NotFound, AppError `esim_not_ready`, `limit_reached` */
   async activate(tx: Tx, scope: TenantScope, id: string): Promise<EsimEntity> {
     return this.observe(tx, scope, id, () => ({ kind: 'activated' }));
   }
 
-  /** Adds to the usage, capped at what was bought. @throws NotFound, ValidationFailed, AppError `esim_not_ready` */
+  /** Adds to the usage, capped at what was bought. @throws NotFound, ValidationFailed, AppError `esim_not_ready`, `limit_reached` */
   async consume(tx: Tx, scope: TenantScope, id: string, use: SimulatedUse): Promise<EsimEntity> {
     return this.observe(tx, scope, id, (esim) => ({
       kind: 'used',
@@ -32,7 +34,7 @@ export class SimulateEsim {
     }));
   }
 
-  /** @throws NotFound, AppError `esim_not_ready` */
+  /** @throws NotFound, AppError `esim_not_ready`, `limit_reached` */
   async expire(tx: Tx, scope: TenantScope, id: string): Promise<EsimEntity> {
     return this.observe(tx, scope, id, () => ({ kind: 'validity_ended' }));
   }
@@ -45,6 +47,7 @@ export class SimulateEsim {
   ): Promise<EsimEntity> {
     const esim = await this.esims.findForUpdate(tx, scope, id);
     if (!esim) throw new NotFound();
+    await this.sandboxQuota.take(scope, 1);
     return this.observer.apply(tx, esim, toObservation(esim));
   }
 }

@@ -3,6 +3,7 @@ import { AlertsModule } from '../alerts/index.js';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
+import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
@@ -42,6 +43,7 @@ const PROVIDERS = [
     CatalogModule,
     EsimsModule,
     EventsModule,
+    PartnersModule,
     ProvidersModule,
     WalletModule,
     CatalogSyncModule,

@@ -6,6 +6,7 @@ import type { TenantScope } from '../common/tenant-scope.js';
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
+import { SandboxQuota } from '../partners/index.js';
 import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { OrderEntity } from './order.js';
@@ -33,6 +34,7 @@ export class PlaceOrder {
     private readonly providers: ProviderRegistry,
     private readonly orders: OrdersRepository,
     private readonly wallet: Wallet,
+    private readonly sandboxQuota: SandboxQuota,
     @InjectNotifier(ORDER_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
@@ -43,7 +45,7 @@ export class PlaceOrder {
 
   /**
    * @throws NotFound, AppError `package_unavailable`, `price_changed`, `reference_taken`, `insufficient_balance`,
-   * `service_unavailable`
+   * `limit_reached`, `service_unavailable`
    */
   async execute(
     tx: Tx,
@@ -82,7 +84,8 @@ export class PlaceOrder {
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
     const money = multiplyMoney(price, quantity);
     const held = this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: id }, reference });
-    const [order] = await Promise.all([inserted, held]);
+    const quota = this.sandboxQuota.take(scope, quantity, command.metadata);
+    const [order] = await Promise.all([inserted, held, quota]);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return order;
   }

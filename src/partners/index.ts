@@ -1,7 +1,7 @@
 import { PartnerEntity } from './partners.repository.js';
 
 /**
- * The partners whom the service sells to. Owns the table `partners`.
+ * The partners whom the service sells to. Owns the tables `partners` and `sandbox_quotas`.
  * The portal team creates, changes, suspends and reinstates them on the admin port; every admin path that begins with
  * a partner looks it up by `ExistingPartner` or `PartnersService`. A suspension needs no telling: the key check of
  * every call (auth) reads the status.
@@ -14,6 +14,7 @@ export {
   type PartnerStatus,
 } from './partners.repository.js';
 export { PartnersAdminModule, PartnersModule } from './partners.module.js';
+export { SandboxQuota } from './sandbox-quota.js';
 export { PartnerEntity };
 
 export const PARTNER_ENTITIES = [PartnerEntity];

@@ -3,11 +3,12 @@ import { AuditModule } from '../audit/index.js';
 import { PartnersController } from './admin/partners.controller.js';
 import { PartnersRepository } from './partners.repository.js';
 import { PartnersService } from './partners.service.js';
+import { SandboxQuota } from './sandbox-quota.js';
 
 @Module({
   imports: [AuditModule],
-  providers: [PartnersRepository, PartnersService],
-  exports: [PartnersRepository, PartnersService],
+  providers: [PartnersRepository, PartnersService, SandboxQuota],
+  exports: [PartnersRepository, PartnersService, SandboxQuota],
 })
 export class PartnersModule {}
 

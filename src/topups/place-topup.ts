@@ -8,6 +8,7 @@ import { type EsimEntity, EsimsRepository, takesTopups } from '../esims/index.js
 import type { Tx } from '../infra/database/index.js';
 import { InjectNotifier, partnerGroup, WorkerNotifier } from '../infra/jobs/index.js';
 import { currentTraceparent } from '../infra/tracing/index.js';
+import { SandboxQuota } from '../partners/index.js';
 import { freshReference, placementReference, ProviderRegistry } from '../providers/index.js';
 import { Wallet } from '../wallet/index.js';
 import type { TopupEntity } from './topup.js';
@@ -36,12 +37,13 @@ export class PlaceTopup {
     private readonly providers: ProviderRegistry,
     private readonly topups: TopupsRepository,
     private readonly wallet: Wallet,
+    private readonly sandboxQuota: SandboxQuota,
     @InjectNotifier(TOPUP_JOBS) private readonly notifier: WorkerNotifier,
   ) {}
 
   /**
    * @throws NotFound, AppError `esim_expired`, `esim_not_ready`, `topup_not_supported`, `package_unavailable`,
-   * `price_changed`, `reference_taken`, `insufficient_balance`, `service_unavailable`
+   * `price_changed`, `reference_taken`, `insufficient_balance`, `limit_reached`, `service_unavailable`
    */
   async execute(tx: Tx, scope: TenantScope, command: PlaceTopupCommand): Promise<TopupEntity> {
     const esim = await this.esims.find(scope, command.esimId, tx.manager);
@@ -94,6 +96,7 @@ export class PlaceTopup {
       subject: { topupId: topup.id },
       reference: command.reference,
     });
+    await this.sandboxQuota.take(scope, 1, command.metadata);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return topup;
   }

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { CatalogModule } from '../catalog/index.js';
 import { EsimsModule } from '../esims/index.js';
 import { EventsModule } from '../events/index.js';
+import { PartnersModule } from '../partners/index.js';
 import { ProvidersModule } from '../providers/index.js';
 import { WalletModule } from '../wallet/index.js';
 import { CatalogSyncModule } from '../catalog-sync/index.js';
@@ -34,6 +35,7 @@ const PROVIDERS = [
     CatalogModule,
     EsimsModule,
     EventsModule,
+    PartnersModule,
     ProvidersModule,
     WalletModule,
     CatalogSyncModule,

@@ -1127,10 +1127,10 @@ export type PlaceOrderErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken';
+        code?: 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -1595,10 +1595,10 @@ export type PlaceTopupErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `esim_not_ready`: The state of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `esim_not_ready`: The state of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired';
+        code?: 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -2346,10 +2346,10 @@ export type ActivateEsimErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'esim_not_ready';
+        code?: 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -2477,10 +2477,10 @@ export type ConsumeDataErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'esim_not_ready';
+        code?: 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.
@@ -2608,10 +2608,10 @@ export type ExpireEsimErrors = {
         code?: 'request_timeout';
     };
     /**
-     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this.
+     * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
      */
     409: Problem & {
-        code?: 'idempotency_in_progress' | 'esim_not_ready';
+        code?: 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached';
     };
     /**
      * `payload_too_large`: The body is too large.

@@ -28,7 +28,7 @@ export class SandboxEsimsController {
     status: 200,
     response: EsimResponse,
     summary: 'Play the first use of an eSIM on a device',
-    refusals: ['sandbox_only', 'esim_not_ready'],
+    refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async activateEsim(
     @Caller() caller: PartnerPrincipal,
@@ -42,7 +42,7 @@ export class SandboxEsimsController {
     status: 200,
     response: EsimResponse,
     summary: 'Play data usage: exactly one of `bytes` and `percent`',
-    refusals: ['sandbox_only', 'esim_not_ready'],
+    refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async consumeData(
     @Caller() caller: PartnerPrincipal,
@@ -58,7 +58,7 @@ export class SandboxEsimsController {
     status: 200,
     response: EsimResponse,
     summary: 'Play the end of an eSIM',
-    refusals: ['sandbox_only', 'esim_not_ready'],
+    refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async expireEsim(
     @Caller() caller: PartnerPrincipal,

@@ -41,6 +41,7 @@ export class OrdersController {
       'package_unavailable',
       'price_changed',
       'reference_taken',
+      'limit_reached',
     ],
   })
   async placeOrder(

@@ -40,6 +40,7 @@ export class TopupsController {
       'package_unavailable',
       'price_changed',
       'reference_taken',
+      'limit_reached',
     ],
   })
   async placeTopup(

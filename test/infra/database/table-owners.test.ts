@@ -13,7 +13,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   events: ['events', 'event_feed_days'],
   infra: ['idempotency_keys'],
   orders: ['orders'],
-  partners: ['partners'],
+  partners: ['partners', 'sandbox_quotas'],
   'portal-sessions': ['portal_sessions'],
   providers: [
     'provider_health',

@@ -1,0 +1,17 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** What each partner has used of its Sandbox quota today: one row a partner. A crash may forget it (D26). */
+export class CreateSandboxQuotas1763700000052 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      CREATE UNLOGGED TABLE sandbox_quotas (
+        partner_id text PRIMARY KEY,
+        day date NOT NULL,
+        used int NOT NULL
+      ) WITH (fillfactor = 50)`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE sandbox_quotas');
+  }
+}

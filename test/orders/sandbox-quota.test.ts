@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ApiAnswer, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import { issueEsim } from '../harness/order-steps.js';
+
+const QUOTA = 12;
+const PACKAGE = 'pkg_fr_1gb_7d';
+
+let service: TestService;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  service = await startTestService({ env: { SANDBOX_QUOTA_PER_DAY: String(QUOTA) } });
+});
+beforeEach(async () => {
+  partner = await service.createPartner();
+});
+afterAll(() => service.stop());
+
+function order(quantity: number, more: object = {}, by = partner, key?: string): Promise<ApiAnswer> {
+  const body = { package_id: PACKAGE, quantity, ...more };
+  return by.sandbox.post('/v1/orders', body, key === undefined ? {} : { idempotencyKey: key });
+}
+
+async function ordered(): Promise<number> {
+  const { rows } = await service.database.pool.query<{ n: number }>(
+    'SELECT coalesce(sum(quantity), 0)::int AS n FROM orders WHERE partner_id = $1',
+    [partner.id],
+  );
+  return rows[0]!.n;
+}
+
+function expectRefused({ status, body }: ApiAnswer): void {
+  expect([status, body.code]).toEqual([409, 'limit_reached']);
+  expect(body.detail).toContain(`Sandbox quota of ${QUOTA} a day`);
+  expect(body.detail).toContain('00:00 UTC');
+}
+
+describe("a partner's Sandbox quota of a day", () => {
+  it('is exact when forty orders come at once by two keys, and leaves other partners alone', async () => {
+    const second = service.partnerApi(await service.createKey(partner.id, 'sandbox'));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, nth) =>
+        (nth % 2 ? second : partner.sandbox).post('/v1/orders', { package_id: PACKAGE }),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(QUOTA);
+    for (const answer of answers.filter(({ status }) => status !== 202)) expectRefused(answer);
+    expect(await ordered()).toBe(QUOTA);
+    expect((await order(1, {}, await service.createPartner())).status).toBe(202);
+  });
+
+  it('takes nothing for an order that does not fit, nor for a replay, and begins anew the next day', async () => {
+    expectRefused(await order(QUOTA + 1));
+    const key = 'quota-once-0001';
+    expect((await order(QUOTA - 1, {}, partner, key)).status).toBe(202);
+    expect((await order(QUOTA - 1, {}, partner, key)).status).toBe(202);
+    expectRefused(await order(2));
+    expect((await order(1)).status).toBe(202);
+    expectRefused(await order(1));
+    expect(await ordered()).toBe(QUOTA);
+    await service.database.pool.query('UPDATE sandbox_quotas SET day = day - 1 WHERE partner_id = $1', [
+      partner.id,
+    ]);
+    expect((await order(QUOTA)).status).toBe(202);
+  });
+
+  it('counts each full kilobyte of metadata', async () => {
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, nth) => [`k${nth}`, 'x'.repeat(500)]));
+    // Nine kilobytes and some bytes.
+    expect((await order(3, { metadata })).status).toBe(202);
+    expectRefused(await order(1));
+    expect(await ordered()).toBe(3);
+  });
+
+  it('counts top-ups and steps of a simulated device', async () => {
+    const esim = await issueEsim(partner.sandbox, PACKAGE);
+    const step = (name: string, body?: object): Promise<ApiAnswer> =>
+      partner.sandbox.post(`/v1/sandbox/esims/${esim}/${name}`, body);
+    const topUp = (): Promise<ApiAnswer> =>
+      partner.sandbox.post('/v1/topups', { esim_id: esim, package_id: 'pkg_test_topup_fail' });
+    expect((await step('activate')).status).toBe(200);
+    expect((await topUp()).status).toBe(202);
+    for (let used = 3; used < QUOTA; used++) {
+      expect((await step('consume', { bytes: 1 })).status).toBe(200);
+    }
+    for (const refused of [await step('consume', { bytes: 1 }), await step('expire'), await topUp()])
+      expectRefused(refused);
+    expect((await partner.sandbox.get(`/v1/esims/${esim}`)).body.data.data.used_bytes).toBe(QUOTA - 3);
+  });
+});
