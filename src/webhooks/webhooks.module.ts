@@ -5,6 +5,7 @@ import { RateLimitStorageModule } from '../auth/index.js';
 import { Clock, SystemClock } from '../common/clock.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
 import { EventsModule } from '../events/index.js';
+import { nameServerResolver, systemResolver } from '../infra/network/resolve-addresses.js';
 import { PartnersModule } from '../partners/index.js';
 import { WebhookDeliveriesController } from './admin/webhook-deliveries.controller.js';
 import { WebhookEndpointsController } from './admin/webhook-endpoints.controller.js';
@@ -43,7 +44,6 @@ import { EndpointTransitionsRepository } from './worker/endpoint-transitions.rep
 import { OutcomesRepository } from './worker/outcomes.repository.js';
 import { ReplayJobsRepository } from './worker/replay-jobs.repository.js';
 import { ReplayRunner } from './worker/replay-runner.js';
-import { nameServerResolver, systemResolver } from './worker/vetted-lookup.js';
 import { WebhookMaintenance } from './worker/webhook-maintenance.js';
 import { WebhookMetrics } from './worker/webhook-metrics.js';
 import { WebhookSender } from './worker/webhook-sender.js';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { TargetPolicy } from '../../src/webhooks/target-policy.js';
-import { nameServerResolver } from '../../src/webhooks/worker/vetted-lookup.js';
+import { nameServerResolver } from '../../src/infra/network/resolve-addresses.js';
 import { watchDials } from './sending/canary.js';
 import { NameServer } from './sending/name-server.js';
 import { connections } from './sending/receivers.js';
@@ -44,7 +44,7 @@ describe('connections that are kept', () => {
     const { port, sockets } = await receiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });
-    const resolve = nameServerResolver([nameServer.address]);
+    const resolve = nameServerResolver(() => [nameServer.address]);
     const sender = senderWith({ policy: new OnePublicAddress(), resolve });
     const dials = watchDials();
     const url = `http://moved.test:${port}/hook`;
@@ -64,7 +64,7 @@ describe('connections that are kept', () => {
     const { port } = await receiver();
     let address = PUBLIC;
     const nameServer = await NameServer.start({ 'moved.test': () => ({ a: [address] }) });
-    const resolve = nameServerResolver([nameServer.address]);
+    const resolve = nameServerResolver(() => [nameServer.address]);
     const sender = senderWith({ policy: new OnePublicAddress(), resolve });
     const url = `http://moved.test:${port}/hook`;
     expect(await send(sender, url)).toMatchObject({ outcome: 'delivered' });
@@ -78,7 +78,7 @@ describe('connections that are kept', () => {
   it('are kept apart by name and by port, also on one address', async () => {
     const [first, second] = [await receiver(), await receiver()];
     const nameServer = await NameServer.start({ 'a.test': { a: [PUBLIC] }, 'b.test': { a: [PUBLIC] } });
-    const sender = senderWith({ resolve: nameServerResolver([nameServer.address]) });
+    const sender = senderWith({ resolve: nameServerResolver(() => [nameServer.address]) });
     for (const url of [
       `http://a.test:${first.port}/`,
       `http://b.test:${first.port}/`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
+import type { ResolveAddresses } from '../../src/infra/network/resolve-addresses.js';
 import {
   type AttemptResult,
   describeFailure,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import type { ResolveAddresses } from '../../src/webhooks/worker/vetted-lookup.js';
+import type { ResolveAddresses } from '../../src/infra/network/resolve-addresses.js';
 import type { AttemptPhases } from '../../src/webhooks/worker/attempt-result.js';
 import type { WebhookSender } from '../../src/webhooks/worker/webhook-sender.js';
 import { TestAuthority } from './sending/certificates.js';

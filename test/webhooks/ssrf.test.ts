@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ValidationFailed } from '../../src/common/errors/index.js';
-import { nameServerResolver } from '../../src/webhooks/worker/vetted-lookup.js';
+import { nameServerResolver } from '../../src/infra/network/resolve-addresses.js';
 import { startCanary, watchDials } from './sending/canary.js';
 import { NameServer, type Zone } from './sending/name-server.js';
 import { http } from './sending/receivers.js';
@@ -12,7 +12,7 @@ const names = Object.keys(HOSTILE_NAMES);
 /** The sender as in production, with a name server of our own and everything watched that it could connect to. */
 async function production(zone: Zone) {
   const [canary, nameServer] = [await startCanary(), await NameServer.start(zone)];
-  const resolve = nameServerResolver([nameServer.address]);
+  const resolve = nameServerResolver(() => [nameServer.address]);
   const sender = senderWith({ allowPrivateTargets: false, resolve, timeoutMs: 1_500 });
   return { sender, canary, nameServer, resolve, dials: watchDials() };
 }

@@ -118,10 +118,10 @@ describe('the environment of the process', () => {
     const [url] = process.argv.slice(1);
     const { WebhookSender } = await import('./dist/src/webhooks/worker/webhook-sender.js');
     const { TargetPolicy } = await import('./dist/src/webhooks/target-policy.js');
-    const { systemResolver } = await import('./dist/src/webhooks/worker/vetted-lookup.js');
+    const { systemResolver } = await import('./dist/src/infra/network/resolve-addresses.js');
     const policy = new TargetPolicy({ webhooks: { allowPrivateTargets: true } });
     const sender = new WebhookSender({ timeoutMs: 5000, policy, resolve: systemResolver() });
-    const result = await sender.send({ url, headers: {}, body: Buffer.from('{}') }, new AbortController());
+    const result = await sender.send({ url, headers: {}, body: Buffer.from('{}'), owner: '' }, new AbortController());
     console.log(result.error ?? result.statusCode);
     sender.close();`;
 

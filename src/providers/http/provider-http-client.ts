@@ -1,9 +1,13 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Logger } from 'pino';
-import { Agent, type Dispatcher, request as send } from 'undici';
+import { isIP } from 'node:net';
+import { Agent, buildConnector, type Dispatcher, errors, request as send } from 'undici';
 import { deadlineOf, failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
+import { connectToAny } from '../../infra/network/connect-to-any.js';
+import { OUTGOING_TLS } from '../../infra/network/outgoing-tls.js';
+import { systemResolver } from '../../infra/network/resolve-addresses.js';
 import { NO_TRACER, type Span, type Tracer } from '../../infra/tracing/index.js';
 import type { PlacementPermit } from './placement-guard.js';
 import type { ProviderHealthRecorder } from './provider-health.repository.js';
@@ -62,6 +66,7 @@ interface CallLimits {
 const MAX_ANSWER_BYTES = 8_388_608;
 const RETRY_CONNECTION_MS = 1_000;
 const TOO_MANY_REQUESTS = 429;
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 /**
  * Calls one provider: its pace, its circuit, one deadline, no redirects, no proxy, bounded answers. One log line
@@ -71,12 +76,13 @@ export class ProviderHttpClient {
   private readonly agent: Agent;
   private readonly baseUrl: string;
   private readonly maxAnswerBytes: number;
+  private readonly closing = new AbortController();
 
   constructor(private readonly options: ProviderHttpClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, '');
     this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     this.agent = new Agent({
-      connect: { timeout: options.timeoutMs },
+      connect: connector(options.timeoutMs, this.closing.signal),
       // HTTP/2 writes a request later than it begins it, and may send a refused one again by itself.
       allowH2: false,
     });
@@ -153,6 +159,7 @@ export class ProviderHttpClient {
 
   /** Closes the kept connections. */
   async close(): Promise<void> {
+    this.closing.abort();
     await this.agent.destroy();
   }
 
@@ -167,7 +174,7 @@ export class ProviderHttpClient {
     let code: string | null = null;
     let hasLeft = true;
     try {
-      const answer = await this.send(request, limits);
+      const answer = await this.sendOnceOrAgain(request, limits);
       status = answer.statusCode;
       if (status === TOO_MANY_REQUESTS) this.options.pace.slowDown();
       const body = await readJsonBody(answer.body, this.maxAnswerBytes);
@@ -185,6 +192,22 @@ export class ProviderHttpClient {
           code,
           latencyMs: Math.round(performance.now() - startedAt),
         });
+    }
+  }
+
+  /**
+   * A provider may close a kept connection while a call is on its way. A call that only reads leaves once more, at once.
+   * One that buys never does: whether the provider has read it, nobody knows (D19).
+   */
+  private async sendOnceOrAgain(
+    request: ProviderHttpRequest,
+    limits: CallLimits,
+  ): Promise<Dispatcher.ResponseData> {
+    try {
+      return await this.send(request, limits);
+    } catch (error) {
+      if (request.effect !== 'none' || limits.signal.aborted || !wasCut(error)) throw error;
+      return this.send(request, limits);
     }
   }
 
@@ -239,6 +262,35 @@ export class ProviderHttpClient {
       logger.warn(line);
     }
   }
+}
+
+/** Whether the connection was there, and ended before any of the answer's headers came. */
+function wasCut(error: unknown): boolean {
+  if (isBeforeSending(error)) return false;
+  const { code } = error as { code?: unknown };
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+/** Connects to whichever address of the provider accepts first, within `timeoutMs` together with TLS. */
+function connector(timeoutMs: number, closing: AbortSignal): buildConnector.connector {
+  const resolve = systemResolver();
+  const secure = buildConnector({ ...OUTGOING_TLS, timeout: timeoutMs, allowH2: false });
+  return (options, callback) => {
+    const hostname = options.hostname.replace(/^\[|\]$/g, '');
+    const family = isIP(hostname);
+    const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
+    const connect = async () => {
+      const addresses = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];
+      return connectToAny(addresses, Number(options.port || DEFAULT_PORTS[options.protocol]), signal);
+    };
+    connect().then(
+      (socket) => {
+        if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, callback);
+        else callback(null, socket);
+      },
+      (error: Error) => callback(signal.aborted ? new errors.ConnectTimeoutError() : error, null),
+    );
+  };
 }
 
 /** What counts as a failure of the provider, as a word for the log; null when it answered properly. */

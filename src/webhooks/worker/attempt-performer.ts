@@ -11,10 +11,11 @@ import type { AttemptResult, FinishedAttempt } from './attempt-result.js';
 import { describeAttempt, orderOf, spanOfAttempt } from './attempt-span.js';
 import type { DeliveryTracesRepository } from './delivery-traces.repository.js';
 import type { OutcomeBatcher } from './outcome-batcher.js';
+import { TargetPace } from './target-pace.js';
 import type { OutgoingWebhook, WebhookSender } from './webhook-sender.js';
 
 export interface AttemptPerformerParts {
-  readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'findBody' | 'discard'>;
+  readonly jobs: Pick<DeliveryJobsRepository, 'release' | 'findBody' | 'discard' | 'ownerOf'>;
   /** Of each mode its own: nothing that an outcome of Sandbox waits for delays one of Live (D41). */
   readonly batchers: Readonly<Record<Mode, OutcomeBatcher>>;
   readonly sender: WebhookSender;
@@ -36,6 +37,8 @@ const OUR_FAULT_PAUSE_MS = 60_000;
 
 /** Makes one attempt: signs, sends, records. */
 export class AttemptPerformer {
+  private readonly pace = new TargetPace();
+
   constructor(private readonly parts: AttemptPerformerParts) {}
 
   /** Resolves when the outcome is committed, with it; null when the lease was given back without an attempt. */
@@ -59,10 +62,15 @@ export class AttemptPerformer {
   private async attempt(delivery: ClaimedDelivery, control: AbortController): Promise<AttemptOfNow | null> {
     const body = delivery.body ?? (await this.parts.jobs.findBody(delivery));
     if (body === null) return this.discard(delivery);
+    const owner = this.parts.jobs.ownerOf(delivery.endpointId)?.id ?? delivery.endpointId;
+    const { hostname } = new URL(delivery.url);
+    // Only a stop aborts it.
+    await this.pace.turn(owner, hostname, control.signal).catch(() => undefined);
     const isStopping = this.parts.isStopping();
-    const webhook = isStopping ? null : this.sign(delivery, Buffer.from(body));
+    const webhook = isStopping ? null : this.sign(delivery, owner, Buffer.from(body));
     if (webhook) {
       const result = await this.parts.sender.send(webhook, control);
+      if (result.outcome === 'delivered') this.pace.prove(owner, hostname);
       return { ...result, requestHeaders: withoutSignature(webhook.headers) };
     }
     await this.parts.jobs.release(delivery, isStopping ? 0 : OUR_FAULT_PAUSE_MS);
@@ -77,7 +85,7 @@ export class AttemptPerformer {
   }
 
   /** A fresh `t` at every attempt: receivers refuse what is older than five minutes (D29). */
-  private sign(delivery: ClaimedDelivery, body: Buffer): OutgoingWebhook | null {
+  private sign(delivery: ClaimedDelivery, owner: string, body: Buffer): OutgoingWebhook | null {
     const { secrets, clock, logger } = this.parts;
     try {
       const input = {
@@ -87,7 +95,7 @@ export class AttemptPerformer {
       };
       const headers = headersOf(delivery, signWebhook(input));
       if (delivery.standard) Object.assign(headers, standardHeaders(messageIdOf(body), input));
-      return { url: delivery.url, body, headers };
+      return { url: delivery.url, body, headers, owner };
     } catch (error) {
       const { id: deliveryId, endpointId } = delivery;
       logger.error(

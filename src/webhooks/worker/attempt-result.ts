@@ -1,5 +1,4 @@
 import type { ClientRequest } from 'node:http';
-import { isIP, type Socket } from 'node:net';
 import type { AttemptOutcome } from '../delivery.js';
 import { NameNotResolved, TargetRefused } from './vetted-lookup.js';
 
@@ -53,8 +52,8 @@ export interface FinishedAttempt extends AttemptResult {
 type Phase = 'dns' | 'connect' | 'tls';
 
 /**
- * Times one attempt by the events of its socket. A phase in which the attempt failed or was cut has the time until
- * then; a phase that was not reached has none.
+ * Times one attempt. A phase in which the attempt failed or was cut has the time until then; a phase that was not
+ * reached has none. A phase that is repeated has its last time.
  */
 export class PhaseClock {
   /** Monotonic milliseconds. */
@@ -70,14 +69,26 @@ export class PhaseClock {
     return this.reused;
   }
 
+  get hasFirstByte(): boolean {
+    return this.firstByteMs !== null;
+  }
+
   /** Call in the turn that made the request: the socket's events may come in the next one. */
-  watch(request: ClientRequest, target: URL): void {
+  watch(request: ClientRequest): void {
     request.once('socket', (socket) => {
+      this.reused = request.reusedSocket;
+      const onData = (): void => void (this.firstByteMs = this.elapsedMs());
       // Before Node's own listener, which emits the response.
-      socket.prependOnceListener('data', () => (this.firstByteMs = this.elapsedMs()));
-      if (request.reusedSocket) this.reused = true;
-      else this.watchConnecting(socket, target);
+      socket.prependOnceListener('data', onData);
+      request.once('close', () => socket.off('data', onData));
     });
+  }
+
+  /** The phase before ends, and the next begins. */
+  enter(next: Phase | null, at = performance.now()): void {
+    if (this.running) this.took[this.running] = at - this.since;
+    this.running = next;
+    this.since = at;
   }
 
   /** Closes the phase that is running. @param endedAt monotonic milliseconds */
@@ -85,21 +96,6 @@ export class PhaseClock {
     this.enter(null, endedAt);
     const { dns: dnsMs, connect: connectMs, tls: tlsMs } = this.took;
     return { dnsMs, connectMs, tlsMs, firstByteMs: this.firstByteMs, totalMs: endedAt - this.startedAt };
-  }
-
-  private watchConnecting(socket: Socket, target: URL): void {
-    // Nobody looks up a literal, which is a target in development only. By now the socket has begun.
-    const isLiteral = isIP(target.hostname.replace(/^\[|\]$/g, '')) !== 0;
-    this.enter(isLiteral ? 'connect' : 'dns', this.startedAt);
-    socket.once('lookup', (error: Error | null) => this.enter(error ? null : 'connect'));
-    socket.once('connect', () => this.enter(target.protocol === 'https:' ? 'tls' : null));
-    socket.once('secureConnect', () => this.enter(null));
-  }
-
-  private enter(next: Phase | null, at = performance.now()): void {
-    if (this.running) this.took[this.running] = at - this.since;
-    this.running = next;
-    this.since = at;
   }
 
   private elapsedMs(): number {

@@ -1,7 +1,11 @@
-import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { type IncomingMessage, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { isIP, type Socket } from 'node:net';
 import { JobInterrupted } from '../../infra/jobs/index.js';
+import { connectToAny } from '../../infra/network/connect-to-any.js';
+import type { ResolveAddresses } from '../../infra/network/resolve-addresses.js';
 import type { TargetPolicy } from '../target-policy.js';
+import { AnswerHead, InformationalFlood, MAX_HEADER_BYTES } from './answer-head.js';
 import {
   type AttemptResult,
   describeFailure,
@@ -9,13 +13,16 @@ import {
   PhaseClock,
   toSafeText,
 } from './attempt-result.js';
-import { type ResolveAddresses, TargetRefused, vettedLookup } from './vetted-lookup.js';
+import { TargetRefused, vettedAddresses } from './vetted-lookup.js';
+import { type Dialing, type DialingOptions, WebhookAgents } from './webhook-agents.js';
 
 /** One signed POST, ready to leave. */
 export interface OutgoingWebhook {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
+  /** The partner and mode that it is for. */
+  readonly owner: string;
 }
 
 export interface WebhookSenderOptions {
@@ -33,40 +40,39 @@ export const MAX_SUCCESS_BYTES = 2 * 1_024;
 const IDLE_SOCKET_MS = 4_000;
 const IDLE_SOCKETS_PER_ORIGIN = 256;
 
-/** They do not count (D30), but one receiver that sends them without end must not use up a worker (D34). */
-export const MAX_INFORMATIONAL_ANSWERS = 100_000;
+const CLOSED_BY_RECEIVER = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE']);
 
 class DeadlineReached extends Error {}
-
-class InformationalFlood extends Error {
-  readonly code = 'INFORMATIONAL_FLOOD';
-}
 
 /** 101 is no final answer, and we never asked to switch (D30). */
 class ProtocolSwitched extends Error {
   readonly code = 'SWITCHING_PROTOCOLS';
 }
 
+/** The final status, and what has come of the rest; `response` is null when the headers were too long to read. */
+interface Answer {
+  readonly statusCode: number;
+  readonly response: IncomingMessage | null;
+}
+
 /**
  * Sends attempts over shared keep-alive connections. Connections per origin are bounded by the runner's slots and by
  * nothing here: two endpoints may share an origin, and one that hangs must not hold the other's connections (D34).
  * Node's own client, because undici ends the connection at an unasked `100 Continue`, and 1xx do not count (D30).
- * It follows no redirects, asks no proxy, unpacks nothing, and makes no hidden second request.
+ * It follows no redirects, uses no proxy and unpacks nothing. It sends a request twice only when the receiver closed a
+ * kept connection before it answered.
  */
 export class WebhookSender {
-  private readonly http: HttpAgent;
-  private readonly https: HttpsAgent;
+  private readonly kept: WebhookAgents;
+  /** Every connection is new, and closed after its answer. */
+  private readonly fresh: WebhookAgents;
 
   constructor(private readonly options: WebhookSenderOptions) {
-    const settings = {
-      keepAlive: true,
-      timeout: IDLE_SOCKET_MS,
-      maxFreeSockets: IDLE_SOCKETS_PER_ORIGIN,
-      lookup: vettedLookup(options.policy, options.resolve),
-    };
-    this.http = new HttpAgent(settings);
-    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off.
-    this.https = new HttpsAgent({ ...settings, rejectUnauthorized: true });
+    const dial = (hostname: string, port: number, dialing: Dialing): Promise<Socket> =>
+      this.dial(hostname, port, dialing);
+    const settings = { timeout: IDLE_SOCKET_MS, maxFreeSockets: IDLE_SOCKETS_PER_ORIGIN };
+    this.kept = new WebhookAgents(dial, { ...settings, keepAlive: true });
+    this.fresh = new WebhookAgents(dial, { ...settings, keepAlive: false });
   }
 
   /** Never rejects. Aborting `control` with `JobInterrupted` cuts the attempt and says so in the outcome. */
@@ -75,8 +81,8 @@ export class WebhookSender {
     const timer = setTimeout(() => control.abort(new DeadlineReached()), this.options.timeoutMs);
     try {
       if (this.options.policy.refuseUrl(webhook.url)) throw new TargetRefused();
-      const response = await untilAborted(this.post(webhook, control.signal, clock), control.signal);
-      return await readAnswer(response, clock);
+      const answer = await untilAborted(this.exchange(webhook, control.signal, clock), control.signal);
+      return await readAnswer(answer, clock);
     } catch (error) {
       return failedBy(control.signal.aborted ? control.signal.reason : error, clock);
     } finally {
@@ -86,34 +92,75 @@ export class WebhookSender {
 
   /** Cuts whatever is left. */
   close(): void {
-    this.http.destroy();
-    this.https.destroy();
+    this.kept.destroy();
+    this.fresh.destroy();
   }
 
-  /** Resolves with the final status and headers. */
+  /**
+   * A receiver may close a kept connection while a request is on its way. Then it has not answered, and the same
+   * request leaves once more, on a new connection.
+   */
+  private async exchange(webhook: OutgoingWebhook, signal: AbortSignal, clock: PhaseClock): Promise<Answer> {
+    try {
+      return await this.post(webhook, this.kept, { signal, clock, owner: webhook.owner });
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      const mayRepeat = clock.reusedConnection && !clock.hasFirstByte && CLOSED_BY_RECEIVER.has(code);
+      if (!mayRepeat || signal.aborted) throw error;
+      return this.post(webhook, this.fresh, { signal, clock, owner: webhook.owner });
+    }
+  }
+
+  /** Connects to the first of the vetted addresses that accepts. */
+  private async dial(hostname: string, port: number, { clock, signal }: Dialing): Promise<Socket> {
+    // Nobody looks up a literal, which is a target in development only.
+    clock.enter(isIP(hostname) === 0 ? 'dns' : 'connect');
+    const addresses = await vettedAddresses(this.options.policy, this.options.resolve, hostname);
+    clock.enter('connect');
+    const socket = await connectToAny(addresses, port, signal);
+    clock.enter(null);
+    return socket;
+  }
+
+  /** Resolves with the final status, and the headers if they are not too long. */
   private post(
     { url, headers, body }: OutgoingWebhook,
-    signal: AbortSignal,
-    clock: PhaseClock,
-  ): Promise<IncomingMessage> {
+    agents: WebhookAgents,
+    dialing: Dialing,
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const target = new URL(url);
-      const options = { method: 'POST', headers, signal };
+      const { signal, clock } = dialing;
+      const agent = agents.of(target.protocol);
+      const options: DialingOptions = {
+        ...{ method: 'POST', headers, signal, agent, dialing },
+        maxHeaderSize: MAX_HEADER_BYTES,
+      };
       const request =
-        target.protocol === 'https:'
-          ? httpsRequest(target, { ...options, agent: this.https })
-          : httpRequest(target, { ...options, agent: this.http });
-      clock.watch(request, target);
-      let informational = 0;
-      request.on('information', () => {
-        if (++informational > MAX_INFORMATIONAL_ANSWERS) request.destroy(new InformationalFlood());
+        target.protocol === 'https:' ? httpsRequest(target, options) : httpRequest(target, options);
+      const head = new AnswerHead();
+      clock.watch(request);
+      request.once('socket', (socket) => {
+        const read = (chunk: Buffer): void => {
+          try {
+            head.read(chunk);
+          } catch (error) {
+            request.destroy(error as Error);
+          }
+        };
+        socket.prependListener('data', read);
+        request.once('close', () => socket.off('data', read));
       });
-      request.on('response', resolve);
+      request.on('response', (response) => resolve({ statusCode: response.statusCode ?? 0, response }));
       request.on('upgrade', (_response, socket) => {
         socket.destroy();
         reject(new ProtocolSwitched());
       });
-      request.on('error', reject);
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'HPE_HEADER_OVERFLOW') reject(error);
+        else if (head.statusCode === null) reject(new InformationalFlood());
+        else resolve({ statusCode: head.statusCode, response: null });
+      });
       request.end(body);
     });
   }
@@ -136,11 +183,10 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 /** The status line decides the outcome; whatever happens to the body does not change it (D30). */
-async function readAnswer(response: IncomingMessage, clock: PhaseClock): Promise<AttemptResult> {
+async function readAnswer({ statusCode, response }: Answer, clock: PhaseClock): Promise<AttemptResult> {
   const latencyMs = performance.now() - clock.startedAt;
-  const body = await readCapped(response);
+  const body = response ? await readCapped(response) : { bytes: Buffer.alloc(0), wasCut: true };
   const endedAt = performance.now();
-  const statusCode = response.statusCode ?? 0;
   const success = statusCode >= 200 && statusCode < 300;
   const bytes = body.bytes.subarray(0, success ? MAX_SUCCESS_BYTES : MAX_RESPONSE_BYTES);
   const wasCut = body.wasCut || bytes.length < body.bytes.length;
@@ -151,7 +197,7 @@ async function readAnswer(response: IncomingMessage, clock: PhaseClock): Promise
     error: success ? null : 'http_status',
     phases: clock.stop(endedAt),
     reusedConnection: clock.reusedConnection,
-    responseHeaders: keptHeaders(response.rawHeaders),
+    responseHeaders: response && keptHeaders(response.rawHeaders),
     responseBody: bytes.length === 0 ? null : toSafeText(bytes, wasCut),
     endedAt,
   };

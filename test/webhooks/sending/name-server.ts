@@ -7,12 +7,17 @@ export interface NameRecords {
   readonly a?: readonly string[];
   readonly aaaa?: readonly string[];
   readonly cname?: string;
+  /** Types that are never answered. */
+  readonly silent?: readonly ('A' | 'AAAA')[];
+  /** Every question ends in SERVFAIL. */
+  readonly fails?: boolean;
 }
 
 /** Records, or a function of how often the type was asked before. */
 export type Zone = Record<string, NameRecords | ((asked: number) => NameRecords)>;
 
 const TYPE = { A: 1, CNAME: 5, AAAA: 28 } as const;
+const SERVER_FAILURE = 2;
 const NAME_ERROR = 3;
 
 /** A real name server on loopback UDP: TTL 0 always, NXDOMAIN for what is not in its zone. */
@@ -47,10 +52,12 @@ export class NameServer {
     const asked = this.questions.filter((before) => before === question).length;
     this.questions.push(question);
     const records = typeof entry === 'function' ? entry(asked) : entry;
-    const answers = records ? answersTo(records, type) : [];
+    if (records?.silent?.includes(type === TYPE.AAAA ? 'AAAA' : 'A')) return;
+    const answers = records && !records.fails ? answersTo(records, type) : [];
+    const code = records ? (records.fails ? SERVER_FAILURE : 0) : NAME_ERROR;
     const head = Buffer.alloc(12);
     query.copy(head, 0, 0, 2);
-    head.writeUInt16BE(0x8580 | (records ? 0 : NAME_ERROR), 2); // an authoritative answer, recursion available
+    head.writeUInt16BE(0x8580 | code, 2); // an authoritative answer, recursion available
     head.writeUInt16BE(1, 4);
     head.writeUInt16BE(answers.length, 6);
     this.socket.send(Buffer.concat([head, query.subarray(12, end), ...answers]), from.port, from.address);

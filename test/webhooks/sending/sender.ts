@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { TargetPolicy } from '../../../src/webhooks/target-policy.js';
-import { type ResolveAddresses, systemResolver } from '../../../src/webhooks/worker/vetted-lookup.js';
+import { type ResolveAddresses, systemResolver } from '../../../src/infra/network/resolve-addresses.js';
 import type { AttemptResult } from '../../../src/webhooks/worker/attempt-result.js';
 import { WebhookSender } from '../../../src/webhooks/worker/webhook-sender.js';
 
@@ -36,7 +36,8 @@ export function send(
   sender: WebhookSender,
   url: string,
   control = new AbortController(),
+  owner = 'ptn_1:live',
 ): Promise<AttemptResult> {
   const headers = { 'Content-Type': 'application/json', 'X-Service-Event': 'esim.activated' };
-  return sender.send({ url, headers, body: Buffer.from('{"id":"evt_1"}') }, control);
+  return sender.send({ url, headers, body: Buffer.from('{"id":"evt_1"}'), owner }, control);
 }

@@ -1,0 +1,64 @@
+/** Informational answers (1xx) before the final status line: they do not count (D30), and many would cost others time (D34). */
+export const MAX_INFORMATIONAL_ANSWERS = 100;
+/** Bytes before the final status line. */
+export const MAX_INFORMATIONAL_BYTES = 64 * 1_024;
+/** Bytes of the final answer's headers. Beyond, the status line alone is known. */
+export const MAX_HEADER_BYTES = 64 * 1_024;
+/** Bytes of a whole answer as it is sent, the framing of its chunks included. */
+export const MAX_ANSWER_BYTES = 192 * 1_024;
+
+export class InformationalFlood extends Error {
+  readonly code = 'INFORMATIONAL_FLOOD';
+}
+
+export class AnswerTooLong extends Error {
+  readonly code = 'ANSWER_TOO_LONG';
+}
+
+const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;
+const STATUS_LINE_LENGTH = 'HTTP/1.1 200'.length;
+const END_OF_HEADERS = '\r\n\r\n';
+const SWITCHING_PROTOCOLS = 101;
+
+/**
+ * Follows the bytes of an answer beside Node's parser, which tells a status only when all of its headers have come.
+ */
+export class AnswerHead {
+  private status: number | null = null;
+  private unread = '';
+  private informational = 0;
+  private bytes = 0;
+  private isDone = false;
+
+  /** Of the final status line, as soon as it has come. */
+  get statusCode(): number | null {
+    return this.status;
+  }
+
+  /** @throws InformationalFlood; AnswerTooLong */
+  read(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    if (!this.isDone) this.readLines(chunk);
+    if (this.bytes > MAX_ANSWER_BYTES) throw new AnswerTooLong();
+  }
+
+  private readLines(chunk: Buffer): void {
+    this.unread += chunk.toString('latin1');
+    while (this.unread.length >= STATUS_LINE_LENGTH) {
+      const status = Number(STATUS_LINE.exec(this.unread)?.[1]);
+      const isInformational = status < 200 && status !== SWITCHING_PROTOCOLS;
+      if (!isInformational) return this.end(Number.isNaN(status) ? null : status);
+      const end = this.unread.indexOf(END_OF_HEADERS);
+      if (end === -1) break;
+      this.unread = this.unread.slice(end + END_OF_HEADERS.length);
+      if (++this.informational > MAX_INFORMATIONAL_ANSWERS) throw new InformationalFlood();
+    }
+    if (this.bytes > MAX_INFORMATIONAL_BYTES) throw new InformationalFlood();
+  }
+
+  private end(status: number | null): void {
+    this.status = status;
+    this.unread = '';
+    this.isDone = true;
+  }
+}

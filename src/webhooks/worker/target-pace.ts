@@ -1,0 +1,44 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Allowances } from '../../infra/allowances.js';
+import { boundedCache } from '../../infra/bounded-cache.js';
+
+/** A host is proven for this long after each 2xx. */
+const PROVEN_MS = 3_600_000;
+const HOSTS_KEPT = 50_000;
+/** Attempts of a partner and mode to hosts that are not proven, all together. */
+const UNPROVEN = { burst: 60, perSecond: 20 };
+/** Of these, each host's own: a new endpoint does not wait behind one that fails. */
+const UNPROVEN_HOST = { burst: 1, perSecond: 1 };
+
+/**
+ * Paces attempts to hosts that have not answered 2xx: nobody has shown that the partner owns them, and a replay must not
+ * turn this service against others. A 2xx proves the host for the partner and mode that it was sent for. It is known to
+ * this process alone, so after a start each host is paced until its first 2xx.
+ */
+export class TargetPace {
+  private readonly provenAt = boundedCache<number>(HOSTS_KEPT);
+  private readonly ofOwner = new Allowances(UNPROVEN);
+  private readonly ofHost = new Allowances(UNPROVEN_HOST);
+
+  /**
+   * Resolves when an attempt may leave, at once for a proven host.
+   * @throws AbortError when `signal` aborts first
+   */
+  async turn(owner: string, hostname: string, signal: AbortSignal): Promise<void> {
+    const host = keyOf(owner, hostname);
+    if (performance.now() - (this.provenAt.get(host) ?? -Infinity) < PROVEN_MS) return;
+    if (this.ofHost.left(host) >= 1) return this.ofHost.spend(host, 1);
+    const waitMs = this.ofOwner.waitMs(owner, 1);
+    this.ofOwner.spend(owner, 1);
+    if (waitMs > 0) await delay(waitMs, undefined, { signal });
+  }
+
+  /** The host has answered 2xx. */
+  prove(owner: string, hostname: string): void {
+    this.provenAt.set(keyOf(owner, hostname), performance.now());
+  }
+}
+
+function keyOf(owner: string, hostname: string): string {
+  return `${owner} ${hostname}`;
+}

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { connectToAny, MAX_ADDRESSES } from '../../../src/infra/network/connect-to-any.js';
+import { type DeafAddress, deafAddress } from '../../harness/deaf-address.js';
+
+const LIVE = '127.0.0.1';
+
+/** Longer than any connection here takes on a busy machine. */
+const patient = (): AbortSignal => AbortSignal.timeout(60_000);
+
+async function live(host = LIVE, port = 0) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, sockets };
+}
+
+async function deaf(host: string, port: number): Promise<DeafAddress> {
+  const address = await deafAddress(host, port);
+  onTestFinished(() => address.close());
+  return address;
+}
+
+const addresses = (...list: string[]) =>
+  list.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+
+async function connected(list: string[], port: number, signal = patient()): Promise<string | undefined> {
+  const socket = await connectToAny(addresses(...list), port, signal);
+  onTestFinished(() => void socket.destroy());
+  return socket.remoteAddress;
+}
+
+describe('of several addresses', () => {
+  it('the first that accepts is taken, and a dead one before it costs a fraction of a second', async () => {
+    const { port, sockets } = await live();
+    await deaf('127.0.0.2', port);
+    const startedAt = performance.now();
+    expect(await connected(['127.0.0.2', LIVE], port)).toBe(LIVE);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(240);
+    expect(sockets.size).toBe(1);
+  });
+
+  it('a dead IPv6 address before a live IPv4 address costs no more', async () => {
+    const { port } = await live();
+    await deaf('::1', port);
+    expect(await connected(['::1', LIVE], port)).toBe(LIVE);
+  });
+
+  it('a slow one is waited for while another is dead, whichever comes first', async () => {
+    for (const order of [
+      ['127.0.0.3', '127.0.0.2'],
+      ['127.0.0.2', '127.0.0.3'],
+    ]) {
+      const slow = await deafAddress('127.0.0.3');
+      const dead = await deafAddress('127.0.0.2', slow.port);
+      const connecting = connected(order, slow.port);
+      // Both SYNs are lost; the one that is sent again after a second finds a listener.
+      setTimeout(() => slow.hear(), 600);
+      expect(await connecting).toBe('127.0.0.3');
+      await Promise.all([slow.close(), dead.close()]);
+    }
+  });
+
+  it('those that refuse cost nothing, and the error is that of the first', async () => {
+    const { port } = await live();
+    const refusing = Array.from({ length: MAX_ADDRESSES - 1 }, (_, i) => `127.0.1.${i + 1}`);
+    expect(await connected([...refusing, LIVE], port)).toBe(LIVE);
+    await expect(connected(['127.0.1.1', '::1', '127.0.1.2'], 1)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('the last of five is reached though four are dead, and no more than four are tried at once', async () => {
+    const { port } = await live('127.0.0.9');
+    const dead = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+    for (const host of dead) await deaf(host, port);
+    const startedAt = performance.now();
+    expect(await connected([...dead, '127.0.0.9'], port)).toBe('127.0.0.9');
+    // The first keeps its place for three seconds, so that a lost SYN can be sent again.
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(2_900);
+  });
+
+  it('those beyond the bound are not tried', async () => {
+    const { port } = await live();
+    const refusing = Array.from({ length: MAX_ADDRESSES }, (_, i) => `127.0.1.${i + 1}`);
+    await expect(connected([...refusing, LIVE], port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+describe('a single address', () => {
+  it('has all the time that the caller gives: a lost SYN is survived', async () => {
+    const slow = await deaf('127.0.0.2', 0);
+    const connecting = connected(['127.0.0.2'], slow.port);
+    setTimeout(() => slow.hear(), 600);
+    expect(await connecting).toBe('127.0.0.2');
+  });
+
+  it('is given up when the caller aborts, with its reason', async () => {
+    const { port } = await deaf('127.0.0.2', 0);
+    const reason = new Error('too late');
+    const control = new AbortController();
+    setTimeout(() => control.abort(reason), 100);
+    await expect(connected(['127.0.0.2'], port, control.signal)).rejects.toBe(reason);
+    await expect(connected(['127.0.0.2'], port, control.signal)).rejects.toBe(reason);
+  });
+});

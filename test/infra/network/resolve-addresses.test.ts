@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { nameServerResolver, RESOLVER_UNAVAILABLE } from '../../../src/infra/network/resolve-addresses.js';
+import { NameServer } from '../../webhooks/sending/name-server.js';
+
+const A = '192.0.2.1';
+const AAAA = '2001:db8::1';
+const V4 = { address: A, family: 4 };
+const V6 = { address: AAAA, family: 6 };
+
+/** A port of loopback on which nobody answers. */
+const NOBODY = '127.0.0.1:9';
+
+describe('a name server that answers one family and never the other', () => {
+  it.each([
+    ['A', { a: [A], aaaa: [AAAA], silent: ['AAAA'] }, [V4]],
+    ['AAAA', { a: [A], aaaa: [AAAA], silent: ['A'] }, [V6]],
+  ] as const)('has its %s addresses used at once', async (_family, records, expected) => {
+    const server = await NameServer.start({ 'half.test': records });
+    const resolve = nameServerResolver(() => [server.address]);
+    const startedAt = performance.now();
+    expect(await resolve('half.test')).toEqual(expected);
+    // The other family would be waited for eight seconds and more.
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+
+  it('has both used when the other is a little later', async () => {
+    const server = await NameServer.start({ 'both.test': { a: [A], aaaa: [AAAA] } });
+    expect(await nameServerResolver(() => [server.address])('both.test')).toEqual([V4, V6]);
+  });
+});
+
+describe('name servers that change while the process runs', () => {
+  it('are asked in the attempt that found the old ones dead', async () => {
+    const server = await NameServer.start({ 'moved.test': { a: [A] } });
+    let current = NOBODY;
+    const resolve = nameServerResolver(() => [current]);
+    await expect(resolve('moved.test')).rejects.toMatchObject({ code: RESOLVER_UNAVAILABLE });
+    current = server.address;
+    // Failures read the list once a second at most.
+    await new Promise((done) => setTimeout(done, 1_100));
+    expect(await resolve('moved.test')).toEqual([V4]);
+  });
+
+  it('are asked when the old ones know no such name', async () => {
+    const old = await NameServer.start({});
+    const server = await NameServer.start({ 'moved.test': { a: [A] } });
+    let current = old.address;
+    const resolve = nameServerResolver(() => [current]);
+    await expect(resolve('moved.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
+    current = server.address;
+    await new Promise((done) => setTimeout(done, 1_100));
+    expect(await resolve('moved.test')).toEqual([V4]);
+  });
+});
+
+describe('a failure', () => {
+  it('is ours when our name servers cannot be asked', async () => {
+    await expect(nameServerResolver(() => [NOBODY])('any.test')).rejects.toMatchObject({
+      code: RESOLVER_UNAVAILABLE,
+    });
+  });
+
+  it('is ours when our name server fails for every name', async () => {
+    const server = await NameServer.start({ 'any.test': { fails: true }, '': { fails: true } });
+    const resolve = nameServerResolver(() => [server.address]);
+    await expect(resolve('any.test')).rejects.toMatchObject({ code: RESOLVER_UNAVAILABLE });
+  });
+
+  it("is the name's when our name server answers others", async () => {
+    const server = await NameServer.start({ 'broken.test': { fails: true } });
+    const resolve = nameServerResolver(() => [server.address]);
+    await expect(resolve('broken.test')).rejects.toMatchObject({ code: 'ESERVFAIL' });
+    await expect(resolve('no-such-name.test')).rejects.toMatchObject({ code: 'ENOTFOUND' });
+  });
+});
