@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -13,12 +14,20 @@ import {
   ProviderHttpClient,
   ProviderMetrics,
 } from '../../src/providers/http/index.js';
+import type { ResolveAddresses } from '../../src/infra/network/resolve-addresses.js';
+import { deafAddress } from '../harness/deaf-address.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { freePort } from '../harness/free-port.js';
 import { TestAuthority } from '../webhooks/sending/certificates.js';
 import { openTestDataSource } from './esim-access-world.js';
 import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions } from './tls-providers.js';
-import { UNPACED } from './provider-world.js';
+import { newPlacementGuard, UNPACED } from './provider-world.js';
+
+/** The provider takes a repetition for the same request, so the guard counts nothing. */
+const PLACEMENT = {
+  ...{ provider: 'w', operation: 'order', key: 'one', reference: 'one' },
+  policy: { repeat: 'same_request' },
+} as const;
 
 describe('the client of a provider', () => {
   let database: TestDatabase;
@@ -59,6 +68,7 @@ describe('the client of a provider', () => {
       metrics?: ProviderMetrics;
       provider?: string;
       timeoutMs?: number;
+      resolve?: ResolveAddresses;
     } = {},
   ) {
     const client = new ProviderHttpClient({
@@ -82,10 +92,12 @@ describe('the client of a provider', () => {
           signal,
         }),
       buy: () =>
-        client.request({
-          ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order', effect: 'none' },
-          signal: new AbortController().signal,
-        }),
+        newPlacementGuard(dataSource).run(PLACEMENT, (effect) =>
+          client.request({
+            ...{ method: 'POST', path: '/buy', headers: {}, body: '"one"', purpose: 'order', effect },
+            signal: new AbortController().signal,
+          }),
+        ),
     };
   }
 
@@ -137,6 +149,59 @@ describe('the client of a provider', () => {
     const closed = `http://127.0.0.1:${await freePort()}`;
     await expect(newClient(closed).get()).rejects.toBeInstanceOf(ProviderUnavailable);
     await expect(newClient('http://no-such-host.invalid').get()).rejects.toBeInstanceOf(ProviderUnavailable);
+  });
+
+  it.each([
+    ['before', ['127.0.0.2', '127.0.0.1']],
+    ['after', ['127.0.0.1', '127.0.0.2']],
+  ])('reaches a provider with a dead address %s a live one', async (_where, list) => {
+    const url = await serve((_request, response) => void response.end('{}'));
+    const dead = await deafAddress('127.0.0.2', Number(new URL(url).port));
+    closers.push(() => dead.close());
+    const resolve = () => Promise.resolve(list.map((address) => ({ address, family: 4 })));
+    const { get } = newClient(url.replace('127.0.0.1', 'wholesaler.test'), { resolve });
+    expect(await get()).toMatchObject({ status: 200 });
+  });
+
+  it('reaches a provider whose first SYN is lost, beside a dead address', async () => {
+    const slow = await deafAddress('127.0.0.3', 0, 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
+    const dead = await deafAddress('127.0.0.2', slow.port);
+    closers.push(
+      () => slow.close(),
+      () => dead.close(),
+    );
+    const resolve = () =>
+      Promise.resolve(['127.0.0.3', '127.0.0.2'].map((address) => ({ address, family: 4 })));
+    const answer = newClient(`http://wholesaler.test:${slow.port}`, { resolve }).get();
+    setTimeout(() => slow.hear(), 600);
+    expect(await answer).toMatchObject({ status: 200 });
+  });
+
+  it('calls it unavailable when no address answers within the timeout of the call', async () => {
+    const dead = await deafAddress('127.0.0.2');
+    closers.push(() => dead.close());
+    const { get } = newClient(`http://127.0.0.2:${dead.port}`, { timeoutMs: 1_000 });
+    await expect(get()).rejects.toBeInstanceOf(Error);
+  });
+
+  it('repeats a call that reads when a kept connection ends before its answer, and no purchase', async () => {
+    const paths: unknown[] = [];
+    const url = await serve((request, response) => {
+      paths.push(request.url);
+      const isSecond = used.has(request.socket);
+      used.add(request.socket);
+      if (isSecond) request.socket.resetAndDestroy();
+      else response.end('{}');
+    });
+    const used = new WeakSet();
+    const { get, buy } = newClient(url);
+    expect(await get('/first')).toMatchObject({ status: 200 });
+    // undici takes a connection for busy in the turn in which its answer ends.
+    await sleep(50);
+    expect(await get('/again')).toMatchObject({ status: 200 });
+    await sleep(50);
+    await expect(buy()).rejects.toBeInstanceOf(ProviderOutcomeUnknown);
+    expect(paths).toEqual(['/first', '/again', '/again', '/buy']);
   });
 
   describe('behind TLS', () => {

@@ -123,6 +123,16 @@ describe('a replay', () => {
     expect((await trackedReplay(id)).created).toBe(canceled.created);
   });
 
+  it('is no faster together with others of its partner', async () => {
+    await deliverEvents(20);
+    const before = receiver.received.length;
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: 10 }, () => replay({ since: SINCE })));
+    await eventually('all are sent', () => Promise.resolve(receiver.received.length === before + 200));
+    // The first second's worth comes at once. Each at its own pace, they would take a second.
+    expect(performance.now() - startedAt).toBeGreaterThan(((200 - 2 * 40) / 40) * 1_000);
+  });
+
   it('waits while the endpoint is disabled, and goes on when it is enabled', async () => {
     await deliverEvents(2);
     await service.admin.post(`${endpoint.path}/disable`, {});

@@ -88,7 +88,9 @@ export class MeteredConnection extends Duplex {
   /** @throws TlsFlood */
   private assertAllowance(): void {
     const data = (this.meter?.dataBytes() ?? 0) - this.dataBytesBefore;
-    if (this.rawBytes - this.rawBytesBefore - data > MAX_TLS_OVERHEAD_BYTES) throw new TlsFlood();
+    // TLS has not seen yet what is still buffered here.
+    const raw = this.rawBytes - this.readableLength - this.rawBytesBefore;
+    if (raw - data > MAX_TLS_OVERHEAD_BYTES) throw new TlsFlood();
   }
 
   override _read(): void {

@@ -1,13 +1,13 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { isIP, type Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { isIP } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, errors, request as send } from 'undici';
 import { deadlineOf, failAfterSendDeadline, isPastDeadline, SendDeadlineExceeded } from '../call-provider.js';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../esim-provider.js';
 import type { CircuitBreaker, CircuitPermit } from './circuit-breaker.js';
 import { connectToAny } from '../../infra/network/connect-to-any.js';
 import { OUTGOING_TLS } from '../../infra/network/outgoing-tls.js';
-import { systemResolver } from '../../infra/network/resolve-addresses.js';
+import { type ResolveAddresses, systemResolver } from '../../infra/network/resolve-addresses.js';
 import { NO_TRACER, type Span, type Tracer } from '../../infra/tracing/index.js';
 import type { PlacementPermit } from './placement-guard.js';
 import type { ProviderHealthRecorder } from './provider-health.repository.js';
@@ -31,6 +31,8 @@ export interface ProviderHttpClientOptions {
   readonly metrics?: ProviderMetrics | null;
   /** Makes a span of each call; none without it. */
   readonly tracer?: Tracer;
+  /** By default as the operating system does. */
+  readonly resolve?: ResolveAddresses;
 }
 
 export interface ProviderHttpRequest {
@@ -77,12 +79,13 @@ export class ProviderHttpClient {
   private readonly baseUrl: string;
   private readonly maxAnswerBytes: number;
   private readonly closing = new AbortController();
+  private connectionsMade = 0;
 
   constructor(private readonly options: ProviderHttpClientOptions) {
     this.baseUrl = options.baseUrl.replace(/\/+$/, '');
     this.maxAnswerBytes = options.maxAnswerBytes ?? MAX_ANSWER_BYTES;
     this.agent = new Agent({
-      connect: connector(options.timeoutMs, this.closing.signal),
+      connect: this.connector(),
       // HTTP/2 writes a request later than it begins it, and may send a refused one again by itself.
       allowH2: false,
     });
@@ -195,18 +198,37 @@ export class ProviderHttpClient {
     }
   }
 
+  /** Connects to whichever address of the provider accepts first, within the timeout together with TLS. */
+  private connector(): buildConnector.connector {
+    const { timeoutMs, resolve = systemResolver() } = this.options;
+    const secure = buildConnector({ ...OUTGOING_TLS, timeout: timeoutMs, allowH2: false });
+    return (options, callback) => {
+      this.connectionsMade++;
+      const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(timeoutMs)]);
+      dial(options, resolve, signal).then(
+        (socket) => {
+          if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, callback);
+          else callback(null, socket);
+        },
+        (error: Error) => callback(signal.aborted ? new errors.ConnectTimeoutError() : error, null),
+      );
+    };
+  }
+
   /**
    * A provider may close a kept connection while a call is on its way. A call that only reads leaves once more, at once.
-   * One that buys never does: whether the provider has read it, nobody knows (D19).
+   * One that buys never does: nobody knows whether the provider has read it (D19).
    */
   private async sendOnceOrAgain(
     request: ProviderHttpRequest,
     limits: CallLimits,
   ): Promise<Dispatcher.ResponseData> {
+    const { connectionsMade } = this;
     try {
       return await this.send(request, limits);
     } catch (error) {
-      if (request.effect !== 'none' || limits.signal.aborted || !wasCut(error)) throw error;
+      const wasReused = this.connectionsMade === connectionsMade;
+      if (request.effect !== 'none' || !wasReused || !isCut(error) || limits.signal.aborted) throw error;
       return this.send(request, limits);
     }
   }
@@ -264,33 +286,21 @@ export class ProviderHttpClient {
   }
 }
 
-/** Whether the connection was there, and ended before any of the answer's headers came. */
-function wasCut(error: unknown): boolean {
-  if (isBeforeSending(error)) return false;
-  const { code } = error as { code?: unknown };
-  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+async function dial(
+  { hostname, port, protocol }: buildConnector.Options,
+  resolve: ResolveAddresses,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const family = isIP(host);
+  const addresses = family === 0 ? await resolve(host) : [{ address: host, family }];
+  return connectToAny(addresses, Number(port || DEFAULT_PORTS[protocol]), signal);
 }
 
-/** Connects to whichever address of the provider accepts first, within `timeoutMs` together with TLS. */
-function connector(timeoutMs: number, closing: AbortSignal): buildConnector.connector {
-  const resolve = systemResolver();
-  const secure = buildConnector({ ...OUTGOING_TLS, timeout: timeoutMs, allowH2: false });
-  return (options, callback) => {
-    const hostname = options.hostname.replace(/^\[|\]$/g, '');
-    const family = isIP(hostname);
-    const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
-    const connect = async () => {
-      const addresses = family === 0 ? await resolve(hostname) : [{ address: hostname, family }];
-      return connectToAny(addresses, Number(options.port || DEFAULT_PORTS[options.protocol]), signal);
-    };
-    connect().then(
-      (socket) => {
-        if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, callback);
-        else callback(null, socket);
-      },
-      (error: Error) => callback(signal.aborted ? new errors.ConnectTimeoutError() : error, null),
-    );
-  };
+/** Whether a connection ended before any of the answer's headers came. */
+function isCut(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
 }
 
 /** What counts as a failure of the provider, as a word for the log; null when it answered properly. */

@@ -3,8 +3,9 @@ import type { Logger } from 'pino';
 import type { Mode } from '../../common/mode.js';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
 import { databaseNow, Transactions, type Tx } from '../../infra/database/index.js';
+import { Allowances } from '../../infra/allowances.js';
 import { LOGGER } from '../../infra/logging.js';
-import { InjectNotifier, WorkerNotifier } from '../../infra/jobs/index.js';
+import { InjectNotifier, partnerGroup, WorkerNotifier } from '../../infra/jobs/index.js';
 import { purgeInSteps } from '../../infra/purge-in-steps.js';
 import { runEach } from '../../infra/run-each.js';
 import { NOTHING_DUE, Sweeps } from '../../infra/sweeps.js';
@@ -31,6 +32,8 @@ const LONGEST_STEP_MS = 1_000;
 @Injectable()
 export class ReplayRunner {
   private readonly perSecond: number;
+  /** The same for all replays of a partner and mode together, in this process: a hundred small ones are no faster than one. */
+  private readonly ofOwner: Allowances;
   /** The last id of the page before: a page of replays whose purge fails must not hide those behind it. */
   private itemsPurgedTo = '';
 
@@ -45,6 +48,7 @@ export class ReplayRunner {
     sweeps: Sweeps,
   ) {
     this.perSecond = config.webhooks.replayPerSecond;
+    this.ofOwner = new Allowances({ burst: this.perSecond, perSecond: this.perSecond });
     sweeps.register({
       name: 'webhooks.replays',
       intervalMs: TICK_MS,
@@ -124,8 +128,10 @@ export class ReplayRunner {
       ? (await databaseNow(tx)).getTime() - replay.advancedAt.getTime()
       : LONGEST_STEP_MS;
     const allowed = Math.floor((this.perSecond * Math.min(sinceMs, LONGEST_STEP_MS)) / 1_000);
-    const wanted = Math.min(allowed, this.perSecond - pending);
+    const owner = partnerGroup({ partnerId: replay.partnerId, mode });
+    const wanted = Math.min(allowed, this.perSecond - pending, Math.floor(this.ofOwner.left(owner)));
     if (wanted <= 0) return;
+    this.ofOwner.spend(owner, wanted);
     const { made, gone } = await this.jobs.makeDeliveries(tx, replay, mode, wanted);
     if (made > 0) tx.afterCommit(() => this.notifier.notify(replay.endpointId));
     if (gone > 0) tx.afterCommit(() => this.warnOfGone(replay, gone));

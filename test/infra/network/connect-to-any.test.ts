@@ -74,7 +74,9 @@ describe('of several addresses', () => {
     const { port } = await live();
     const refusing = Array.from({ length: MAX_ADDRESSES - 1 }, (_, i) => `127.0.1.${i + 1}`);
     expect(await connected([...refusing, LIVE], port)).toBe(LIVE);
-    await expect(connected(['127.0.1.1', '::1', '127.0.1.2'], 1)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await expect(connected(['127.0.1.1', '::1', '127.0.1.2'], 1)).rejects.toMatchObject({
+      code: 'ECONNREFUSED',
+    });
   });
 
   it('the last of five is reached though four are dead, and no more than four are tried at once', async () => {

@@ -12,6 +12,7 @@ export interface LeafOptions {
   readonly names?: readonly string[];
   /** Negative: it has expired. */
   readonly days?: number;
+  readonly key?: 'ec' | 'rsa';
 }
 
 /** A certificate authority that lives as long as its test; `openssl` makes the keys at run time. */
@@ -28,9 +29,18 @@ export class TestAuthority {
   }
 
   /** A key with a certificate of this authority. */
-  issue({ names = ['localhost'], days = 1 }: LeafOptions = {}): ServerIdentity {
+  issue({ names = ['localhost'], days = 1, key = 'ec' }: LeafOptions = {}): ServerIdentity {
     const leaf = `leaf${++this.issued}`;
-    this.openssl('req', ...NEW_KEY, '-keyout', `${leaf}.key`, '-out', `${leaf}.csr`, '-subj', '/CN=leaf');
+    this.openssl(
+      'req',
+      ...(key === 'ec' ? NEW_KEY : NEW_RSA_KEY),
+      '-keyout',
+      `${leaf}.key`,
+      '-out',
+      `${leaf}.csr`,
+      '-subj',
+      '/CN=leaf',
+    );
     const extensions = `subjectAltName=${names.map((name) => `DNS:${name}`).join()}\n`;
     writeFileSync(path.join(this.folder, `${leaf}.ext`), extensions);
     const authority = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial'];
@@ -46,6 +56,33 @@ export class TestAuthority {
     return { key: this.read('self.key'), cert: this.read('self.pem') };
   }
 
+  /** The certificate of an authority that nobody trusts, with a name of so many parts of 64 characters. */
+  named(parts: number): string {
+    const subject = Array.from({ length: parts }, () => `/OU=${'x'.repeat(64)}`).join('');
+    this.openssl('req', '-x509', ...NEW_KEY, '-keyout', 'named.key', '-out', 'named.pem', '-subj', subject);
+    return this.read('named.pem');
+  }
+
+  /** A certificate and its chain, all signed with one key, up to a root that nobody trusts. @param key PEM */
+  costlyChain(key: string, length: number): ServerIdentity {
+    writeFileSync(path.join(this.folder, 'costly.key'), key);
+    this.openssl('pkey', '-in', 'costly.key', '-pubout', '-out', 'costly.pub');
+    const names = Array.from({ length }, (_, place) => `costly${place}.pem`);
+    names.forEach((name, place) => {
+      const above =
+        place === 0 ? ['-key', 'costly.key'] : ['-force_pubkey', 'costly.pub', '-CAkey', 'costly.key'];
+      const issuer = place === 0 ? [] : ['-CA', names[place - 1]!];
+      this.openssl('x509', '-new', ...above, ...issuer, '-subj', `/CN=${place}`, '-days', '1', '-out', name);
+    });
+    return {
+      key,
+      cert: names
+        .toReversed()
+        .map((name) => this.read(name))
+        .join(''),
+    };
+  }
+
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -59,4 +96,5 @@ export class TestAuthority {
   }
 }
 
+const NEW_RSA_KEY = ['-newkey', 'rsa:2048', '-nodes'];
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

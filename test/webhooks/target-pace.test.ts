@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  eventually,
+  startReceiver,
+  startTestService,
+  type TestPartner,
+  type TestReceiver,
+  type TestService,
+} from '../harness/index.js';
+import { recordEvents, registerEndpoint } from './support.js';
+
+/** Of a partner and mode: at once, and a second, with one more a second for each host. */
+const BURST = 60;
+const PER_SECOND = 21;
+const EVENTS = 160;
+/** A backlog of forty seconds. */
+const MANY = 900;
+
+let service: TestService;
+let receiver: TestReceiver;
+let partner: TestPartner;
+
+beforeEach(async () => {
+  service = await startTestService({ env: { LEASE_MS: '60000' } });
+  receiver = await startReceiver();
+  partner = await service.createPartner();
+});
+afterEach(async () => {
+  await service.stop();
+  await receiver.close();
+});
+
+const record = (count: number, partnerId = partner.id): Promise<unknown> =>
+  recordEvents(
+    service,
+    Array.from({ length: count }, () => ({ partnerId })),
+  );
+
+describe('a host that has not answered 2xx', () => {
+  it('gets few attempts a second, over all endpoints of a partner, and all of them once it answers 2xx', async () => {
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
+    await registerEndpoint(service, partner.id, { url: receiver.url });
+    await registerEndpoint(service, partner.id, { url: `${receiver.url}/second` });
+    await record(EVENTS / 2);
+    const { received } = receiver;
+    await eventually('more than the burst have come', () => Promise.resolve(received.length > BURST + 40));
+    const elapsedMs = received.at(-1)!.receivedAtMs - received[0]!.receivedAtMs;
+    const most = BURST + 1 + (PER_SECOND * elapsedMs) / 1_000;
+    expect(received.length).toBeLessThanOrEqual(Math.ceil(most) + 1);
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(200).end();
+    await eventually('all have come', () => Promise.resolve(received.length === EVENTS));
+  });
+
+  it('delays neither another host of the partner nor another partner', async () => {
+    receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
+    await registerEndpoint(service, partner.id, { url: receiver.url });
+    await record(MANY);
+    await eventually('it is paced', () => Promise.resolve(receiver.received.length > BURST));
+    const healthy = await startReceiver();
+    const other = await service.createPartner();
+    await registerEndpoint(service, partner.id, { url: healthy.url.replace('127.0.0.1', 'localhost') });
+    await registerEndpoint(service, other.id, { url: healthy.url });
+    await Promise.all([record(1), record(1, other.id)]);
+    await eventually('both are delivered', () => Promise.resolve(healthy.received.length === 2));
+    // Behind the other host's backlog they would be later than all of it.
+    expect(receiver.received.length).toBeLessThan(MANY);
+    await healthy.close();
+  });
+});

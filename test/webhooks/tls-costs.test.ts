@@ -1,0 +1,182 @@
+import { createPrivateKey, generatePrimeSync, randomBytes } from 'node:crypto';
+import type { ServerOptions } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_TLS_OVERHEAD_BYTES, MeteredConnection } from '../../src/infra/network/metered-connection.js';
+import { TestAuthority } from './sending/certificates.js';
+import { connections, flood, https } from './sending/receivers.js';
+import { afterThisTest, send, senderWith } from './sending/sender.js';
+
+let authority: TestAuthority;
+beforeAll(() => void (authority = new TestAuthority()));
+afterAll(() => authority.remove());
+
+function trustAuthority(): void {
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, authority.certificate]);
+  afterThisTest(() => setDefaultCACertificates(before));
+}
+
+async function receiver(options: ServerOptions) {
+  let requests = 0;
+  const port = await https(options, (_request, response) => {
+    requests++;
+    response.end();
+  });
+  return { url: `https://localhost:${port}/hook`, requests: () => requests };
+}
+
+describe('what is common in TLS is accepted', () => {
+  it.each([
+    ['TLS 1.3', { minVersion: 'TLSv1.3' }],
+    ['TLS 1.2 with AES-GCM', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }],
+    ['TLS 1.2 with CBC', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES256-SHA384' }],
+    ['TLS 1.2 with ChaCha20', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-CHACHA20-POLY1305' }],
+    ['the curve P-256 alone', { ecdhCurve: 'P-256' }],
+    ['the curve P-384 alone', { ecdhCurve: 'P-384' }],
+    ['a request for a client certificate', { requestCert: true, rejectUnauthorized: false }],
+  ] as const)('%s', async (_what, options) => {
+    trustAuthority();
+    const { url } = await receiver({ ...authority.issue(), ...options });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered', error: null });
+  });
+
+  it('an RSA certificate, in TLS 1.2 and 1.3', async () => {
+    trustAuthority();
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const { url } = await receiver({ ...authority.issue({ key: 'rsa' }), maxVersion: version });
+      expect(await send(senderWith(), url)).toMatchObject({ outcome: 'delivered' });
+    }
+  });
+});
+
+describe('what a receiver could make us compute before it has proven who it is', () => {
+  it.each([
+    [
+      'Diffie-Hellman over a field of its choice',
+      { maxVersion: 'TLSv1.2', ciphers: 'kDHE', dhparam: 'auto' },
+    ],
+    ['no forward secrecy', { maxVersion: 'TLSv1.2', ciphers: 'kRSA' }],
+    ['a rare curve', { ecdhCurve: 'brainpoolP512r1', maxVersion: 'TLSv1.2' }],
+  ] as const)('is not offered: %s', async (_what, options) => {
+    trustAuthority();
+    const { url, requests } = await receiver({ ...authority.issue({ key: 'rsa' }), ...options });
+    const result = await send(senderWith(), url);
+    // The receiver says that nothing it wants was offered.
+    expect(result).toMatchObject({ outcome: 'failed', statusCode: null, error: 'tls: EPROTO' });
+    expect(requests()).toBe(0);
+  });
+
+  it('ends with 32 KB of certificates', async () => {
+    trustAuthority();
+    const { key, cert } = authority.issue();
+    const copies = Math.ceil((2 * MAX_TLS_OVERHEAD_BYTES) / cert.length) + 1;
+    const { url, requests } = await receiver({ key, cert: cert + authority.certificate.repeat(copies) });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', error: 'tls: TLS_FLOOD' });
+    expect(requests()).toBe(0);
+  });
+
+  it('ends with 32 KB of names of authorities', async () => {
+    trustAuthority();
+    const ca = authority.named(600);
+    const { url, requests } = await receiver({ ...authority.issue(), requestCert: true, ca });
+    expect(await send(senderWith(), url)).toMatchObject({ outcome: 'failed', error: 'tls: TLS_FLOOD' });
+    expect(requests()).toBe(0);
+  });
+
+  it(
+    'is paid from an allowance of its partner, and costs no other partner anything',
+    { timeout: 120_000 },
+    async () => {
+      const chain = authority.costlyChain(costlyKey(), 16);
+      const costly = await receiver(chain);
+      trustAuthority();
+      const healthy = await receiver(authority.issue());
+      const sender = senderWith();
+      const errors: (string | null)[] = [];
+      for (let i = 0; i < 30 && !errors.includes('tls: TLS_TOO_COSTLY'); i++) {
+        errors.push((await send(sender, costly.url, undefined, 'ptn_hostile:sandbox')).error);
+      }
+      expect(errors[0]).toBe('tls: INVALID_PURPOSE');
+      expect(errors.at(-1)).toBe('tls: TLS_TOO_COSTLY');
+      expect(await send(sender, healthy.url, undefined, 'ptn_other:sandbox')).toMatchObject({
+        outcome: 'delivered',
+      });
+      // Its own proper receivers wait for the allowance, too.
+      const own = await send(sender, healthy.url, undefined, 'ptn_hostile:sandbox');
+      expect([own.error, own.reusedConnection]).toEqual([null, true]);
+    },
+  );
+});
+
+describe('a metered connection', () => {
+  it('ends when bytes come of which TLS makes no data', async () => {
+    const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
+    const metered = new MeteredConnection(connect(port, '127.0.0.1'));
+    let fed = 0;
+    let charged = 0;
+    metered.measure({ dataBytes: () => 0, assertMayGoOn: () => undefined, spent: () => charged++ });
+    metered.on('data', (bytes: Buffer) => (fed += bytes.length));
+    const error = await new Promise<Error>((resolve) => metered.once('error', resolve));
+    expect(error).toMatchObject({ code: 'TLS_FLOOD' });
+    expect(fed).toBeLessThanOrEqual(MAX_TLS_OVERHEAD_BYTES + 8 * 1_024);
+    expect(charged).toBeGreaterThanOrEqual(4);
+  });
+
+  it('goes on for ever when they become data', async () => {
+    const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
+    const metered = new MeteredConnection(connect(port, '127.0.0.1'));
+    afterThisTest(() => metered.destroy());
+    let fed = 0;
+    metered.measure({ dataBytes: () => fed, assertMayGoOn: () => undefined, spent: () => undefined });
+    metered.on('data', (bytes: Buffer) => (fed += bytes.length));
+    while (fed < 4 * MAX_TLS_OVERHEAD_BYTES) await sleep(10);
+    expect(metered.destroyed).toBe(false);
+  });
+
+  it('reads no more than the other side takes', async () => {
+    let written = { bytes: 0 };
+    const port = await connections(
+      (socket: Socket) => void (written = flood(socket, Buffer.alloc(64 * 1_024))),
+    );
+    const metered = new MeteredConnection(connect(port, '127.0.0.1'));
+    afterThisTest(() => metered.destroy());
+    await sleep(300);
+    expect(metered.readableLength).toBeLessThanOrEqual(128 * 1_024);
+    expect(written.bytes).toBeLessThan(20_000_000);
+  });
+});
+
+/** An RSA key whose public exponent is as long as its modulus: to verify its signature costs as much as to make one. */
+function costlyKey(): string {
+  const [p, q] = [generatePrimeSync(1_536, { bigint: true }), generatePrimeSync(1_536, { bigint: true })];
+  const phi = (p - 1n) * (q - 1n);
+  let e = 0n;
+  let d: bigint | null = null;
+  while (d === null) {
+    e = BigInt(`0x${randomBytes(383).toString('hex')}`) | 1n | (1n << 3_060n);
+    d = inverse(e, phi);
+  }
+  const text = (n: bigint): string => {
+    const hex = n.toString(16);
+    return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').toString('base64url');
+  };
+  const parts = { n: p * q, e, d, p, q, dp: d % (p - 1n), dq: d % (q - 1n), qi: inverse(q, p)! };
+  const jwk = Object.fromEntries(Object.entries(parts).map(([name, n]) => [name, text(n)]));
+  return createPrivateKey({ key: { kty: 'RSA', ...jwk }, format: 'jwk' }).export({
+    type: 'pkcs8',
+    format: 'pem',
+  }) as string;
+}
+
+/** The inverse of `a` modulo `m`; null when there is none. */
+function inverse(a: bigint, m: bigint): bigint | null {
+  let [r0, r1, s0, s1] = [m, a % m, 0n, 1n];
+  while (r1 > 0n) {
+    const quotient = r0 / r1;
+    [r0, r1, s0, s1] = [r1, r0 - quotient * r1, s1, s0 - quotient * s1];
+  }
+  return r0 === 1n ? ((s0 % m) + m) % m : null;
+}
