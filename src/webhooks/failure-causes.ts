@@ -12,6 +12,8 @@ export const CAUSES = [
   'tls_expired',
   'tls_wrong_host',
   'tls_untrusted',
+  'tls_handshake',
+  'too_much_before_status',
   'timeout',
   'redirect',
   'unauthorized',
@@ -48,6 +50,7 @@ export interface FailedAttempt {
 const CODES: readonly (readonly [RegExp, Cause])[] = [
   // Told apart by whether some name server said that there is no such name.
   [/^dns: (ENOTFOUND|ENODATA|ENONAME|EBADNAME)$/, 'dns'],
+  [/^dns: RESOLVER_UNAVAILABLE$/, 'our_side'],
   [/^dns/, 'dns_unanswered'],
   [/ECONNREFUSED$/, 'refused'],
   [/(ECONNRESET|ECONNABORTED|EPIPE)$/, 'reset'],
@@ -56,7 +59,9 @@ const CODES: readonly (readonly [RegExp, Cause])[] = [
   [/^connect/, 'unreachable'],
   [/CERT_HAS_EXPIRED$/, 'tls_expired'],
   [/(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, 'tls_wrong_host'],
+  [/^tls: (EPROTO$|ERR_SSL_|TLS_)/, 'tls_handshake'],
   [/^tls/, 'tls_untrusted'],
+  [/INFORMATIONAL_FLOOD$/, 'too_much_before_status'],
   [/^timeout/, 'timeout'],
   [/^target_refused/, 'target_refused'],
 ];
@@ -119,8 +124,16 @@ export const IN_WORDS: Readonly<Record<Cause, CauseInWords>> = {
     'Serve a certificate that names the host of your URL, or correct the URL.',
   ),
   tls_untrusted: you(
-    "Your receiver's TLS certificate or handshake is not accepted.",
+    "Your receiver's TLS certificate is not accepted.",
     'Serve the whole chain of a public authority; self-signed ones are refused.',
+  ),
+  tls_handshake: you(
+    'The TLS handshake with your server failed.',
+    'Offer TLS 1.3, or TLS 1.2 with an ECDHE cipher suite. Keep the certificate and its chain below 32 KB.',
+  ),
+  too_much_before_status: you(
+    'Your server sent more than 100 informational responses (1xx), or more than 64 KB of them.',
+    'Send the final status line first.',
   ),
   timeout: you(
     'Your receiver did not answer in time.',

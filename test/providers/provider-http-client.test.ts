@@ -13,6 +13,7 @@ import {
   ProviderHealthRepository,
   ProviderHttpClient,
   ProviderMetrics,
+  type ProviderPlacement,
 } from '../../src/providers/http/index.js';
 import type { ResolveAddresses } from '../../src/infra/network/resolve-addresses.js';
 import { deafAddress } from '../harness/deaf-address.js';
@@ -24,10 +25,10 @@ import { FOREIGN_RECORD, PLAIN_ANSWER, startTlsProvider, type TlsProviderOptions
 import { newPlacementGuard, UNPACED } from './provider-world.js';
 
 /** The provider takes a repetition for the same request, so the guard counts nothing. */
-const PLACEMENT = {
-  ...{ provider: 'w', operation: 'order', key: 'one', reference: 'one' },
+const PLACEMENT: ProviderPlacement = {
+  ...({ provider: 'w', operation: 'order', key: 'one', reference: 'one' } as const),
   policy: { repeat: 'same_request' },
-} as const;
+};
 
 describe('the client of a provider', () => {
   let database: TestDatabase;
