@@ -1,7 +1,12 @@
-import { randomUUID } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
+import { getDiffieHellman, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createServer as createTlsServer } from 'node:tls';
 import { Agent, request } from 'undici';
 import { answerParent } from '../child-link.js';
 import {
@@ -41,7 +46,38 @@ async function open(asked: AttackerSettings): Promise<object> {
   const hanging = createServer((socket) => void socket.on('error', () => undefined).resume());
   hanging.listen(0, '127.0.0.1');
   await once(hanging, 'listening');
-  return { hangingUrl: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/hook` };
+  return {
+    hangingUrl: `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/hook`,
+    costlyUrl: `https://localhost:${await listenCostly()}/hook`,
+  };
+}
+
+/** TLS 1.2 with a Diffie-Hellman group that takes the client a good part of a second; answers its port. */
+async function listenCostly(): Promise<number> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'esim-bench-tls-'));
+  const [key, cert] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-days', '1', '-keyout', key, '-out', cert];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject], { stdio: 'pipe' });
+  const server = createTlsServer({
+    ...{ key: await readFile(key), cert: await readFile(cert), dhparam: groupOf('modp18') },
+    ...{ maxVersion: 'TLSv1.2', ciphers: 'kDHE' },
+  });
+  await rm(folder, { recursive: true });
+  server.on('tlsClientError', () => undefined);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** A group of Node's in PEM. */
+function groupOf(name: string): string {
+  const der = (tag: number, content: Buffer): Buffer =>
+    Buffer.concat([Buffer.from([tag, 0x82, content.length >> 8, content.length & 0xff]), content]);
+  const integers = [getDiffieHellman(name).getPrime(), Buffer.from([2])].map((bytes) =>
+    der(0x02, Buffer.concat([Buffer.from([0]), bytes])),
+  );
+  const body = der(0x30, Buffer.concat(integers)).toString('base64');
+  return `-----BEGIN DH PARAMETERS-----\n${body.replaceAll(/.{64}/g, '$&\n')}\n-----END DH PARAMETERS-----\n`;
 }
 
 /** At its rate, whatever became of the calls before; those under way are waited for. */
@@ -69,6 +105,7 @@ const MOVES: Readonly<Record<AttackName, (nth: number) => Promise<string>>> = {
   'addresses with a zone': (nth) =>
     get('/v1/me', NO_KEY, { 'x-forwarded-for': `fe80::${(nth % 9_999) + 1}%eth0` }),
   'hanging endpoints': (nth) => order(settings.hangingKeys[nth % settings.hangingKeys.length]!),
+  'costly TLS': () => order(settings.costlyKey),
   'list flood': (nth) => {
     const filters = [
       'status=failed',

@@ -5,6 +5,7 @@ export const ATTACKS = {
   'addresses with a zone': 'anonymous calls from fe80::n%eth0 behind a proxy',
   'hanging endpoints':
     '140 endpoints of 7 partners that take a connection and never answer, all slots wanted',
+  'costly TLS': 'ten endpoints that want a Diffie-Hellman group of 8,192 bits before they show a certificate',
   'list flood': 'lists with filters of a partner that owns a third of all orders',
   'callers that never read': '60 connections that ask for 200 pages of the catalogue and take none',
   'QR burst': 'QR codes of eSIMs that none was drawn for',
@@ -21,6 +22,7 @@ export type AttackName = keyof typeof ATTACKS;
 export const RATES: Readonly<Record<AttackName, number>> = {
   'addresses with a zone': 60,
   'hanging endpoints': 7,
+  'costly TLS': 10,
   'list flood': 30,
   'callers that never read': 4,
   'QR burst': 20,
@@ -43,6 +45,8 @@ export interface AttackerSettings {
   readonly manyKeys: readonly string[];
   /** Of the seven partners whose endpoints hang. */
   readonly hangingKeys: readonly string[];
+  /** Of the partner whose endpoints are costly to connect to. */
+  readonly costlyKey: string;
   /** Allows no address that the attacker has. */
   readonly refusedKey: string;
 }
@@ -59,15 +63,21 @@ export interface AttackReport {
   readonly cpu: number;
 }
 
+/** Where the attacker's endpoints are. */
+export interface AttackerUrls {
+  readonly hangingUrl: string;
+  readonly costlyUrl: string;
+}
+
 /** Whoever attacks, in a process of its own: on the event loop of those who measure it would slow the clock, not the service. */
 export class Attacker {
-  private readonly link = ChildLink.start<AttackerQuestion, AttackReport & { hangingUrl?: string }>(
+  private readonly link = ChildLink.start<AttackerQuestion, AttackReport & Partial<AttackerUrls>>(
     new URL('./attacker.child.js', import.meta.url),
   );
 
-  /** Answers where the endpoints hang. */
-  async open(settings: AttackerSettings): Promise<string> {
-    return (await this.link.ask({ do: 'open', ...settings })).hangingUrl!;
+  async open(settings: AttackerSettings): Promise<AttackerUrls> {
+    const { hangingUrl, costlyUrl } = await this.link.ask({ do: 'open', ...settings });
+    return { hangingUrl: hangingUrl!, costlyUrl: costlyUrl! };
   }
 
   async begin(attack: AttackName): Promise<void> {

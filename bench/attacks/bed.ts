@@ -14,6 +14,7 @@ import { Healthy } from './healthy.js';
 const DATABASE = 'bench_attacks';
 const HANGING_PARTNERS = 7;
 const ENDPOINTS_OF_EACH = 20;
+const COSTLY_ENDPOINTS = 10;
 const LIVE_PARTNERS = 250;
 
 export interface AttackBed {
@@ -31,7 +32,11 @@ export async function openAttackBed(
   const server = cleanups.stopping(await DatabaseServer.start());
   await fillDatabase(server, { database: DATABASE, ...scale }, scale.minFreeGb);
   await closeWhatIsOpen(server);
-  const [good, bad, refused, ...hanging] = await createPartners(server, DATABASE, 3 + HANGING_PARTNERS);
+  const [good, bad, refused, costly, ...hanging] = await createPartners(
+    server,
+    DATABASE,
+    4 + HANGING_PARTNERS,
+  );
   const many = await createPartners(server, DATABASE, LIVE_PARTNERS, 'live');
   await server.query(
     `UPDATE api_keys SET allowed_cidrs = '{203.0.113.0/24}' WHERE id = $1`,
@@ -41,16 +46,19 @@ export async function openAttackBed(
   const services = await startServices(server, cleanups);
   const [healthy, attacker] = [cleanups.stopping(new Healthy()), cleanups.stopping(new Attacker())];
   const hookUrl = await healthy.open({ apiUrl: services.api.apiUrl, key: good!.key });
-  const hangingUrl = await attacker.open({
+  const { hangingUrl, costlyUrl } = await attacker.open({
     apiUrl: services.api.apiUrl,
     metricsUrls: [services.api.opsUrl, services.worker.opsUrl],
     key: bad!.key,
     bigKey: await mintBigKey(server),
     manyKeys: many.map(({ key }) => key),
     hangingKeys: hanging.map(({ key }) => key),
+    costlyKey: costly!.key,
     refusedKey: refused!.key,
   });
   await createEndpoint(services.admin, good!.partnerId, hookUrl);
+  for (let nth = 0; nth < COSTLY_ENDPOINTS; nth++)
+    await createEndpoint(services.admin, costly!.partnerId, `${costlyUrl}/${nth}`);
   for (const { partnerId } of hanging)
     for (let nth = 0; nth < ENDPOINTS_OF_EACH; nth++)
       await createEndpoint(services.admin, partnerId, `${hangingUrl}/${nth}`);

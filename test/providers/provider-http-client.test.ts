@@ -27,7 +27,7 @@ import { newPlacementGuard, UNPACED } from './provider-world.js';
 /** The provider takes a repetition for the same request, so the guard counts nothing. */
 const PLACEMENT: ProviderPlacement = {
   ...({ provider: 'w', operation: 'order', key: 'one', reference: 'one' } as const),
-  policy: { repeat: 'same_request' },
+  policy: { repeat: 'same_request', source: 'a test' },
 };
 
 describe('the client of a provider', () => {

@@ -196,7 +196,7 @@ describe('a receiver that sends without end costs little', () => {
   });
 
   it.each(['100 Continue', '102 Processing', '103 Early Hints\r\nLink: </a>; rel=preload'])(
-    'a hundred times %s are no answer, and the final status decides',
+    'may send %s a hundred times before the status that decides',
     async (line) => {
       const informed = `HTTP/1.1 ${line}\r\n\r\n`.repeat(MAX_INFORMATIONAL_ANSWERS);
       const silent = await raw(bytes(informed));
@@ -212,14 +212,14 @@ describe('a receiver that sends without end costs little', () => {
     ['more than a hundred', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(MAX_INFORMATIONAL_ANSWERS + 1)],
     ['ten of 15 KB', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(15_000)}\r\n\r\n`.repeat(10)],
     ['one without end', `HTTP/1.1 103 Early Hints\r\nX-A: ${'a'.repeat(MAX_INFORMATIONAL_BYTES)}`],
-  ])('informational answers fail the attempt at once: %s', async (_what, answers) => {
+  ])('fails at once after informational answers: %s', async (_what, answers) => {
     const url = await raw((socket) => void socket.write(answers));
     const result = await send(senderWith(), url);
     expect(result).toMatchObject({ outcome: 'failed', statusCode: null });
     expect(result.error).toBe('protocol: INFORMATIONAL_FLOOD');
   });
 
-  it('informational answers at full speed are cut within the first bytes', async () => {
+  it('is cut within the first bytes of informational answers at full speed', async () => {
     let written = { bytes: 0 };
     const url = await raw(
       (socket) => (written = flood(socket, `HTTP/1.1 103 Hm\r\nX-A: ${'a'.repeat(14_000)}\r\n\r\n`)),
@@ -230,8 +230,8 @@ describe('a receiver that sends without end costs little', () => {
   });
 });
 
-describe('an answer that is longer than what is read', () => {
-  it.each([20_000, MAX_HEADER_BYTES - 200])('with %i bytes of headers is read whole', async (size) => {
+describe('an answer that is longer than what we read', () => {
+  it.each([20_000, MAX_HEADER_BYTES - 200])('is read whole with %i bytes of headers', async (size) => {
     const url = await raw(bytes(`${OK}X-A: ${'a'.repeat(size)}\r\nX-B: b\r\nContent-Length: 2\r\n\r\nhi`));
     const result = await send(senderWith(), url);
     expect(result).toMatchObject({ outcome: 'delivered', statusCode: 200, error: null, responseBody: 'hi' });
@@ -250,7 +250,7 @@ describe('an answer that is longer than what is read', () => {
       204,
       bytes('HTTP/1.1 100 Continue\r\n\r\n', `HTTP/1.1 204 Ok\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`),
     ],
-  ])('in its headers is decided by its status line: %s', async (_what, statusCode, speak) => {
+  ])('is decided by its status line: %s', async (_what, statusCode, speak) => {
     expect(await attempt(speak)).toMatchObject({
       outcome: 'delivered',
       statusCode,
@@ -259,7 +259,7 @@ describe('an answer that is longer than what is read', () => {
     });
   });
 
-  it('in its headers fails by its status line, too', async () => {
+  it('fails by its status line, too', async () => {
     const result = await attempt(bytes(`HTTP/1.1 503 No\r\nX-A: ${'a'.repeat(1_000_000)}\r\n\r\n`));
     expect(result).toMatchObject({ outcome: 'failed', statusCode: 503, error: 'http_status' });
   });
@@ -268,7 +268,7 @@ describe('an answer that is longer than what is read', () => {
     ['extensions of chunks', `1;${'e'.repeat(10_000)}\r\nx\r\n`],
     ['chunks of one byte', '1\r\nx\r\n'.repeat(1_000)],
     ['trailers', `0\r\n${'X-T: t\r\n'.repeat(1_000)}`],
-  ])('in the framing of its body is cut, without changing the verdict: %s', async (_what, chunk) => {
+  ])('is cut in the framing of its body without changing the verdict: %s', async (_what, chunk) => {
     let written = { bytes: 0 };
     const result = await attempt((socket) => {
       socket.write(`${OK}Transfer-Encoding: chunked\r\n\r\n`);

@@ -79,7 +79,7 @@ describe('a receiver with a slow link and a dead address', () => {
     expect(result.phases!.connectMs).toBeGreaterThan(2_000);
   });
 
-  it('waits for no name server that answers AAAA never', async () => {
+  it('does not wait for a name server that never answers AAAA', async () => {
     const url = await http((_request, response) => void response.end());
     const nameServer = await NameServer.start({ 'partner.test': { a: ['127.0.0.1'], silent: ['AAAA'] } });
     const sender = senderWith({ resolve: nameServerResolver(() => [nameServer.address]) });
@@ -89,7 +89,7 @@ describe('a receiver with a slow link and a dead address', () => {
   });
 });
 
-describe('a receiver that closes its connections without a word', () => {
+describe('a receiver that closes kept connections', () => {
   /** Answers each first request of a connection, and closes it when the second one has come. */
   async function closingAtTheSecond() {
     let requests = 0;
@@ -104,7 +104,7 @@ describe('a receiver that closes its connections without a word', () => {
     return { url: `http://127.0.0.1:${port}/hook`, requests: () => requests };
   }
 
-  it('gets the same request once more, at once and in the same attempt', async () => {
+  it('gets the same request again at once, in the same attempt', async () => {
     const { url, requests } = await closingAtTheSecond();
     const sender = senderWith();
     expect(await send(sender, url)).toMatchObject({ outcome: 'delivered', reusedConnection: false });
@@ -115,7 +115,7 @@ describe('a receiver that closes its connections without a word', () => {
     expect(requests()).toBe(3);
   });
 
-  it('gets a hundred at once, and none fails', async () => {
+  it('gets a hundred webhooks at once, and none fails', async () => {
     const port = await connections((socket) => {
       socket.on('data', () => socket.end(OK));
     });
@@ -127,7 +127,7 @@ describe('a receiver that closes its connections without a word', () => {
     }
   });
 
-  it('gets it only once when the connection was new', async () => {
+  it('gets a request on a new connection only once', async () => {
     let requests = 0;
     const url = await raw((socket) => {
       requests++;
@@ -137,7 +137,7 @@ describe('a receiver that closes its connections without a word', () => {
     expect(requests).toBe(1);
   });
 
-  it('gets it only once when a byte of an answer had come', async () => {
+  it('gets a request only once if it sent a byte of an answer', async () => {
     let requests = 0;
     const port = await connections((socket) => {
       let ofConnection = 0;

@@ -37,7 +37,7 @@ const record = (count: number, partnerId = partner.id): Promise<unknown> =>
   );
 
 describe('a host that has not answered 2xx', () => {
-  it('gets few attempts a second, over all endpoints of a partner, and all of them once it answers 2xx', async () => {
+  it('gets at most 20 attempts a second from all endpoints of a partner, until it answers 2xx', async () => {
     receiver.answer = (_nth, _webhook, response) => void response.writeHead(404).end();
     await registerEndpoint(service, partner.id, { url: receiver.url });
     await registerEndpoint(service, partner.id, { url: `${receiver.url}/second` });

@@ -28,7 +28,7 @@ async function receiver(options: ServerOptions) {
   return { url: `https://localhost:${port}/hook`, requests: () => requests };
 }
 
-describe('what is common in TLS is accepted', () => {
+describe('a receiver with usual TLS gets its webhook', () => {
   it.each([
     ['TLS 1.3', { minVersion: 'TLSv1.3' }],
     ['TLS 1.2 with AES-GCM', { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }],
@@ -52,15 +52,15 @@ describe('what is common in TLS is accepted', () => {
   });
 });
 
-describe('what a receiver could make us compute before it has proven who it is', () => {
+describe('a receiver that has not proven who it is', () => {
   it.each([
     [
       'Diffie-Hellman over a field of its choice',
       { maxVersion: 'TLSv1.2', ciphers: 'kDHE', dhparam: 'auto' },
     ],
-    ['no forward secrecy', { maxVersion: 'TLSv1.2', ciphers: 'kRSA' }],
+    ['key exchange without forward secrecy', { maxVersion: 'TLSv1.2', ciphers: 'kRSA' }],
     ['a rare curve', { ecdhCurve: 'brainpoolP512r1', maxVersion: 'TLSv1.2' }],
-  ] as const)('is not offered: %s', async (_what, options) => {
+  ] as const)('is not offered %s', async (_what, options) => {
     trustAuthority();
     const { url, requests } = await receiver({ ...authority.issue({ key: 'rsa' }), ...options });
     const result = await send(senderWith(), url);
@@ -69,7 +69,7 @@ describe('what a receiver could make us compute before it has proven who it is',
     expect(requests()).toBe(0);
   });
 
-  it('takes less CPU time than 20 ms when it offers a large group only', async () => {
+  it('costs less than 20 ms of CPU when it demands a large group', async () => {
     const dhparam = parametersOf(getDiffieHellman('modp18').getPrime());
     const identity = authority.issue({ key: 'rsa' });
     const { url } = await receiver({ ...identity, maxVersion: 'TLSv1.2', ciphers: 'kDHE', dhparam });
@@ -81,7 +81,7 @@ describe('what a receiver could make us compute before it has proven who it is',
     expect((user + system) / 1_000 / 10).toBeLessThan(20);
   });
 
-  it('ends with 32 KB of certificates', async () => {
+  it('may send at most 32 KB of certificates', async () => {
     trustAuthority();
     const { key, cert } = authority.issue();
     const copies = Math.ceil((2 * MAX_TLS_OVERHEAD_BYTES) / cert.length) + 1;
@@ -90,7 +90,7 @@ describe('what a receiver could make us compute before it has proven who it is',
     expect(requests()).toBe(0);
   });
 
-  it('ends with 32 KB of names of authorities', async () => {
+  it('may send at most 32 KB of authority names', async () => {
     trustAuthority();
     const ca = authority.named(600);
     const { url, requests } = await receiver({ ...authority.issue(), requestCert: true, ca });
@@ -98,35 +98,31 @@ describe('what a receiver could make us compute before it has proven who it is',
     expect(requests()).toBe(0);
   });
 
-  it(
-    'is paid from an allowance of its partner, and costs no other partner anything',
-    { timeout: 120_000 },
-    async () => {
-      const costly = await receiver(authority.costlyChain(costlyKey(), 10));
-      trustAuthority();
-      const healthy = await receiver(authority.issue());
-      const sender = senderWith();
-      // Each costs 0.1 s and more, and the partner has half a second.
-      const results = await Promise.all(
-        Array.from({ length: 15 }, () => send(sender, costly.url, undefined, 'ptn_hostile:sandbox')),
-      );
-      const refused = results.filter(({ error }) => error === 'tls: TLS_TOO_COSTLY').length;
-      expect(results.filter(({ error }) => error === 'tls: INVALID_PURPOSE').length).toBe(15 - refused);
-      expect(refused).toBeGreaterThanOrEqual(5);
-      expect(await send(sender, healthy.url, undefined, 'ptn_other:sandbox')).toMatchObject({
-        outcome: 'delivered',
-      });
-      // What is already connected goes on.
-      expect(await send(sender, healthy.url, undefined, 'ptn_hostile:sandbox')).toMatchObject({
-        outcome: 'delivered',
-        reusedConnection: true,
-      });
-    },
-  );
+  it('spends the allowance of its partner and of no other', { timeout: 120_000 }, async () => {
+    const costly = await receiver(authority.costlyChain(costlyKey(), 10));
+    trustAuthority();
+    const healthy = await receiver(authority.issue());
+    const sender = senderWith();
+    // Each costs 0.1 s and more, and the partner has half a second.
+    const results = await Promise.all(
+      Array.from({ length: 15 }, () => send(sender, costly.url, undefined, 'ptn_hostile:sandbox')),
+    );
+    const refused = results.filter(({ error }) => error === 'tls: TLS_TOO_COSTLY').length;
+    expect(results.filter(({ error }) => error === 'tls: INVALID_PURPOSE').length).toBe(15 - refused);
+    expect(refused).toBeGreaterThanOrEqual(5);
+    expect(await send(sender, healthy.url, undefined, 'ptn_other:sandbox')).toMatchObject({
+      outcome: 'delivered',
+    });
+    // What is already connected goes on.
+    expect(await send(sender, healthy.url, undefined, 'ptn_hostile:sandbox')).toMatchObject({
+      outcome: 'delivered',
+      reusedConnection: true,
+    });
+  });
 });
 
 describe('a metered connection', () => {
-  it('ends when bytes come of which TLS makes no data', async () => {
+  it('closes when TLS makes no data of what comes', async () => {
     const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
     const metered = new MeteredConnection(connect(port, '127.0.0.1'));
     let fed = 0;
@@ -139,7 +135,7 @@ describe('a metered connection', () => {
     expect(charged).toBeGreaterThanOrEqual(4);
   });
 
-  it('goes on for ever when they become data', async () => {
+  it('stays open while TLS makes data of what comes', async () => {
     const port = await connections((socket: Socket) => void flood(socket, Buffer.alloc(1_000)));
     const metered = new MeteredConnection(connect(port, '127.0.0.1'));
     afterThisTest(() => metered.destroy());
@@ -150,7 +146,7 @@ describe('a metered connection', () => {
     expect(metered.destroyed).toBe(false);
   });
 
-  it('reads no more than the other side takes', async () => {
+  it('reads no more than TLS takes', async () => {
     let written = { bytes: 0 };
     const port = await connections(
       (socket: Socket) => void (written = flood(socket, Buffer.alloc(64 * 1_024))),

@@ -96,6 +96,24 @@ describe('a receiver that proves who it is', () => {
     expect(requests()).toBe(2);
   });
 
+  it('gets its webhook once more when it closes a kept connection without an answer', async () => {
+    trustAuthority();
+    const used = new WeakSet();
+    let requests = 0;
+    const port = await https(authority.issue(), (request, response) => {
+      requests++;
+      if (used.has(request.socket)) request.socket.destroy();
+      else response.end();
+      used.add(request.socket);
+    });
+    const sender = senderWith();
+    const url = `https://localhost:${port}/hook`;
+    expect(await send(sender, url)).toMatchObject({ outcome: 'delivered' });
+    await new Promise((done) => setTimeout(done, 20));
+    expect(await send(sender, url)).toMatchObject({ outcome: 'delivered', reusedConnection: false });
+    expect(requests).toBe(3);
+  });
+
   it('vouches for no other name on the same address and port', async () => {
     trustAuthority();
     const { port, requests } = await receiver(authority.issue({ names: ['one.test'] }));

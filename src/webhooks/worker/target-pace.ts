@@ -7,6 +7,8 @@ const PROVEN_MS = 3_600_000;
 const HOSTS_KEPT = 50_000;
 /** Attempts of a partner and mode to hosts that are not proven, all together. */
 const UNPROVEN = { burst: 60, perSecond: 20 };
+/** A stop must not wait for the attempts that are paced. */
+const STOP_NOTICED_MS = 100;
 /** Of these, each host's own: a new endpoint does not wait behind one that fails. */
 const UNPROVEN_HOST = { burst: 1, perSecond: 1 };
 
@@ -20,17 +22,15 @@ export class TargetPace {
   private readonly ofOwner = new Allowances(UNPROVEN);
   private readonly ofHost = new Allowances(UNPROVEN_HOST);
 
-  /**
-   * Resolves when an attempt may leave, at once for a proven host.
-   * @throws AbortError when `signal` aborts first
-   */
-  async turn(owner: string, hostname: string, signal: AbortSignal): Promise<void> {
+  /** Resolves when an attempt may leave, at once for a proven host; early when `isStopping` becomes true. */
+  async turn(owner: string, hostname: string, isStopping: () => boolean): Promise<void> {
     const host = keyOf(owner, hostname);
     if (performance.now() - (this.provenAt.get(host) ?? -Infinity) < PROVEN_MS) return;
     if (this.ofHost.left(host) >= 1) return this.ofHost.spend(host, 1);
-    const waitMs = this.ofOwner.waitMs(owner, 1);
+    const leavesAt = performance.now() + this.ofOwner.waitMs(owner, 1);
     this.ofOwner.spend(owner, 1);
-    if (waitMs > 0) await delay(waitMs, undefined, { signal });
+    while (performance.now() < leavesAt && !isStopping())
+      await delay(Math.min(leavesAt - performance.now(), STOP_NOTICED_MS));
   }
 
   /** The host has answered 2xx. */

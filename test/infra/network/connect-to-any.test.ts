@@ -39,8 +39,8 @@ async function connected(list: string[], port: number, signal = patient()): Prom
   return socket.remoteAddress;
 }
 
-describe('of several addresses', () => {
-  it('the first that accepts is taken, and a dead one before it costs a fraction of a second', async () => {
+describe('connecting to a host with several addresses', () => {
+  it('takes the first that accepts, and loses a quarter of a second to a dead one before it', async () => {
     const { port, sockets } = await live();
     await deaf('127.0.0.2', port);
     const startedAt = performance.now();
@@ -49,13 +49,13 @@ describe('of several addresses', () => {
     expect(sockets.size).toBe(1);
   });
 
-  it('a dead IPv6 address before a live IPv4 address costs no more', async () => {
+  it('takes the IPv4 address when the IPv6 address is dead', async () => {
     const { port } = await live();
     await deaf('::1', port);
     expect(await connected(['::1', LIVE], port)).toBe(LIVE);
   });
 
-  it('a slow one is waited for while another is dead, whichever comes first', async () => {
+  it('waits for a slow address while another is dead, whichever comes first', async () => {
     for (const order of [
       ['127.0.0.3', '127.0.0.2'],
       ['127.0.0.2', '127.0.0.3'],
@@ -70,7 +70,7 @@ describe('of several addresses', () => {
     }
   });
 
-  it('those that refuse cost nothing, and the error is that of the first', async () => {
+  it('skips addresses that refuse at once, and throws the error of the first when all do', async () => {
     const { port } = await live();
     const refusing = Array.from({ length: MAX_ADDRESSES - 1 }, (_, i) => `127.0.1.${i + 1}`);
     expect(await connected([...refusing, LIVE], port)).toBe(LIVE);
@@ -79,7 +79,7 @@ describe('of several addresses', () => {
     });
   });
 
-  it('the last of five is reached though four are dead, and no more than four are tried at once', async () => {
+  it('reaches the fifth when four are dead, with at most four attempts at once', async () => {
     const { port } = await live('127.0.0.9');
     const dead = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
     for (const host of dead) await deaf(host, port);
@@ -89,22 +89,22 @@ describe('of several addresses', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(2_900);
   });
 
-  it('those beyond the bound are not tried', async () => {
+  it('tries at most twenty', async () => {
     const { port } = await live();
     const refusing = Array.from({ length: MAX_ADDRESSES }, (_, i) => `127.0.1.${i + 1}`);
     await expect(connected([...refusing, LIVE], port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 });
 
-describe('a single address', () => {
-  it('has all the time that the caller gives: a lost SYN is survived', async () => {
+describe('connecting to a single address', () => {
+  it('survives a lost SYN', async () => {
     const slow = await deaf('127.0.0.2', 0);
     const connecting = connected(['127.0.0.2'], slow.port);
     setTimeout(() => slow.hear(), 600);
     expect(await connecting).toBe('127.0.0.2');
   });
 
-  it('is given up when the caller aborts, with its reason', async () => {
+  it('ends with the reason of the caller that aborts', async () => {
     const { port } = await deaf('127.0.0.2', 0);
     const reason = new Error('too late');
     const control = new AbortController();

@@ -11,11 +11,11 @@ const V6 = { address: AAAA, family: 6 };
 /** A port of loopback on which nobody answers. */
 const NOBODY = '127.0.0.1:9';
 
-describe('a name server that answers one family and never the other', () => {
+describe('resolving with a name server that never answers one family', () => {
   it.each([
     ['A', { a: [A], aaaa: [AAAA], silent: ['AAAA'] }, [V4]],
     ['AAAA', { a: [A], aaaa: [AAAA], silent: ['A'] }, [V6]],
-  ] as const)('has its %s addresses used at once', async (_family, records, expected) => {
+  ] as const)('returns the %s addresses at once', async (_family, records, expected) => {
     const server = await NameServer.start({ 'half.test': records });
     const resolve = nameServerResolver(() => [server.address]);
     const startedAt = performance.now();
@@ -24,14 +24,14 @@ describe('a name server that answers one family and never the other', () => {
     expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 
-  it('has both used when the other is a little later', async () => {
+  it('returns both families when both are answered', async () => {
     const server = await NameServer.start({ 'both.test': { a: [A], aaaa: [AAAA] } });
     expect(await nameServerResolver(() => [server.address])('both.test')).toEqual([V4, V6]);
   });
 });
 
-describe('name servers that change while the process runs', () => {
-  it('are asked in the attempt that found the old ones dead', async () => {
+describe('resolving while the list of name servers changes', () => {
+  it('queries the new ones when the old ones are dead', async () => {
     const server = await NameServer.start({ 'moved.test': { a: [A] } });
     let current = NOBODY;
     const resolve = nameServerResolver(() => [current]);
@@ -42,7 +42,7 @@ describe('name servers that change while the process runs', () => {
     expect(found).toEqual([V4]);
   });
 
-  it('are asked when the old ones know no such name', async () => {
+  it('queries the new ones when the old ones know no such name', async () => {
     const old = await NameServer.start({});
     const server = await NameServer.start({ 'moved.test': { a: [A] } });
     let current = old.address;
@@ -54,20 +54,20 @@ describe('name servers that change while the process runs', () => {
   });
 });
 
-describe('a failure', () => {
-  it('is ours when our name servers cannot be asked', async () => {
+describe('a failed lookup', () => {
+  it('is our fault when our name servers cannot be reached', async () => {
     await expect(nameServerResolver(() => [NOBODY])('any.test')).rejects.toMatchObject({
       code: RESOLVER_UNAVAILABLE,
     });
   });
 
-  it('is ours when our name server fails for every name', async () => {
+  it('is our fault when our name server fails for every name', async () => {
     const server = await NameServer.start({ 'any.test': { fails: true }, '': { fails: true } });
     const resolve = nameServerResolver(() => [server.address]);
     await expect(resolve('any.test')).rejects.toMatchObject({ code: RESOLVER_UNAVAILABLE });
   });
 
-  it("is the name's when our name server answers others", async () => {
+  it("is the name's fault when our name server answers about others", async () => {
     const server = await NameServer.start({ 'broken.test': { fails: true } });
     const resolve = nameServerResolver(() => [server.address]);
     await expect(resolve('broken.test')).rejects.toMatchObject({ code: 'ESERVFAIL' });
