@@ -1,14 +1,14 @@
 import { boundedCache } from './bounded-cache.js';
 
 export interface AllowanceOptions {
-  /** How much a key may spend at once. */
+  /** Maximum that a key may spend at once. */
   readonly burst: number;
   readonly perSecond: number;
 }
 
 const KEYS_KEPT = 20_000;
 
-/** Token buckets of this process, one for each key. A key that nobody has named for long may begin anew. */
+/** Token buckets in memory, one per key. The key used longest ago is forgotten first, and then begins with a full bucket. */
 export class Allowances {
   private readonly spent = boundedCache<{ amount: number; at: number }>(KEYS_KEPT);
 
@@ -17,7 +17,7 @@ export class Allowances {
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
-  /** What the key may spend now; negative when it has spent more than it had. */
+  /** The key's balance; negative after it has spent more than it had. */
   left(key: string): number {
     return this.options.burst - this.spentBy(key);
   }

@@ -1,12 +1,12 @@
 import type { LookupAddress } from 'node:dns';
 import { connect, type Socket } from 'node:net';
 
-/** A further address is tried after this time, in parallel (RFC 8305 section 5). */
+/** Delay before the next address is tried in parallel (RFC 8305 section 5). */
 const NEXT_ADDRESS_MS = 250;
 const MAX_AT_ONCE = 4;
-/** An address keeps its place among those at once for this long: a lost SYN is sent again after one second. */
+/** Minimum time for an address before another takes its place: the kernel repeats a lost SYN after one second. */
 const MIN_PER_ADDRESS_MS = 3_000;
-/** With more addresses, the rest is not tried. */
+/** Further addresses are ignored. */
 export const MAX_ADDRESSES = 20;
 
 /**
@@ -33,7 +33,7 @@ export async function connectToAny(
 class ConnectionRace {
   readonly won: Promise<Socket>;
   private settle!: { resolve: (socket: Socket) => void; reject: (error: Error) => void };
-  /** By the order in which they began. */
+  /** Oldest first. */
   private readonly underWay = new Map<Socket, { readonly place: number; readonly startedAt: number }>();
   private readonly errors: Error[] = [];
   private next = 0;
@@ -111,7 +111,7 @@ function timedOut(): Error {
   return Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' });
 }
 
-/** One family after the other, as long as there are addresses of both. */
+/** Alternates between the families. */
 function inTurns(addresses: readonly LookupAddress[]): readonly LookupAddress[] {
   const first = addresses.filter(({ family }) => family === addresses[0]?.family);
   const other = addresses.filter(({ family }) => family !== addresses[0]?.family);

@@ -3,31 +3,30 @@ import { Duplex } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /**
- * Bytes of TLS itself that a server may send: a handshake, and between two requests tickets and the framing of records.
- * Usual handshakes have 3 to 6 KB. A certificate chain of 32 KB costs 0.3 s at most, a flood of key updates 30 ms.
+ * Maximum bytes of TLS itself, in a handshake and again between two requests: certificates, tickets, framing. A usual
+ * handshake has 3 to 6 KB. Verifying 32 KB of certificates takes up to 0.2 s of CPU, a flood of key updates 30 ms.
  */
 export const MAX_TLS_OVERHEAD_BYTES = 32 * 1_024;
-/** OpenSSL works on so many bytes at most before other connections get a turn. */
+/** Maximum bytes that OpenSSL gets before other connections have their turn. */
 const SLICE_BYTES = 8 * 1_024;
 
-/** The server sent more TLS messages without data than a proper one needs. */
+/** The server sent too many TLS messages without data. */
 export class TlsFlood extends Error {
   readonly code = 'TLS_FLOOD';
 }
 
 export interface MeterOptions {
-  /** The bytes of data that TLS has made of what came. */
+  /** Bytes of data that TLS has decrypted so far. */
   dataBytes(): number;
   /** Called before OpenSSL works on some bytes. @throws Error that closes the connection */
   assertMayGoOn(): void;
-  /** Told the CPU time of this thread that the work on some bytes took, in milliseconds. */
+  /** Receives the CPU time of this thread for some bytes, in milliseconds. */
   spent(cpuMs: number): void;
 }
 
 /**
- * The raw bytes of a TLS connection, metered before OpenSSL gets them: it works on the event loop, and what it computes
- * before a server has proven who it is, the server chooses. TLS reads from and writes to this stream instead of the
- * socket.
+ * Meters the raw bytes of a TLS connection before OpenSSL gets them. OpenSSL works on the event loop, and a server
+ * chooses what a client computes before it has proven who it is. Pass this stream to TLS instead of the socket.
  */
 export class MeteredConnection extends Duplex {
   private meter: MeterOptions | null = null;
@@ -49,7 +48,7 @@ export class MeteredConnection extends Duplex {
     this.meter = meter;
   }
 
-  /** The allowance begins anew: the handshake has ended, or another request leaves. */
+  /** Resets the count of bytes: the handshake has ended, or another request leaves. */
   renewAllowance(): void {
     this.rawBytesBefore = this.rawBytes;
     this.dataBytesBefore = this.meter?.dataBytes() ?? 0;

@@ -1,10 +1,10 @@
-/** Informational answers (1xx) before the final status line: they do not count (D30), and many would cost others time (D34). */
+/** Maximum informational answers (1xx) before the final status line (D30). */
 export const MAX_INFORMATIONAL_ANSWERS = 100;
-/** Bytes before the final status line. */
+/** Maximum bytes before the final status line. */
 export const MAX_INFORMATIONAL_BYTES = 64 * 1_024;
-/** Bytes of the final answer's headers. Beyond, the status line alone is known. */
+/** Maximum bytes of the final answer's headers. The status line decides an answer with more. */
 export const MAX_HEADER_BYTES = 64 * 1_024;
-/** Bytes of a whole answer as it is sent, the framing of its chunks included. */
+/** Maximum bytes of a whole answer, including the framing of its chunks. */
 export const MAX_ANSWER_BYTES = 192 * 1_024;
 
 export class InformationalFlood extends Error {
@@ -20,9 +20,7 @@ const STATUS_LINE_LENGTH = 'HTTP/1.1 200'.length;
 const END_OF_HEADERS = '\r\n\r\n';
 const SWITCHING_PROTOCOLS = 101;
 
-/**
- * Follows the bytes of an answer beside Node's parser, which tells a status only when all of its headers have come.
- */
+/** Reads the status line beside Node's parser, which reports a status only after all headers have arrived. */
 export class AnswerHead {
   private status: number | null = null;
   private unread = '';
@@ -30,7 +28,7 @@ export class AnswerHead {
   private bytes = 0;
   private isDone = false;
 
-  /** Of the final status line, as soon as it has come. */
+  /** From the final status line, as soon as it has arrived. */
   get statusCode(): number | null {
     return this.status;
   }

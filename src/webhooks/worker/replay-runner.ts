@@ -32,7 +32,7 @@ const LONGEST_STEP_MS = 1_000;
 @Injectable()
 export class ReplayRunner {
   private readonly perSecond: number;
-  /** The same for all replays of a partner and mode together, in this process: a hundred small ones are no faster than one. */
+  /** All replays of a partner and mode share the rate of one, in this process. */
   private readonly ofOwner: Allowances;
   /** The last id of the page before: a page of replays whose purge fails must not hide those behind it. */
   private itemsPurgedTo = '';

@@ -5,17 +5,17 @@ import { boundedCache } from '../../infra/bounded-cache.js';
 /** A host is proven for this long after each 2xx. */
 const PROVEN_MS = 3_600_000;
 const HOSTS_KEPT = 50_000;
-/** Attempts of a partner and mode to hosts that are not proven, all together. */
+/** Attempts of a partner and mode to all of its unproven hosts together. */
 const UNPROVEN = { burst: 60, perSecond: 20 };
 /** A stop must not wait for the attempts that are paced. */
 const STOP_NOTICED_MS = 100;
-/** Of these, each host's own: a new endpoint does not wait behind one that fails. */
+/** Extra attempts for each host, so that a new endpoint does not wait behind one that fails. */
 const UNPROVEN_HOST = { burst: 1, perSecond: 1 };
 
 /**
- * Paces attempts to hosts that have not answered 2xx: nobody has shown that the partner owns them, and a replay must not
- * turn this service against others. A 2xx proves the host for the partner and mode that it was sent for. It is known to
- * this process alone, so after a start each host is paced until its first 2xx.
+ * Paces attempts to hosts that have not answered 2xx. Nobody has shown that the partner owns such a host, and a replay
+ * must not turn this service against it. A 2xx proves the host for the partner and mode of the webhook. Each process
+ * remembers its own 2xx, so after a start every host is paced until its first one.
  */
 export class TargetPace {
   private readonly provenAt = boundedCache<number>(HOSTS_KEPT);

@@ -14,31 +14,31 @@ import { MeteredConnection } from '../../infra/network/metered-connection.js';
 import { OUTGOING_TLS } from '../../infra/network/outgoing-tls.js';
 import type { PhaseClock } from './attempt-result.js';
 
-/** The attempt for which a connection is made. */
+/** The attempt that needs a connection. */
 export interface Dialing {
   readonly clock: PhaseClock;
   readonly signal: AbortSignal;
-  /** The partner and mode that pay for what the receiver makes us compute. */
+  /** The partner and mode whose allowance pays for TLS. */
   readonly owner: string;
 }
 
-/** The options of a request of `WebhookAgents`: Node hands them to `createConnection` as they are. */
+/** Request options for `WebhookAgents`. Node passes them to `createConnection` unchanged. */
 export interface DialingOptions extends RequestOptions {
   readonly dialing: Dialing;
 }
 
-/** Connects to a host name or literal; the phases `dns` and `connect` are its to time. */
+/** Connects to a host name or literal, and times the phases `dns` and `connect`. */
 export type Dial = (hostname: string, port: number, dialing: Dialing) => Promise<Socket>;
 
 type CreateOptions = ClientRequestArgs & Partial<DialingOptions>;
 type Created = (error: Error | null, stream: Duplex) => void;
 
-/** The work on one slice of TLS that is usual: a whole handshake costs 3 to 6 ms. */
+/** CPU time for one slice of TLS that is not charged; a usual handshake takes 3 to 6 ms in all. */
 const USUAL_CPU_MS = 20;
-/** Milliseconds of CPU beyond that for the receivers of a partner and mode: at once, and 2 % of the time. */
+/** CPU milliseconds of costly slices per partner and mode: 500 at once, then 2 % of the time. */
 const TLS_ALLOWANCE = { burst: 500, perSecond: 20 };
 
-/** The receivers of the same partner have used up its CPU time: their handshakes are far more costly than usual. */
+/** The partner's receivers have used up its CPU allowance with costly handshakes. */
 export class TlsTooCostly extends Error {
   readonly code = 'TLS_TOO_COSTLY';
 }
@@ -80,7 +80,7 @@ class DialingHttpAgent extends HttpAgent {
   }
 }
 
-/** Meters what each receiver makes TLS compute. */
+/** Meters the TLS of every receiver. */
 class DialingHttpsAgent extends HttpsAgent {
   private readonly cpu = new Allowances(TLS_ALLOWANCE);
   private readonly connections = new WeakMap<Duplex, MeteredConnection>();
@@ -89,7 +89,7 @@ class DialingHttpsAgent extends HttpsAgent {
     private readonly dial: Dial,
     options: AgentOptions,
   ) {
-    // Said, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off.
     super({ ...options, ...OUTGOING_TLS, rejectUnauthorized: true });
   }
 

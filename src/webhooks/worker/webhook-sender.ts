@@ -49,7 +49,7 @@ class ProtocolSwitched extends Error {
   readonly code = 'SWITCHING_PROTOCOLS';
 }
 
-/** The final status, and what has come of the rest; `response` is null when the headers were too long to read. */
+/** The final status; `response` is null if the headers were too long to read. */
 interface Answer {
   readonly statusCode: number;
   readonly response: IncomingMessage | null;
@@ -64,7 +64,7 @@ interface Answer {
  */
 export class WebhookSender {
   private readonly kept: WebhookAgents;
-  /** Every connection is new, and closed after its answer. */
+  /** Opens a new connection for each request, and closes it after the answer. */
   private readonly fresh: WebhookAgents;
 
   constructor(private readonly options: WebhookSenderOptions) {
@@ -97,8 +97,8 @@ export class WebhookSender {
   }
 
   /**
-   * A receiver may close a kept connection while a request is on its way. Then it has not answered, and the same
-   * request leaves once more, on a new connection.
+   * Sends the request. If the receiver closes a kept connection before a byte of its answer, sends it again on a new
+   * connection.
    */
   private async exchange(webhook: OutgoingWebhook, signal: AbortSignal, clock: PhaseClock): Promise<Answer> {
     try {
