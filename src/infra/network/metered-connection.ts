@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
  */
 export const MAX_TLS_OVERHEAD_BYTES = 32 * 1_024;
 /** Maximum bytes that OpenSSL gets before other connections have their turn. */
-const SLICE_BYTES = 8 * 1_024;
+const SLICE_BYTES = 4 * 1_024;
 
 /** The server sent too many TLS messages without data. */
 export class TlsFlood extends Error {

@@ -64,7 +64,7 @@ export class AttemptPerformer {
     if (body === null) return this.discard(delivery);
     const owner = this.parts.jobs.ownerOf(delivery.endpointId)?.id ?? delivery.endpointId;
     const { hostname } = new URL(delivery.url);
-    await this.pace.turn(owner, hostname, this.parts.isStopping);
+    await this.pace.turn(owner, hostname, () => this.parts.isStopping());
     const isStopping = this.parts.isStopping();
     const webhook = isStopping ? null : this.sign(delivery, owner, Buffer.from(body));
     if (webhook) {
