@@ -9,7 +9,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { Allowances } from '../../infra/allowances.js';
+import type { Allowances } from '../../infra/allowances.js';
 import { MeteredConnection } from '../../infra/network/metered-connection.js';
 import { OUTGOING_TLS } from '../../infra/network/outgoing-tls.js';
 import type { PhaseClock } from './attempt-result.js';
@@ -36,7 +36,7 @@ type Created = (error: Error | null, stream: Duplex) => void;
 /** CPU time for one slice of TLS that is not charged; a usual handshake takes 3 to 6 ms in all. */
 const USUAL_CPU_MS = 20;
 /** CPU milliseconds of costly slices per partner and mode: 500 at once, then 2 % of the time. */
-const TLS_ALLOWANCE = { burst: 500, perSecond: 20 };
+export const TLS_ALLOWANCE = { burst: 500, perSecond: 20 };
 
 /** The partner's receivers have used up its CPU allowance with costly handshakes. */
 export class TlsTooCostly extends Error {
@@ -48,9 +48,10 @@ export class WebhookAgents {
   private readonly http: HttpAgent;
   private readonly https: HttpsAgent;
 
-  constructor(dial: Dial, options: AgentOptions) {
+  /** @param cpu milliseconds that the TLS of each owner's receivers may take */
+  constructor(dial: Dial, options: AgentOptions, cpu: Allowances) {
     this.http = new DialingHttpAgent(dial, options);
-    this.https = new DialingHttpsAgent(dial, options);
+    this.https = new DialingHttpsAgent(dial, options, cpu);
   }
 
   /** @param protocol as a URL has it */
@@ -82,12 +83,12 @@ class DialingHttpAgent extends HttpAgent {
 
 /** Meters the TLS of every receiver. */
 class DialingHttpsAgent extends HttpsAgent {
-  private readonly cpu = new Allowances(TLS_ALLOWANCE);
   private readonly connections = new WeakMap<Duplex, MeteredConnection>();
 
   constructor(
     private readonly dial: Dial,
     options: AgentOptions,
+    private readonly cpu: Allowances,
   ) {
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 does not turn it off.
     super({ ...options, ...OUTGOING_TLS, rejectUnauthorized: true });

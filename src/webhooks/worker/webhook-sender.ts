@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type Socket } from 'node:net';
+import { Allowances } from '../../infra/allowances.js';
 import { JobInterrupted } from '../../infra/jobs/index.js';
 import { connectToAny } from '../../infra/network/connect-to-any.js';
 import type { ResolveAddresses } from '../../infra/network/resolve-addresses.js';
@@ -14,7 +15,7 @@ import {
   toSafeText,
 } from './attempt-result.js';
 import { TargetRefused, vettedAddresses } from './vetted-lookup.js';
-import { type Dialing, type DialingOptions, WebhookAgents } from './webhook-agents.js';
+import { type Dialing, type DialingOptions, TLS_ALLOWANCE, WebhookAgents } from './webhook-agents.js';
 
 /** One signed POST, ready to leave. */
 export interface OutgoingWebhook {
@@ -30,6 +31,8 @@ export interface WebhookSenderOptions {
   readonly timeoutMs: number;
   readonly policy: TargetPolicy;
   readonly resolve: ResolveAddresses;
+  /** CPU milliseconds for the TLS of each owner's receivers; `TLS_ALLOWANCE` by default. */
+  readonly tlsCpu?: Allowances;
 }
 
 /** What is read of a response body, and kept when the attempt failed. */
@@ -73,8 +76,9 @@ export class WebhookSender {
     const dial = (hostname: string, port: number, dialing: Dialing): Promise<Socket> =>
       this.dial(hostname, port, dialing);
     const settings = { timeout: IDLE_SOCKET_MS, maxFreeSockets: IDLE_SOCKETS_PER_ORIGIN };
-    this.kept = new WebhookAgents(dial, { ...settings, keepAlive: true });
-    this.fresh = new WebhookAgents(dial, { ...settings, keepAlive: false });
+    const { tlsCpu = new Allowances(TLS_ALLOWANCE) } = options;
+    this.kept = new WebhookAgents(dial, { ...settings, keepAlive: true }, tlsCpu);
+    this.fresh = new WebhookAgents(dial, { ...settings, keepAlive: false }, tlsCpu);
   }
 
   /** Never rejects. Aborting `control` with `JobInterrupted` cuts the attempt and says so in the outcome. */

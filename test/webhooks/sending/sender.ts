@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import type { Allowances } from '../../../src/infra/allowances.js';
 import { TargetPolicy } from '../../../src/webhooks/target-policy.js';
 import { type ResolveAddresses, systemResolver } from '../../../src/infra/network/resolve-addresses.js';
 import type { AttemptResult } from '../../../src/webhooks/worker/attempt-result.js';
@@ -16,6 +17,7 @@ export interface SenderSettings {
   /** Wins over `allowPrivateTargets`. */
   policy?: TargetPolicy;
   resolve?: ResolveAddresses;
+  tlsCpu?: Allowances;
 }
 
 export function policyWith(allowPrivateTargets: boolean): TargetPolicy {
@@ -26,7 +28,8 @@ export function policyWith(allowPrivateTargets: boolean): TargetPolicy {
 export function senderWith(settings: SenderSettings = {}): WebhookSender {
   const { timeoutMs = 60_000, allowPrivateTargets = true, resolve = systemResolver() } = settings;
   const policy = settings.policy ?? policyWith(allowPrivateTargets);
-  const sender = new WebhookSender({ timeoutMs, policy, resolve });
+  const { tlsCpu } = settings;
+  const sender = new WebhookSender({ timeoutMs, policy, resolve, ...(tlsCpu && { tlsCpu }) });
   afterThisTest(() => sender.close());
   return sender;
 }
