@@ -1,5 +1,5 @@
 // A travel shop that sells eSIMs, with nothing but Node: POST /buy orders, POST /webhooks fulfils, a mail is a file.
-// node shop.ts    (BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET; PORT 4000, DATA_DIR ./data)
+// node shop.ts    (ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET; PORT 4000, DATA_DIR ./data)
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -8,7 +8,13 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyWebhookSignature } from '../../docs/guides/verifiers/verify-webhook-signature.ts';
 
-const { BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET = '', PORT = '4000', DATA_DIR = './data' } = process.env;
+const {
+  ESIM_BASE_URL,
+  ESIM_API_KEY,
+  ESIM_WEBHOOK_SECRET = '',
+  PORT = '4000',
+  DATA_DIR = './data',
+} = process.env;
 
 type Booking = { id: string; email: string; package_id: string };
 type EventData = { reference: string | null; code?: string; esims?: { esim_id: string }[] };
@@ -24,7 +30,7 @@ const run = (sql: string, ...values: string[]): unknown => database.prepare(sql)
 
 /** One call. Final is a refusal that says so itself, but for that of a key (401, 403): all else may be tried again. */
 async function call<Data>(path: string, body?: object, key = ''): Promise<Data> {
-  const answer = await fetch(`${BASE_URL}/v1${path}`, {
+  const answer = await fetch(`${ESIM_BASE_URL}/v1${path}`, {
     headers: {
       Authorization: `Bearer ${ESIM_API_KEY}`,
       ...(body && { 'Content-Type': 'application/json', 'Idempotency-Key': key }),
@@ -111,7 +117,7 @@ async function receive(request: IncomingMessage): Promise<[number, object]> {
     return [202, { booking }];
   }
   if (request.url !== '/webhooks') return [404, {}];
-  if (!verifyWebhookSignature(String(request.headers['x-service-signature']), body, WEBHOOK_SECRET))
+  if (!verifyWebhookSignature(String(request.headers['x-service-signature']), body, ESIM_WEBHOOK_SECRET))
     return [401, {}];
   const { id } = JSON.parse(body.toString()) as ServiceEvent;
   run('INSERT OR IGNORE INTO events (id, body) VALUES (?, ?)', id, body.toString());

@@ -1,5 +1,5 @@
 // A travel shop that sells eSIMs, on the SDK: POST /buy orders, POST /webhooks fulfils, a mail is a file.
-// node shop.ts    (BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET; PORT 4000, DATA_DIR ./data)
+// node shop.ts    (ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET; PORT 4000, DATA_DIR ./data)
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -9,9 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EsimClient, type EsimEvent, Purchases, SQL_STORE_TABLES, SqlIntentStore } from '@partner-esim/sdk';
 import { endsPurchase, unwrapWebhook, WebhookVerificationError } from '@partner-esim/sdk';
 
-const { BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET, PORT = '4000', DATA_DIR = './data' } = process.env;
-if (!BASE_URL || !ESIM_API_KEY || !WEBHOOK_SECRET) throw new Error('BASE_URL, ESIM_API_KEY, WEBHOOK_SECRET?');
-const secret = WEBHOOK_SECRET;
+const { ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET, PORT = '4000', DATA_DIR = './data' } = process.env;
+if (!ESIM_BASE_URL || !ESIM_API_KEY || !ESIM_WEBHOOK_SECRET)
+  throw new Error('ESIM_BASE_URL, ESIM_API_KEY, ESIM_WEBHOOK_SECRET?');
+const secret = ESIM_WEBHOOK_SECRET;
 
 type Booking = { id: string; email: string; package_id: string };
 
@@ -23,7 +24,7 @@ database.exec(`${SQL_STORE_TABLES}
   CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY, body TEXT NOT NULL, handled INTEGER NOT NULL DEFAULT 0)`);
 const run = (sql: string, ...values: string[]): unknown => database.prepare(sql).run(...values);
 
-const esim = new EsimClient({ apiKey: ESIM_API_KEY, baseUrl: BASE_URL });
+const esim = new EsimClient({ apiKey: ESIM_API_KEY, baseUrl: ESIM_BASE_URL });
 const intents = new SqlIntentStore((text, parameters) =>
   Promise.resolve(database.prepare(text.replaceAll('$', '?')).all(...(parameters as string[]))),
 );

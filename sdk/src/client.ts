@@ -3,7 +3,7 @@ import type { MeResponse } from './generated/types.gen.js';
 import { Orders } from './orders.js';
 import { Catalog, Esims, get, Requests, Sandbox, Wallet } from './resources.js';
 import { Topups } from './topups.js';
-import { type CallOptions, Transport, type TransportOptions } from './transport.js';
+import { type CallOptions, modeOf, Transport, type TransportOptions } from './transport.js';
 
 export type EsimClientOptions = TransportOptions;
 
@@ -24,12 +24,7 @@ export class EsimClient {
 
   constructor(options: EsimClientOptions) {
     const transport = new Transport(options);
-    const apiKey = options.apiKey.trim();
-    this.mode = apiKey.startsWith('svc_sk_test_')
-      ? 'sandbox'
-      : apiKey.startsWith('svc_sk_live_')
-        ? 'live'
-        : null;
+    this.mode = modeOf(options.apiKey.trim());
     this.#transport = transport;
     this.catalog = new Catalog(transport);
     this.events = new Events(transport);

@@ -16,7 +16,11 @@ export type CodesOf = {
 /** What every error of this package knows of its call. */
 export interface CallFacts {
   readonly method: string;
+  /** Where the API is: `https://api.example.com`. */
+  readonly baseUrl: string;
   readonly path: string;
+  /** Of the API key: it sees the objects of this mode only. Null for a key of another form. */
+  readonly mode: 'sandbox' | 'live' | null;
   /** The key of all tries of a POST: with it the call can be made again, and takes effect once. */
   readonly idempotencyKey: string | null;
   /** How often the call was sent. */
@@ -36,6 +40,18 @@ interface Refusal {
   readonly errors: readonly FieldProblem[];
   readonly requestId: string;
   readonly retryable: boolean;
+}
+
+const MODE_NAMES = { sandbox: 'Sandbox', live: 'Live' } as const;
+
+const callText = ({ method, baseUrl, path }: CallFacts): string => `${method} ${baseUrl}${path}`;
+
+/** What to do when no answer came: a POST that may have taken effect must not be made anew. */
+function adviceFor({ mayHaveArrived, idempotencyKey }: CallFacts): string {
+  if (!mayHaveArrived) return 'Nothing was sent: is baseUrl right, and does the service run there?';
+  return idempotencyKey === null
+    ? 'Try again later.'
+    : 'The call may have taken effect: make it again with the same idempotencyKey, which is in error.call.';
 }
 
 /** The service refused the call; `code` says why. */
@@ -58,7 +74,8 @@ export class EsimApiError<Code extends ErrorCode = ErrorCode> extends Error {
     const { status, code, detail, errors, requestId } = refusal;
     // The detail only counts the fields that are wrong.
     const said = [detail, ...errors.map((each) => `${each.pointer}: ${each.message}`)].join(' ');
-    super(`${status} ${code}: ${said} (${call.method} ${call.path}, request ${requestId})`);
+    const key = call.mode === null ? '' : ` with a ${MODE_NAMES[call.mode]} key`;
+    super(`${status} ${code}: ${said} (${callText(call)}${key}, request ${requestId})`);
     this.code = code as Code;
     this.status = status;
     this.detail = detail;
@@ -79,7 +96,7 @@ export class EsimConnectionError extends Error {
     readonly call: CallFacts,
     options?: { readonly cause: unknown },
   ) {
-    super(`${call.method} ${call.path}: ${message}`, options);
+    super(`${callText(call)}: ${message}. ${adviceFor(call)}`, options);
     this.mayHaveArrived = call.mayHaveArrived;
   }
 }

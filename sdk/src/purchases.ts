@@ -40,7 +40,9 @@ export class IntentConflictError extends Error {
   override readonly name = 'IntentConflictError';
 
   constructor(readonly stored: Intent) {
-    super(`the id ${stored.id} belongs to another purchase: ${stored.kind} of ${stored.body.package_id}`);
+    super(
+      `The id ${stored.id} belongs to another purchase, the ${stored.kind} of ${stored.body.package_id}. Use another id for this one.`,
+    );
   }
 }
 
@@ -89,7 +91,10 @@ export class Purchases {
   }
 
   private async place(wanted: Intent, options?: CallOptions): Promise<Order | Topup> {
-    if (!REFERENCE.test(wanted.id)) throw new TypeError('the id is not 1 to 64 printable ASCII characters');
+    if (!REFERENCE.test(wanted.id))
+      throw new TypeError(
+        'The id of the purchase is not a reference. Pass 1 to 64 printable ASCII characters, for example booking-4711.',
+      );
     const intent = await this.store.add(wanted);
     if (!isSamePurchase(intent, wanted)) throw new IntentConflictError(intent);
     return this.finish(intent, options);

@@ -83,18 +83,20 @@ class Failed {
 export class Transport {
   // Private for the runtime, too: whoever logs a client or a resource of it, which lead here, does not log the key.
   readonly #options: TransportOptions;
-  readonly #base: string;
+  readonly #baseUrl: string;
   readonly #fetch: typeof fetch;
 
   constructor(options: TransportOptions) {
     // A key that was read from a file often ends in a line break.
     const apiKey = options.apiKey?.trim();
-    if (!apiKey) throw new TypeError('apiKey is missing');
+    if (!apiKey) throw new TypeError('apiKey is missing. Pass a key from the portal: is ESIM_API_KEY set?');
     // Else it is the runtime's error that quotes the header with the key, at every call.
-    if (!HEADER_VALUE.test(apiKey)) throw new TypeError('apiKey has a character that no key has');
+    if (!HEADER_VALUE.test(apiKey))
+      throw new TypeError(
+        'apiKey has a character that no key has. Pass svc_sk_test_ or svc_sk_live_ and 32 letters and digits.',
+      );
     this.#options = { ...options, apiKey };
-    const url = new URL(options.baseUrl);
-    this.#base = `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`;
+    this.#baseUrl = baseUrlOf(options.baseUrl);
     // Called on its own: some runtimes refuse a `fetch` that is called as a method of something else.
     const given = options.fetch ?? globalThis.fetch;
     this.#fetch = (input, init) => given(input, init);
@@ -105,11 +107,14 @@ export class Transport {
     const { deadlineMs = DEADLINE_MS, maxTries = MAX_TRIES } = this.#options;
     const endsAt = performance.now() + (call.deadlineMs ?? deadlineMs) + waitMsOf(call);
     const idempotencyKey = call.method === 'POST' ? (call.idempotencyKey ?? crypto.randomUUID()) : null;
+    const { method } = call;
     const path = `/v1${call.path}`;
+    const baseUrl = this.#baseUrl;
+    const mode = modeOf(this.#options.apiKey);
     // What an earlier try may have done stays possible when nobody is there for the last one.
     let mayHaveArrived = false;
     for (let tries = 1; ; tries++) {
-      const facts: CallFacts = { method: call.method, path, idempotencyKey, tries, mayHaveArrived };
+      const facts: CallFacts = { method, baseUrl, path, mode, idempotencyKey, tries, mayHaveArrived };
       this.#options.onTry?.(facts);
       const outcome = await this.tryOnce(call, facts, endsAt);
       if (!(outcome instanceof Failed)) return outcome;
@@ -130,14 +135,16 @@ export class Transport {
     let text: string;
     try {
       response = await this.#fetch(
-        this.#base + call.path + queryOf(call.query),
+        `${this.#baseUrl}${facts.path}${queryOf(call.query)}`,
         this.requestOf(call, facts, signal),
       );
       // Within the time-out, too: half a body is no answer.
       text = await response.text();
     } catch (cause) {
       call.signal?.throwIfAborted();
-      const why = timeout.aborted ? `no answer within ${forMs} ms` : 'the connection failed';
+      const why = timeout.aborted
+        ? `no answer within ${forMs} ms`
+        : `the connection failed: ${messageOf(cause)}`;
       const left = timeout.aborted || !neverLeft(cause);
       return new Failed(new EsimConnectionError(why, arrived(facts, left), { cause }), 0);
     }
@@ -165,7 +172,7 @@ function toOutcome(response: Response, text: string, facts: CallFacts): Answer |
   const retryAfterMs = retryAfterOf(headers);
   if (response.ok || !isProblem(body)) {
     // Not the service's words: something in between, or the half of them.
-    const why = `an answer with status ${status} that is not the service's`;
+    const why = `the answer with status ${status} is not the service's: another program sent it`;
     const error = new EsimConnectionError(why, arrived(facts, true));
     if (response.ok || status >= 500 || status === 408 || status === 429)
       return new Failed(error, retryAfterMs);
@@ -244,6 +251,41 @@ function afterRefusal(
 ): CallFacts {
   if (KEPT.has(status) && !retryable) return { ...facts, mayHaveArrived: false };
   return arrived(facts, status >= 500 || code === 'idempotency_in_progress');
+}
+
+/** Without a slash at the end and without `/v1`. @throws TypeError for no URL of http or https */
+function baseUrlOf(given: string): string {
+  const example = 'Pass where the API is, for example https://api.example.com';
+  if (!given?.trim()) throw new TypeError(`baseUrl is missing. ${example}: is ESIM_BASE_URL set?`);
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new TypeError(`baseUrl is not a URL that begins with http:// or https://. ${example}.`);
+  return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
+}
+
+/** The mode of a key, which its prefix tells; null for a key of another form. */
+export function modeOf(apiKey: string): 'sandbox' | 'live' | null {
+  if (apiKey.startsWith('svc_sk_test_')) return 'sandbox';
+  return apiKey.startsWith('svc_sk_live_') ? 'live' : null;
+}
+
+const LONGEST_CAUSE = 200;
+
+/** `fetch` says "fetch failed" and hides the reason in its cause, or in several when a name has several addresses. */
+function messageOf(error: unknown): string {
+  const { cause = error } = error as { cause?: unknown };
+  const {
+    message,
+    code,
+    errors = [],
+  } = cause as {
+    message?: string;
+    code?: unknown;
+    errors?: readonly Error[];
+  };
+  const said = message || [...new Set(errors.map((each) => each.message))].join('; ') || String(cause);
+  const name = typeof code === 'string' && !said.includes(code) ? ` (${code})` : '';
+  return `${said.slice(0, LONGEST_CAUSE)}${name}`;
 }
 
 /** Codes of Node's and Bun's that mean: nobody was there to send it to. */

@@ -11,13 +11,19 @@ export type WebhookRefusal =
   | 'invalid_body';
 
 const WORDS: Readonly<Record<WebhookRefusal, string>> = {
-  no_signature: 'There is neither X-Service-Signature nor webhook-signature.',
-  malformed_signature: 'The signature header cannot be read.',
-  no_match: 'No signature matches: another secret, or not the bytes that were sent.',
-  timestamp_too_old: 'The signature is older than the tolerance.',
-  timestamp_in_future: 'The signature is from the future: look at your clock.',
-  body_was_parsed: 'Pass the raw body, as text or bytes: parsed and written again, JSON has other bytes.',
-  invalid_body: 'The signature is good, but the body is not an event.',
+  no_signature:
+    'The request has neither X-Service-Signature nor webhook-signature: it is no webhook of this service, or something in between dropped the header. Answer it with 401.',
+  malformed_signature:
+    'The signature header cannot be read. Pass the headers as they came; X-Service-Signature is t=<unix seconds>,v1=<hex>.',
+  no_match:
+    'No signature matches: the secret is that of another endpoint, or the body is not the bytes that were sent. `esim verify` finds out which.',
+  timestamp_too_old:
+    'The signature is right, but older than the tolerance: a replay, or a clock that is ahead. Answer it with 401, and check your clock.',
+  timestamp_in_future:
+    'The signature is right, but its time is ahead of yours by more than the tolerance. Check your clock.',
+  body_was_parsed:
+    'The body was parsed before. Pass the raw body, as text or bytes: JSON that is parsed and written again has other bytes.',
+  invalid_body: 'The signature is right, but the body is not an event. Report it to support.',
 };
 
 export class WebhookVerificationError extends Error {
@@ -28,8 +34,17 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** As a `Request` has them, or as Node's `request.headers`. */
-export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+type HeaderValue = string | readonly string[] | null | undefined;
+
+/**
+ * Headers in any form that runtimes and frameworks have: with a method `get` (`Headers`, Azure Functions, `Map`), a record
+ * in any case (Node's `request.headers`, API Gateway), pairs of name and value, or Node's flat `rawHeaders`.
+ */
+export type WebhookHeaders =
+  | { get(name: string): HeaderValue }
+  | Iterable<readonly [name: string, value: HeaderValue]>
+  | readonly string[]
+  | Readonly<Record<string, HeaderValue>>;
 
 export interface UnwrapOptions {
   /** How far the signature's time may be from now, either way; default 300 s. */
@@ -52,7 +67,9 @@ const encoder = new TextEncoder();
 /**
  * Believes a webhook, by the document's `X-Service-Signature` or, without one, by the headers of Standard Webhooks, and
  * answers its event. During a rotation pass both secrets. Signatures are compared in constant time, by WebCrypto.
- * @throws WebhookVerificationError with the reason; TypeError for a secret that is empty, which is no fault of the sender
+ * @param secret white space around it, such as the line break at the end of a file, does not count
+ * @throws WebhookVerificationError with the reason; TypeError for an empty secret or missing headers, which are no fault of
+ * the sender
  */
 export async function unwrapWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -70,12 +87,15 @@ export async function unwrapWebhook(
   return parseEvent(body);
 }
 
-/** An environment variable that nobody set is no wrong signature: it would be looked for in the wrong place. */
+/** An unset environment variable is not a wrong signature: the caller would search in the wrong place. */
 function secretsOf(secret: string | readonly string[]): readonly string[] {
   // Of several, as in a rotation, one may be empty: the other is what counts.
-  const secrets = [secret].flat().filter(Boolean);
-  if (secrets.length > 0) return secrets;
-  throw new TypeError('the signing secret is empty: is WEBHOOK_SECRET set?');
+  const secrets = [secret].flat().map((each) => String(each ?? '').trim());
+  const filled = secrets.filter(Boolean);
+  if (filled.length > 0) return filled;
+  throw new TypeError(
+    'The signing secret is empty. Pass the secret of the endpoint: is ESIM_WEBHOOK_SECRET set?',
+  );
 }
 
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
@@ -86,11 +106,12 @@ function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
 }
 
 function readHeaders(headers: WebhookHeaders): Signed {
-  const own = headerOf(headers, 'x-service-signature');
+  const find = headerFinder(headers);
+  const own = find('x-service-signature');
   if (own !== null) return readOwn(own);
-  const standard = headerOf(headers, 'webhook-signature');
+  const standard = find('webhook-signature');
   if (standard === null) throw new WebhookVerificationError('no_signature');
-  return readStandard(standard, headerOf(headers, 'webhook-id'), headerOf(headers, 'webhook-timestamp'));
+  return readStandard(standard, find('webhook-id'), find('webhook-timestamp'));
 }
 
 /** `t=<unix seconds>,v1=<hex>[,v1=<hex>]` over `<t>.<body>`; the key is the secret as shown. */
@@ -151,11 +172,34 @@ function parseEvent(body: Uint8Array<ArrayBuffer>): EsimEvent {
   throw new WebhookVerificationError('invalid_body');
 }
 
-function headerOf(headers: WebhookHeaders, name: string): string | null {
-  if (headers instanceof Headers) return headers.get(name);
-  const key = Object.keys(headers).find((each) => each.toLowerCase() === name);
-  const value = key === undefined ? undefined : headers[key];
-  return value === undefined ? null : String(value);
+/** Finds the values of every header of a name, joined as HTTP joins them; null without one. */
+type FindHeader = (name: string) => string | null;
+
+function headerFinder(headers: WebhookHeaders): FindHeader {
+  if (typeof headers !== 'object' || headers === null)
+    throw new TypeError(
+      'The headers are missing. Pass the headers of the request, for example request.headers.',
+    );
+  const getter = 'get' in headers && typeof headers.get === 'function' ? headers : null;
+  // Once: an iterator can be read a single time.
+  const pairs = pairsOf(headers);
+  return (name) => {
+    const got = (getter as { get(name: string): HeaderValue } | null)?.get(name);
+    const values = got == null ? pairs.filter(([key]) => key === name).map(([, value]) => value) : [got];
+    const texts = values.flat().filter((value) => value != null);
+    // Some gateways hand the same header on in two spellings.
+    return texts.length === 0 ? null : [...new Set(texts.map(String))].join(',');
+  };
+}
+
+/** Names in lower case. */
+function pairsOf(headers: object): [name: string, value: HeaderValue][] {
+  const items: unknown[] =
+    Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : Object.entries(headers);
+  const pairs = items.every(Array.isArray)
+    ? (items as unknown as [unknown, HeaderValue][])
+    : items.flatMap((item, at) => (at % 2 === 0 ? [[item, items[at + 1]] as [unknown, HeaderValue]] : []));
+  return pairs.map(([name, value]) => [String(name).toLowerCase(), value]);
 }
 
 function fromHex(hex: string): Uint8Array<ArrayBuffer> {

@@ -92,7 +92,15 @@ it.each<ErrorCode>([
   'esim_expired',
   'package_unavailable',
 ])('has one line for %s', (code) => {
-  const call = { method: 'POST', path: '/v1/topups', idempotencyKey: 'key', tries: 1, mayHaveArrived: false };
+  const call = {
+    method: 'POST',
+    baseUrl: 'http://localhost:3000',
+    path: '/v1/topups',
+    mode: 'sandbox',
+    idempotencyKey: 'key',
+    tries: 1,
+    mayHaveArrived: false,
+  } as const;
   const refusal = { code, status: 409, detail: '', errors: [], requestId: 'req_1', retryable: false };
   expect(hintFor(new EsimApiError(refusal, call))).toMatch(/^[^\n]*`esim [^\n]*$/);
 });

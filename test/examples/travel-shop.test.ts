@@ -42,9 +42,9 @@ describe.each(SHOPS)('the example %s', (name) => {
     const shop = NodeChild.launch({
       args: ['--no-warnings', `examples/${name}/shop.ts`],
       env: {
-        BASE_URL: baseUrl,
+        ESIM_BASE_URL: baseUrl,
         ESIM_API_KEY: partner.sandboxKey,
-        WEBHOOK_SECRET: secret,
+        ESIM_WEBHOOK_SECRET: secret,
         PORT: String(port),
         DATA_DIR: data,
       },

@@ -203,7 +203,7 @@ describe('the message of a refusal', () => {
   it('says the status, the code, the words of the service, the call and what support asks for', async () => {
     const esim = clientOf(service.process.api!.url);
     expect(await messageOf(esim.orders.place({ package_id: 'pkg_nobody' }))).toMatch(
-      /^404 not_found: [A-Z].+\. \(POST \/v1\/orders, request req_\w+\)$/,
+      /^404 not_found: [A-Z].+\. \(POST http:\S+\/v1\/orders with a Sandbox key, request req_\w+\)$/,
     );
   });
 

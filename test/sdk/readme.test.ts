@@ -106,7 +106,7 @@ interface Receiver {
 /** The server of the page, with this secret. */
 async function startReceiver(webhookSecret: string): Promise<Receiver> {
   const port = await freePort();
-  const env = environment({ PORT: String(port), WEBHOOK_SECRET: webhookSecret });
+  const env = environment({ PORT: String(port), ESIM_WEBHOOK_SECRET: webhookSecret });
   const child = spawn(process.execPath, ['--no-warnings', fileOf(WEBHOOKS)], { cwd: home, env });
   started.push(child);
   let said = '';
@@ -172,7 +172,9 @@ describe('each example of the README, one after the other', () => {
         `import { buy } from './${fileOf(ERRORS)}';\nconsole.log(await buy('${id}').catch((error) => error.message));`,
       );
     expect(await buy('pkg_fr_1gb_7d')).toMatch(/^ord_\w+\n$/);
-    expect(await buy('pkg_nobody')).toMatch(/^404 not_found: .+ \(POST \/v1\/orders, request req_\w+\)\n$/);
+    expect(await buy('pkg_nobody')).toMatch(
+      /^404 not_found: .+ \(POST \S+\/v1\/orders with a Sandbox key, request req_\w+\)\n$/,
+    );
   }, 300_000);
 
   it('buys once, behind the order of the quick start, and tops up; run again, it buys nothing', async () => {
@@ -194,10 +196,10 @@ describe('each example of the README, one after the other', () => {
     await eventually('the receiver says why', () => receiver.said() === 'no_match\n');
     const forgetful = await startReceiver('');
     expect(await forgetful.post(signed(JSON.stringify(event)))).toBe(500);
-    const words = 'the signing secret is empty: is WEBHOOK_SECRET set?';
+    const words = 'is ESIM_WEBHOOK_SECRET set?';
     await eventually('the receiver says what is missing', () => forgetful.said().includes(words));
     const program = `import { receive } from './${fileOf(WEBHOOKS, 1)}';
-      process.env['WEBHOOK_SECRET'] = ${JSON.stringify(secret)};
+      process.env['ESIM_WEBHOOK_SECRET'] = ${JSON.stringify(secret)};
       for (const webhook of ${JSON.stringify([signed(JSON.stringify(event)), signed('{}', [newSigningSecret()])])})
         console.log((await receive(new Request('http://shop.example', { method: 'POST', ...webhook }))).status);`;
     expect(await runText('receive.ts', program)).toBe('204\n401\n');

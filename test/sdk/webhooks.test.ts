@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto';
+import fc from 'fast-check';
+import { Headers as UndiciHeaders } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { unwrapWebhook, type WebhookHeaders, WebhookVerificationError } from '../../sdk/src/index.js';
 import { newSigningSecret, signWebhook } from '../../src/webhooks/signature.js';
@@ -68,7 +70,9 @@ describe('unwrapWebhook', () => {
   ])('says of %s that the secret is empty, instead of blaming the signature', async (_name, secrets) => {
     const unwrapped = unwrapWebhook(body, own(), secrets as string | string[], { nowSeconds: NOW });
     await expect(unwrapped).rejects.toThrow(
-      new TypeError('the signing secret is empty: is WEBHOOK_SECRET set?'),
+      new TypeError(
+        'The signing secret is empty. Pass the secret of the endpoint: is ESIM_WEBHOOK_SECRET set?',
+      ),
     );
     // Whatever came: also what has no signature at all.
     await expect(unwrapWebhook('', {}, secrets as string)).rejects.toThrow(TypeError);
@@ -85,5 +89,108 @@ describe('unwrapWebhook', () => {
       );
       expect(verdict, name).toBe(expected);
     }
+  });
+});
+
+/** The ways in which runtimes, frameworks and gateways hand headers to a program. */
+const FORMS: Readonly<Record<string, (pairs: readonly (readonly [string, string])[]) => WebhookHeaders>> = {
+  'Headers of fetch': (pairs) => new Headers(pairs.map(([name, value]) => [name, value])),
+  'Headers of undici': (pairs) => new UndiciHeaders(pairs.map(([name, value]) => [name, value])),
+  'a record': (pairs) => Object.fromEntries(pairs),
+  'a record without a prototype': (pairs) =>
+    Object.assign(Object.create(null) as object, Object.fromEntries(pairs)) as Record<string, string>,
+  "Node's request.headers": (pairs) => ({
+    host: undefined,
+    ...Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value])),
+  }),
+  "API Gateway's multiValueHeaders": (pairs) =>
+    Object.fromEntries(pairs.map(([name, value]) => [name, [value]])),
+  'an array of pairs': (pairs) => [...pairs],
+  "Node's rawHeaders": (pairs) => pairs.flat(),
+  'rawHeaders of undici, as bytes': (pairs) =>
+    pairs.flat().map((each) => Buffer.from(each)) as unknown as string[],
+  'a Map': (pairs) => new Map(pairs),
+  'pairs that are made one by one': (pairs) => pairs[Symbol.iterator](),
+  'an object with get alone': (pairs) => ({
+    get: (name: string) => pairs.find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1] ?? null,
+  }),
+  'an object whose get answers undefined': (pairs) => ({
+    get: (name: string) => pairs.find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1],
+  }),
+};
+
+const OTHERS = [
+  ['Content-Type', 'application/json'],
+  ['X-Forwarded-For', '203.0.113.7'],
+  ['get', 'a header of that name'],
+] as const;
+
+describe.each(Object.entries(FORMS))('unwrapWebhook with %s', (_name, form) => {
+  it.each([
+    ['X-Service-Signature', own],
+    ['Standard Webhooks', standard],
+  ])('finds the headers of %s in any case and order, and refuses another body', async (_scheme, headers) => {
+    const signed = Object.entries(headers());
+    const spellings = fc.tuple(
+      fc.shuffledSubarray([...signed, ...OTHERS], { minLength: signed.length + OTHERS.length }),
+      fc.constantFrom(
+        (name: string) => name,
+        (name: string) => name.toLowerCase(),
+        (name: string) => name.toUpperCase(),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(spellings, async ([pairs, spelled]) => {
+        const given = (): WebhookHeaders => form(pairs.map(([name, value]) => [spelled(name), value]));
+        expect(await reasonOf(body, given())).toBe('ok esim.activated');
+        expect(await reasonOf(`${body} `, given())).toBe('no_match');
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it('says that there is no signature when there is none', async () => {
+    expect(await reasonOf(body, form(OTHERS))).toBe('no_signature');
+  });
+});
+
+describe('unwrapWebhook', () => {
+  it.each([
+    ['a line break at its end', `${secret}\n`],
+    ['a line break of Windows', `${secret}\r\n`],
+    ['white space around it', `  ${secret}\t\n\n`],
+    ['a byte order mark', `\uFEFF${secret}\n`],
+  ])('takes a secret from a file with %s', async (_name, read) => {
+    expect(await reasonOf(body, own(), read)).toBe('ok esim.activated');
+    expect(await reasonOf(body, standard(), [newSigningSecret(), read])).toBe('ok esim.activated');
+  });
+
+  it('takes headers that a gateway hands on in two spellings, and no second signature time', async () => {
+    const { 'X-Service-Signature': signature = '' } = own();
+    const twice = { 'X-Service-Signature': signature, 'x-service-signature': signature };
+    expect(await reasonOf(body, twice)).toBe('ok esim.activated');
+    const other = own(NOW - 1)['X-Service-Signature']!;
+    expect(await reasonOf(body, { ...twice, 'x-service-signature': other })).toBe('malformed_signature');
+  });
+
+  it.each([
+    ['undefined', undefined],
+    ['null', null],
+    ['text', 'x-service-signature'],
+  ])('says of headers that are %s what to pass', async (_name, headers) => {
+    const unwrapped = unwrapWebhook(body, headers as unknown as WebhookHeaders, secret);
+    await expect(unwrapped).rejects.toThrow(/^The headers are missing\. Pass the headers of the request/);
+  });
+
+  it.each([
+    'no_signature',
+    'malformed_signature',
+    'no_match',
+    'timestamp_too_old',
+    'timestamp_in_future',
+    'body_was_parsed',
+    'invalid_body',
+  ] as const)('says of %s what happened and what to do', (reason) => {
+    expect(new WebhookVerificationError(reason).message).toMatch(/^[A-Z].*[.:] .*\.$/);
   });
 });

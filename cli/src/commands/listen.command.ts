@@ -44,7 +44,7 @@ dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
     { command: 'esim listen --forward-to localhost:4000/webhooks', says: 'go on where it stopped' },
     { command: 'esim listen -f localhost:4000/webhooks --since 2h', says: 'the last two hours again' },
     {
-      command: 'export WEBHOOK_SECRET=$(esim listen --print-secret)',
+      command: 'export ESIM_WEBHOOK_SECRET=$(esim listen --print-secret)',
       says: 'the secret that the server verifies with',
     },
   ],
