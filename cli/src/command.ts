@@ -34,7 +34,7 @@ export interface Command {
   /** As typed: `orders place`. */
   readonly name: string;
   readonly summary: string;
-  /** Positional arguments as help shows them: `<event>`. */
+  /** Positional arguments as help shows them: `<event>`, `[url]` for one that an option may give instead. */
   readonly arguments?: string;
   readonly details?: string;
   readonly options?: Readonly<Record<string, OptionSpec>>;

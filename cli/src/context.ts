@@ -66,7 +66,11 @@ export class Context {
   /** The API of the Sandbox. @throws CliError with a Live key, whatever was given */
   get sandboxApi(): PartnerApi {
     if (this.mode === 'live') {
-      throw new CliError(EXIT.liveRefused, 'this command plays the Sandbox, and the key is a Live one');
+      throw new CliError(
+        EXIT.liveRefused,
+        'this command plays the Sandbox, and the key is a Live key',
+        'Use a Sandbox key: leave --live out, or set ESIM_API_KEY to one.',
+      );
     }
     return this.api;
   }

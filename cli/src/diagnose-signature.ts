@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { counted } from './terminal/values.js';
 
 /** What came in the headers of one of the two schemes; `read` takes them apart. */
 export interface SignatureHeaders {
@@ -32,7 +33,7 @@ export function documentHeaders(header: string): SignatureHeaders {
   const timestamp = timestamps.length === 1 ? secondsIn(timestamps[0]) : null;
   return {
     timestamp,
-    wanted: 'The header is not t=<unix seconds>,v1=<hex>. Pass its whole value.',
+    wanted: 'The header is not t=<unix seconds>,v1=<hex>. Pass the whole value of X-Service-Signature.',
     signatures: parts.filter((part) => part.startsWith('v1=')).map((part) => part.slice(3)),
     sign: (secret, body) => createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex'),
   };
@@ -71,17 +72,26 @@ export function diagnoseSignature(request: SignedRequest): Diagnosis {
   if (timestamp === null || signatures.length === 0) return bad('malformed_header', wanted);
   const matches = (body: Buffer | string, secret: string): boolean =>
     signatures.some((signature) => isSame(signature, sign(secret, body)));
-  if (!matches(request.body, request.secret)) return mistakeBehind(request, matches);
+  // White space around a secret, such as the line break of its file, is no part of it.
+  const secret = request.secret.trim();
+  if (!matches(request.body, secret)) return mistakeBehind({ ...request, secret }, matches);
   const age = request.nowSeconds - Number(timestamp);
-  if (age > TOLERANCE_SECONDS)
-    return bad('timestamp_too_old', `The signature is right, and ${age} s old; 300 are allowed.`);
+  if (age > TOLERANCE_SECONDS) {
+    return bad(
+      'timestamp_too_old',
+      `It was made ${age} s before the time of this check, and receivers take at most ${TOLERANCE_SECONDS} s. Secret and body are right. For a webhook that arrived earlier, give the time of its arrival: --at <unix seconds>.`,
+    );
+  }
   if (age < -TOLERANCE_SECONDS) {
     return bad(
       'timestamp_in_future',
-      `The signature is right, and its time is ${-age} s ahead: is this clock right?`,
+      `Its time is ${-age} s ahead of the time of this check. Secret and body are right. Set this machine's clock, or correct --at.`,
     );
   }
-  return { valid: true, reason: 'valid', explanation: `The signature is right, ${age} s old.` };
+  const inPlace = `The signature is right, ${counted(Math.max(0, age), 'second')} old.`;
+  const isPadded = request.secret.replace(/\r?\n$/, '') !== secret;
+  const padding = ' The secret has white space around it: your server has to trim it, too.';
+  return { valid: true, reason: 'valid', explanation: isPadded ? inPlace + padding : inPlace };
 }
 
 type Matches = (body: Buffer | string, secret: string) => boolean;
@@ -90,22 +100,25 @@ type Matches = (body: Buffer | string, secret: string) => boolean;
 function mistakeBehind({ body, secret }: SignedRequest, matches: Matches): Diagnosis {
   const text = body.toString();
   const trimmed = text.replace(/\s+$/, '');
-  if (secret !== secret.trim() && matches(body, secret.trim())) {
-    return bad('secret_with_whitespace', 'The secret has white space around it. Remove it.');
-  }
   if (matches(body, `whsec_${secret}`))
     return bad('secret_without_prefix', 'Use the secret with its prefix whsec_.');
   if (matches(trimmed, secret))
-    return bad('newline_added', 'The body has white space at its end that was not sent.');
+    return bad(
+      'newline_added',
+      'The body has white space at its end that was not sent. Verify the bytes that arrived.',
+    );
   if (matches(`${text}\n`, secret))
-    return bad('newline_removed', 'A line end at the end of the body was removed.');
+    return bad(
+      'newline_removed',
+      'A line end at the end of the body was removed. Verify the bytes that arrived.',
+    );
   const compact = reserialized(text);
   if (compact !== null && compact !== text && matches(compact, secret)) {
     return bad('body_was_parsed', 'The body was parsed and written again. Verify the bytes that arrived.');
   }
   return bad(
     'no_match',
-    'No v1 matches: another secret (of another endpoint or mode, or before a rotation), another body or another id.',
+    'No v1 matches: the secret is another one (of another endpoint or mode, or from before a rotation), or the body or the id is. Check the secret first.',
   );
 }
 

@@ -1,5 +1,6 @@
 import { CliError, EXIT, type ExitCode, UnfinishedPurchase } from './exit-codes.js';
 import { type ApiError, ConnectionError, isApiError } from './partner-api.js';
+import { ignoredProxy } from './proxy.js';
 import { hintFor } from './refusal-hints.js';
 import type { Output } from './terminal/output.js';
 
@@ -13,27 +14,41 @@ export function explain(error: unknown, output: Output, facts: Facts = {}): Exit
     return explain(error.cause, output, error.facts);
   }
   if (isApiError(error)) return refused(error, output, facts);
-  const [exitCode, message, hint] = reasonOf(error);
-  return said(output, exitCode, { message, hint, facts });
+  const [exitCode, message, ...hints] = reasonOf(error);
+  return said(output, exitCode, { message, hints, facts });
 }
 
-function reasonOf(error: unknown): [exitCode: ExitCode, message: string, hint?: string | undefined] {
-  if (error instanceof CliError) return [error.exitCode, error.message, error.hint];
+function reasonOf(error: unknown): [exitCode: ExitCode, message: string, ...hints: string[]] {
+  if (error instanceof CliError)
+    return [error.exitCode, error.message, ...(error.hint === undefined ? [] : [error.hint])];
   if (error instanceof ConnectionError)
-    return [EXIT.unavailable, error.message, 'esim doctor looks for the reason.'];
+    return [
+      EXIT.unavailable,
+      `${connectionText(error)}.`,
+      ...[ignoredProxy(process.env) ?? []].flat(),
+      '`esim doctor` looks for the reason.',
+    ];
   if (error instanceof Error && error.name === 'AbortError') return [EXIT.failed, 'interrupted'];
   return [EXIT.failed, error instanceof Error ? error.message : String(error)];
 }
 
+/** Where no answer came from, and why. */
+export function connectionText({ call, reason }: ConnectionError): string {
+  return `${call.method} ${call.baseUrl}${call.path}: ${reason}`;
+}
+
+/** Why the service is away, for a command that goes on. */
+export function troubleText(error: unknown): string {
+  return error instanceof ConnectionError ? connectionText(error) : (error as Error).message;
+}
+
 function refused(error: ApiError, output: Output, facts: Facts): ExitCode {
   const fields = error.errors.map(({ pointer, message }) => `  ${pointer} ${message}`);
-  const hint = [...fields, hintFor(error), error.requestId && `  request ${error.requestId}`]
-    .filter(Boolean)
-    .join('\n');
+  const hints = [...fields, hintFor(error) ?? '', error.requestId && `  request ${error.requestId}`];
   const { code, status, requestId } = error;
   return said(output, exitCodeOf(error), {
     message: `${code}: ${error.detail}`,
-    hint,
+    hints: hints.filter((hint) => hint !== ''),
     facts: { code, status, request_id: requestId, ...facts },
   });
 }
@@ -46,9 +61,9 @@ function exitCodeOf({ status }: ApiError): ExitCode {
 function said(
   output: Output,
   exitCode: ExitCode,
-  { message, hint, facts }: { message: string; hint?: string | undefined; facts: Facts },
+  { message, hints, facts }: { message: string; hints: readonly string[]; facts: Facts },
 ): ExitCode {
-  output.failure(message, hint);
+  output.failure(message, hints);
   output.data({ error: message, exit_code: exitCode, ...facts });
   return exitCode;
 }

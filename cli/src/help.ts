@@ -31,9 +31,14 @@ Every command takes:\n${optionLines(GLOBAL_OPTIONS)}\n\n${OUTRO}\n`;
   };
 }
 
+/** `esim orders get <order> [options]` */
+export function usageOf({ name, arguments: positionals }: Command): string {
+  return ['esim', name, positionals, '[options]'].filter(Boolean).join(' ');
+}
+
 /** What `esim help <command>` prints. */
 export function helpOf(command: Command): Printed {
-  const usage = ['esim', command.name, command.arguments, '[options]'].filter(Boolean).join(' ');
+  const usage = usageOf(command);
   const own = command.options ? `\nOptions:\n${optionLines(command.options)}\n` : '';
   const examples = command.examples.map(({ command: line, says }) => `  # ${says}\n  ${line}`).join('\n');
   const { name, summary, details = null, arguments: positionals = null } = command;

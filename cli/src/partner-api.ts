@@ -84,6 +84,11 @@ export class PartnerApi {
     return this.client.catalog.list(filters, this.call);
   }
 
+  /** Every page of it. */
+  allPackages(filters: Typed): AsyncIterable<Package> {
+    return this.client.catalog.list({ ...filters, limit: 100 }, this.call);
+  }
+
   order(id: string): Promise<Order> {
     return this.client.orders.get(id, this.call);
   }

@@ -8,7 +8,7 @@ export const KEY_CURE =
 const HINTS: Readonly<Partial<Record<ApiError['code'], string | ((error: ApiError) => string | undefined)>>> =
   {
     unauthorized: KEY_CURE,
-    not_found: ({ call }) => (call.method === 'POST' ? MISSING[call.path] : undefined),
+    not_found: notFoundHint,
     reference_taken: ({ call }) =>
       call.path === '/v1/topups'
         ? 'GET /v1/topups?reference=… shows the top-up that has it.'
@@ -32,6 +32,24 @@ const MISSING: Readonly<Record<string, string>> = {
   '/v1/orders': '`esim catalog` lists packages.',
   '/v1/topups': '`esim esims list` lists eSIMs, `esim topups packages <esim>` what fits one.',
 };
+
+/** An id that was typed, and what lists the right ones. */
+const LISTED_BY: Readonly<Record<string, string>> = {
+  orders: 'esim orders list',
+  esims: 'esim esims list',
+  events: 'esim events list --newest',
+};
+const KEYS = { sandbox: 'Sandbox', live: 'Live' } as const;
+
+function notFoundHint({ call: { method, path, mode } }: ApiError): string | undefined {
+  if (method === 'POST' && path in MISSING) return MISSING[path];
+  const [, collection = '', id] = /^\/v1\/(?:sandbox\/)?(\w+)\/([^/]+)/.exec(path) ?? [];
+  if (id === undefined || mode === null) return undefined;
+  const other =
+    mode === 'sandbox' ? 'One of Live needs a Live key (--live).' : 'One of the Sandbox needs a Sandbox key.';
+  const list = LISTED_BY[collection];
+  return `This ${KEYS[mode]} key sees no ${decodeURIComponent(id)}. ${other}${list === undefined ? '' : ` \`${list}\` lists what there is.`}`;
+}
 
 /** One line that says what to do next, or nothing where there is nothing to say. */
 export function hintFor(error: ApiError): string | undefined {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { troubleText } from './explain.js';
 import { ApiError, ConnectionError, type LoggedCall, type PartnerApi } from './partner-api.js';
 
 const POLL_MS = 2_000;
@@ -32,7 +33,7 @@ export class RequestsTail {
         newestMs = await this.poll(Math.max(startedAtMs, newestMs - OVERLAP_MS), newestMs);
       } catch (error) {
         if (!mayPass(error)) throw error;
-        onTrouble((error as Error).message);
+        onTrouble(troubleText(error));
       }
       await sleep(Math.max(POLL_MS, api.lastRetryAfterMs), undefined, { signal });
     }

@@ -5,9 +5,11 @@ import { Context } from './context.js';
 import type { Environment } from './credentials/paths.js';
 import { EXIT, type ExitCode, usageError } from './exit-codes.js';
 import { explain } from './explain.js';
-import { exitCodes, helpOf, helpOfGroup, overview, type Printed } from './help.js';
+import { exitCodes, helpOf, helpOfGroup, overview, type Printed, usageOf } from './help.js';
 import { Output, type Streams } from './terminal/output.js';
+import { useProxyOf } from './proxy.js';
 import { whenReaderIsGone } from './terminal/reader-gone.js';
+import { counted } from './terminal/values.js';
 import { VERSION } from './version.js';
 
 /**
@@ -30,6 +32,7 @@ export async function run(
   try {
     // It may stand before the command, too: what it changes is `output`.
     const rest = args.filter((word) => word !== '--json');
+    useProxyOf(environment);
     return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
     // What this interrupted; all else, as what may have been bought, is said on stderr even then.
@@ -84,7 +87,10 @@ function parse(command: Command, args: readonly string[]): ReturnType<typeof par
   try {
     return parseCommandLine(command, args);
   } catch (error) {
-    throw usageError((error as Error).message, `esim help ${command.name} shows its options.`);
+    throw usageError(
+      (error as Error).message.replaceAll('\n', ' '),
+      `Usage: ${usageOf(command)}. \`esim help ${command.name}\` shows the options.`,
+    );
   }
 }
 
@@ -95,7 +101,9 @@ function parseCommandLine(
   const parsed = parseArgs({ args: [...args], options: parseOptionsOf(command), allowPositionals: true });
   const most = command.arguments?.split(' ').length ?? 0;
   if (parsed.positionals.length > most)
-    throw new Error(`too many arguments: ${parsed.positionals.slice(most).join(' ')}`);
+    throw new Error(
+      `"${parsed.positionals.slice(most).join(' ')}" is too many: ${command.name} takes ${counted(most, 'argument')}`,
+    );
   return {
     values: parsed.values as Record<string, string | boolean | undefined>,
     positionals: parsed.positionals,

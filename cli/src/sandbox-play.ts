@@ -39,7 +39,12 @@ export const SCENES: Readonly<Record<string, Scene>> = {
   'order.topup.completed': async (play) => {
     const esimId = play.esimId ?? (await orderedEsim(play)).esimId;
     const [fitting] = (await play.api.topupPackages(esimId)).data;
-    if (!fitting) throw new CliError(EXIT.failed, `no top-up package fits ${esimId}`);
+    if (!fitting)
+      throw new CliError(
+        EXIT.failed,
+        `no top-up package fits ${esimId}`,
+        'Leave --esim out: a new one is ordered.',
+      );
     return topUp(play, esimId, fitting.id);
   },
   'order.topup.failed': async (play) => {
@@ -59,7 +64,12 @@ async function place(play: Play, packageId: string): Promise<Order> {
 async function orderedEsim(play: Play): Promise<{ orderId: string; esimId: string }> {
   const order = await place(play, (await cheapPackage(play.api)).id);
   const [esim] = order.esims;
-  if (!esim) throw new CliError(EXIT.failed, `${order.id} is ${order.status} and has no eSIM`);
+  if (!esim)
+    throw new CliError(
+      EXIT.failed,
+      `${order.id} is ${order.status} and has no eSIM`,
+      `\`esim orders get ${order.id}\` shows why.`,
+    );
   return { orderId: order.id, esimId: esim.esim_id };
 }
 
@@ -71,7 +81,12 @@ async function cheapPackage(api: PartnerApi): Promise<Package> {
       available && !unlimited && topup_supported && !id.startsWith('pkg_test_'),
   );
   const cheapest = fits.toSorted((a, b) => a.price.amount - b.price.amount)[0];
-  if (!cheapest) throw new CliError(EXIT.failed, 'the catalogue has no package to play with');
+  if (!cheapest)
+    throw new CliError(
+      EXIT.failed,
+      'the catalog has no package to play with',
+      'Order one yourself, and pass its eSIM with --esim.',
+    );
   return cheapest;
 }
 

@@ -92,11 +92,12 @@ export class EsimConnectionError extends Error {
   readonly mayHaveArrived: boolean;
 
   constructor(
-    message: string,
+    /** Why there is no answer, for people: `the connection failed: connect ECONNREFUSED 127.0.0.1:3000`. */
+    readonly reason: string,
     readonly call: CallFacts,
     options?: { readonly cause: unknown },
   ) {
-    super(`${callText(call)}: ${message}. ${adviceFor(call)}`, options);
+    super(`${callText(call)}: ${reason}. ${adviceFor(call)}`, options);
     this.mayHaveArrived = call.mayHaveArrived;
   }
 }

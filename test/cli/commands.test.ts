@@ -34,6 +34,7 @@ describe('exit codes', () => {
     ['a missing option', ['orders', 'place'], 2],
     ['a word too many', ['orders', 'get', 'ord_1', 'ord_2'], 2],
     ['an order that is not there', ['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7'], 4],
+    ['two packages', ['orders', 'place', 'pkg_fr_1gb_7d', '-p', 'pkg_gr_1gb_7d'], 2],
     ['an order that fails', ['orders', 'place', '-p', 'pkg_test_out_of_stock', '--wait'], 1],
     ['a service that is not there', ['catalog', '--base-url', 'http://127.0.0.1:1'], 5],
   ] as const)('tell %s', async (_what, args, code) => {
@@ -121,6 +122,72 @@ describe('esim login', () => {
 });
 
 describe('esim catalog', () => {
+  /** The packages of one run, in its order. */
+  async function packages(...args: string[]): Promise<Package[]> {
+    const finished = await user.run(['catalog', ...args, '--json']);
+    expect(finished, finished.stderr).toMatchObject({ code: 0 });
+    return jsonLines(finished.stdout) as unknown as Package[];
+  }
+  interface Package {
+    readonly id: string;
+    readonly type: string;
+    readonly coverage: readonly string[];
+    readonly price: { readonly amount: number };
+    readonly data_bytes: number | null;
+    readonly unlimited: boolean;
+  }
+
+  it('begins with the first country by name, each with its cheapest package first', async () => {
+    const all = await packages('--limit', '2000');
+    const countries = all.filter(({ type }) => type === 'country');
+    expect(all.slice(0, countries.length)).toEqual(countries);
+    const [first] = countries;
+    expect(first!.coverage).toEqual(['AL']);
+    const names = countries.map(({ coverage }) =>
+      new Intl.DisplayNames(['en'], { type: 'region' }).of(coverage[0]!)!,
+    );
+    expect(names).toEqual(names.toSorted((a, b) => a.localeCompare(b, 'en')));
+    const ofFrance = countries
+      .filter(({ coverage }) => coverage[0] === 'FR')
+      .map(({ price }) => price.amount);
+    expect(ofFrance.length).toBeGreaterThan(2);
+    expect(ofFrance).toEqual(ofFrance.toSorted((a, b) => a - b));
+    const shown = await user.run(['catalog']);
+    expect(shown.stdout.trimEnd().split('\n')).toHaveLength(25);
+    expect(shown.stderr).toContain(`25 of ${all.length} packages: --limit ${all.length} shows all`);
+  });
+
+  it('takes the country as an argument, and sorts by price or data, either way', async () => {
+    const prices = (found: Package[]): number[] => found.map(({ price }) => price.amount);
+    const cheapest = await packages('FR', '--sort', 'price', '--limit', '500');
+    expect(prices(cheapest)).toEqual(prices(cheapest).toSorted((a, b) => a - b));
+    expect(cheapest.every(({ coverage }) => coverage.includes('FR'))).toBe(true);
+    expect(prices(await packages('FR', '--sort=-price', '--limit', '500'))).toEqual(
+      prices(cheapest).toReversed(),
+    );
+    const [most] = await packages('FR', '--sort=-data', '--limit', '1');
+    expect(most!.unlimited || (most!.data_bytes ?? 0) >= 20e9).toBe(true);
+    expect(await user.run(['catalog', '--sort', 'color'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('One of: country, price, -price, data, -data.'),
+    });
+  });
+
+  it('goes on behind a cursor in the order of the API', async () => {
+    const { body } = await partner.sandbox.get('/v1/catalog?kind=base&limit=2');
+    const { data, next_cursor: cursor } = body as { data: { id: string }[]; next_cursor: string };
+    const [next] = await packages('--cursor', cursor, '--limit', '1');
+    expect(data.map(({ id }) => id)).not.toContain(next!.id);
+    expect(await user.run(['catalog', '--cursor', cursor, '--sort', 'price'])).toMatchObject({ code: 2 });
+  });
+
+  it('says one day of one, and days of more', async () => {
+    const { stdout } = await user.run(['catalog', '--limit', '2000']);
+    expect(stdout).toMatch(/ {2}1 day {2,}/);
+    expect(stdout).not.toMatch(/\b1 days\b/);
+    expect(stdout).toMatch(/\b7 days\b/);
+  });
+
   it('begins with the country itself, when it is asked for by its type', async () => {
     const args = ['catalog', '--country', 'FR', '--type', 'country', '--json'];
     const types = jsonLines((await user.run(args)).stdout).map(({ type }) => type);
@@ -174,6 +241,28 @@ describe('esim orders', () => {
     expect(inList).not.toHaveProperty('activation_code');
   });
 
+  it('takes the package, and of a top-up the eSIM and the package, as arguments', async () => {
+    const placed = await user.run(['orders', 'place', 'pkg_fr_1gb_7d', '--wait', '--json']);
+    expect(placed, placed.stderr).toMatchObject({ code: 0 });
+    const [{ esim_id: esimId }] = jsonLines(placed.stdout)[0]!['esims'] as [{ esim_id: string }];
+    for (const args of [
+      [esimId, 'pkg_fr_topup_1gb_7d'],
+      ['--esim', esimId, 'pkg_fr_topup_1gb_7d'],
+      [esimId, '-p', 'pkg_fr_topup_1gb_7d'],
+    ]) {
+      const bought = await user.run(['topups', 'place', ...args, '--json']);
+      expect(bought, bought.stderr).toMatchObject({ code: 0 });
+      expect(jsonLines(bought.stdout)).toMatchObject([
+        { esim_id: esimId, package_id: 'pkg_fr_topup_1gb_7d' },
+      ]);
+    }
+    const tooMany = await user.run(['orders', 'list', 'issued']);
+    expect(tooMany.code).toBe(2);
+    expect(tooMany.stderr).toBe(
+      'error: "issued" is too many: orders list takes 0 arguments\nUsage: esim orders list [options]. `esim help orders list` shows the options.\n',
+    );
+  });
+
   it('buys nothing twice with the same idempotency key', async () => {
     const args = ['orders', 'place', '-p', 'pkg_fr_1gb_7d', '--idempotency-key', 'cli-key-1', '--json'];
     const ids = [await user.run(args), await user.run(args)].map(({ stdout }) => jsonLines(stdout)[0]!['id']);
@@ -210,6 +299,20 @@ describe('esim trigger', () => {
 });
 
 describe('esim events', () => {
+  it('lists the newest first when asked to, over the pages of the feed', async () => {
+    const busy = await service.createPartner();
+    const env = { ESIM_API_KEY: busy.sandboxKey };
+    for (let count = 0; count < 4; count += 1)
+      await busy.sandbox.post('/v1/orders', { package_id: 'pkg_test_out_of_stock', quantity: 1 });
+    const idsOf = async (...args: string[]): Promise<unknown[]> =>
+      jsonLines((await user.run(['events', 'list', ...args, '--json'], { env })).stdout).map(({ id }) => id);
+    await eventually('all have failed', async () => (await idsOf()).length === 4);
+    const oldestFirst = await idsOf();
+    expect(await idsOf('--newest', '--limit', '3')).toEqual(oldestFirst.slice(1).toReversed());
+    expect(await idsOf('-n', '--after', String(oldestFirst[1]))).toEqual(oldestFirst.slice(2).toReversed());
+    expect(await idsOf('--newest', '--type', 'order.issued')).toEqual([]);
+  });
+
   it('lists them, and resends a stored one to the local server', async () => {
     const receiver = await startReceiver();
     await user.run(['trigger', 'order.failed']);
@@ -220,7 +323,7 @@ describe('esim events', () => {
     expect(resent).toMatchObject({ code: 0, stdout: expect.stringContaining('200') });
     expect(JSON.parse(receiver.received[0]!.body)).toEqual(event);
     await receiver.close();
-    const failed = await user.run(['events', 'resend', event!['id'] as string, '-f', 'http://127.0.0.1:1']);
+    const failed = await user.run(['events', 'resend', event!['id'] as string, '127.0.0.1:1']);
     expect(failed).toMatchObject({ code: 1, stdout: expect.stringContaining('ECONNREFUSED') });
   });
 });

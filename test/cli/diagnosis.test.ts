@@ -51,6 +51,38 @@ describe('esim verify', () => {
     expect(finished.code).toBe(code);
     expect(finished.stdout + finished.stderr).not.toContain(used);
   });
+
+  it.each([
+    [
+      'too old',
+      now - 345,
+      /^right signature, too old {2}It was made 345 s before .*--at <unix seconds>\.\n$/,
+    ],
+    ['from the future', now + 400, /^right signature, from the future {2}Its time is 400 s ahead .*\n$/],
+    ['one second old', now - 1, /^valid {2}The signature is right, 1 second old\.\n$/],
+  ] as const)('says to people that a signature is right, and %s', async (_what, at, says) => {
+    const file = path.join(user.home, 'secret');
+    writeFileSync(file, `${secret}\n`);
+    const args = ['verify', '--header', header(body, at), '--secret-file', file, '--at', String(now)];
+    expect((await user.run(args, { stdin: body })).stdout).toMatch(says);
+  });
+
+  it.each([
+    ['of a file with a line break of Windows', `${secret}\r\n`, false],
+    ['of a file with blank lines', `\n ${secret}\n\n`, true],
+    ['of a file with a byte order mark', `\uFEFF${secret}`, true],
+  ])('trims the secret %s', async (_what, content, isTold) => {
+    const file = path.join(user.home, 'secret');
+    writeFileSync(file, content);
+    const args = ['verify', '--header', header(body), '--secret-file', file, '--at', String(now)];
+    const finished = await user.run(args, { stdin: body });
+    expect(finished).toMatchObject({ code: 0, stdout: expect.stringMatching(/^valid /) });
+    expect(finished.stdout.includes('your server has to trim it, too')).toBe(isTold);
+    const env = { ESIM_WEBHOOK_SECRET: content };
+    expect(await user.run([...args.slice(0, 3), ...args.slice(5)], { stdin: body, env })).toMatchObject({
+      code: 0,
+    });
+  });
 });
 
 describe('esim verify of Standard Webhooks', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { hintFor } from '../../cli/src/refusal-hints.js';
 import { EsimApiError, type ErrorCode } from '../../sdk/src/index.js';
+import { freePort } from '../harness/free-port.js';
 import { startTestService, type TestPartner, type TestService } from '../harness/index.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 import { CliUser, type Finished } from './cli-process.js';
@@ -79,10 +80,23 @@ it('says what to do about a key that is not accepted', async () => {
   for (const words of ['esim login', 'ESIM_API_KEY', '--base-url']) expect(hint).toContain(words);
 });
 
-it('says nothing where there is nothing to say', async () => {
+it('says of something that is not there its id, the mode of the key, and what lists the right ones', async () => {
   const refused = await user.run(['orders', 'get', 'ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7']);
   expect(refused.stderr).toContain('error: not_found: ');
-  expect(hintsOf(refused)).toEqual([]);
+  expect(hintsOf(refused)).toEqual([
+    'This Sandbox key sees no ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7. One of Live needs a Live key (--live). `esim orders list` lists what there is.',
+  ]);
+  const topup = await user.run(['topups', 'get', 'top_01M7SJ8EH4V8DA1TCQEKT9GHZ7']);
+  expect(hintsOf(topup)).toEqual([expect.stringContaining('sees no top_01M7SJ8EH4V8DA1TCQEKT9GHZ7.')]);
+});
+
+it('says of a service that is not there where it asked, why nobody answered, and what to do', async () => {
+  const place = `127.0.0.1:${await freePort()}`;
+  const away = await user.run(['orders', 'list', '--base-url', `http://${place}`]);
+  expect(away).toMatchObject({ code: 5, stdout: '' });
+  expect(away.stderr).toBe(
+    `error: GET http://${place}/v1/orders: the connection failed: connect ECONNREFUSED ${place}.\n\`esim doctor\` looks for the reason.\n`,
+  );
 });
 
 it.each<ErrorCode>([

@@ -18,7 +18,11 @@ export function completionOf(commands: readonly Command[]): Command {
     ],
     run: (context, _options, [shell = '']) => {
       const script = scripts[shell];
-      if (script === undefined) throw usageError(`no such shell: "${shell}"`, 'One of: bash, zsh, fish.');
+      if (script === undefined)
+        throw usageError(
+          shell === '' ? 'the shell is missing' : `there is no completion for "${shell}"`,
+          'One of: bash, zsh, fish.',
+        );
       if (!context.output.json) context.output.raw(script());
       context.output.data({ shell, script: script() });
       return Promise.resolve(EXIT.ok);

@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import type { Command } from '../command.js';
 import type { Context } from '../context.js';
+import { configFolder } from '../credentials/paths.js';
+import { readPrivateFile } from '../credentials/private-file.js';
 import { credentialsFile } from '../credentials/stored-credentials.js';
 import { type Finding, isHealthy } from '../doctor/finding.js';
 import { localServerFinding } from '../doctor/local-server.js';
@@ -10,26 +12,31 @@ import { EXIT } from '../exit-codes.js';
 import { localUrl } from '../listen/local-delivery.js';
 import { localSigningSecret } from '../listen/signing-secret.js';
 import { ENGINES } from '../version.js';
+import { oneOf } from './values.js';
 
 export const doctor: Command = {
   name: 'doctor',
   summary: 'check the way to the API: reach, name, TLS, clock, key, Node.js, and the local server',
-  details: `With --forward-to it sends the server two test events (webhook.test), one that is signed as \`listen\` signs and one
+  arguments: '[url]',
+  details: `With a URL it sends the server two test events (webhook.test), one that is signed as \`listen\` signs and one
 that is signed wrongly: the server has to take the first (2xx) and to refuse the second (4xx).`,
   options: {
     'forward-to': {
       type: 'string',
       short: 'f',
       value: 'url',
-      help: 'also send this server a signed test event and a wrongly signed one',
+      help: 'the URL of a server, instead of the argument: it also gets two test events',
     },
   },
   examples: [
     { command: 'esim doctor', says: 'everything between here and the API' },
-    { command: 'esim doctor --forward-to localhost:4000/webhooks --json', says: 'for a script' },
+    {
+      command: 'esim doctor localhost:4000/webhooks --json',
+      says: 'and the server on this machine, for a script',
+    },
   ],
-  run: async (context, options) => {
-    const target = options.text('forward-to');
+  run: async (context, options, [argument]) => {
+    const target = oneOf(options, 'forward-to', argument);
     const url = target === undefined ? null : localUrl(target);
     let healthy = true;
     for await (const found of findings(context, url)) {
@@ -52,11 +59,11 @@ async function* findings(context: Context, url: URL | null): AsyncGenerator<Find
 
 /** Nothing without a file: the key may come from the environment. */
 function* fileFinding({ environment }: Context): Generator<Finding> {
+  if (configFolder(environment) === null) return;
   const file = credentialsFile(environment);
-  const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  if (mode === undefined) return;
-  const open = (mode & 0o077) !== 0;
-  const detail = open ? `${file} can be read by others: chmod 600` : file;
+  if (readPrivateFile(file) === null) return;
+  const open = (statSync(file).mode & 0o077) !== 0;
+  const detail = open ? `others can read ${file}: run chmod 600 on it` : file;
   yield { check: 'credentials', status: open ? 'bad' : 'ok', detail };
 }
 

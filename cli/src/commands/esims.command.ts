@@ -4,7 +4,7 @@ import { bytesText } from '../terminal/values.js';
 
 export const esimsList: Command = {
   name: 'esims list',
-  summary: 'list eSIMs, newest first, without what they are installed with',
+  summary: 'list eSIMs, newest first, without install data',
   options: {
     status: { type: 'string', value: 'status', help: 'only eSIMs in this status' },
     order: { type: 'string', value: 'id', help: 'only those of this order' },
@@ -48,7 +48,8 @@ export const esimsGet: Command = {
     { command: 'esim esims get esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'with its links for iOS and Android' },
   ],
   run: async (context, _options, [id]) => {
-    if (id === undefined) throw usageError('which eSIM?', '`esim esims list` lists them.');
+    if (id === undefined)
+      throw usageError('the eSIM is missing', 'Give its id. `esim esims list` lists eSIMs.');
     const esim = await context.api.esimWithInstall(id);
     const { output } = context;
     const { data, install, confirmation_code: confirmation } = esim;

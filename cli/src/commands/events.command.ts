@@ -1,44 +1,78 @@
 import type { Command } from '../command.js';
+import type { Context } from '../context.js';
 import { EXIT, usageError } from '../exit-codes.js';
 import { LocalServer, localUrl } from '../listen/local-delivery.js';
 import { localSigningSecret } from '../listen/signing-secret.js';
-import { wholeNumber } from './orders.command.js';
+import type { ServiceEvent } from '../partner-api.js';
+import { oneOf, wholeNumber } from './values.js';
 
 export const eventsList: Command = {
   name: 'events list',
-  summary: 'list events, oldest first',
+  summary: 'list events, oldest first, or with --newest the newest first',
   options: {
     type: { type: 'string', value: 'type', help: 'only this type' },
     after: { type: 'string', value: 'cursor', help: 'a cursor, or the id of an event' },
     subject: { type: 'string', value: 'id', help: 'only events about this order, eSIM or top-up' },
+    newest: {
+      type: 'boolean',
+      short: 'n',
+      help: 'the newest first; it reads to the end of the feed, a call for each 100 events',
+    },
     limit: { type: 'string', value: 'n', help: 'how many, 1 to 100 (25)' },
   },
   examples: [
+    { command: 'esim events list --newest --limit 5', says: 'what happened last' },
     { command: 'esim events list --type order.failed', says: 'what failed' },
-    { command: 'esim events list --json | tail -1', says: 'the last one of the first page as JSON' },
   ],
   run: async (context, options) => {
-    const page = await context.api.events(
-      {
-        type: options.text('type'),
-        after: options.text('after'),
-        subject: options.text('subject'),
-      },
-      wholeNumber(options, 'limit', 25),
-    );
-    for (const event of page.data) context.output.data(event);
-    context.output.table(
-      page.data.map((event) => [event.created_at, event.type, event.id, JSON.stringify(event.data)]),
-    );
+    const limit = wholeNumber(options, 'limit', 25);
+    const filters = {
+      type: options.text('type'),
+      after: options.text('after'),
+      subject: options.text('subject'),
+    };
+    if (options.flag('newest')) {
+      show(context, await newestEvents(context, filters, limit));
+      return EXIT.ok;
+    }
+    const page = await context.api.events(filters, limit);
+    show(context, page.data);
     context.output.note(`${page.hasMore ? 'more' : 'from here on'}: --after ${page.nextCursor}`);
     return EXIT.ok;
   },
 };
 
+function show({ output }: Context, events: readonly ServiceEvent[]): void {
+  for (const event of events) output.data(event);
+  output.table(events.map((event) => [event.created_at, event.type, event.id, JSON.stringify(event.data)]));
+}
+
+/** The feed has no way to its end but through it. */
+async function newestEvents(
+  { api, output }: Context,
+  { after: begin, ...filters }: Readonly<Record<string, string | undefined>>,
+  limit: number,
+): Promise<ServiceEvent[]> {
+  const progress = output.progress();
+  try {
+    let newest: readonly ServiceEvent[] = [];
+    for (let [after, read] = [begin, 0]; ;) {
+      const page = await api.events({ ...filters, after }, 100);
+      newest = [...newest, ...page.data].slice(-limit);
+      read += page.data.length;
+      if (!page.hasMore) return newest.toReversed();
+      progress.update(`${read} events read`);
+      after = page.nextCursor;
+    }
+  } finally {
+    progress.done();
+  }
+}
+
 export const eventsResend: Command = {
   name: 'events resend',
   summary: 'send a stored event to a server on this machine again',
-  arguments: '<event>',
+  arguments: '<event> [url]',
   details: `Reads the event from the API and POSTs it once, signed with this machine's secret. To have the service itself send a
 delivery again to a registered endpoint, use the portal: the partner API has no call for it.`,
   options: {
@@ -46,19 +80,24 @@ delivery again to a registered endpoint, use the portal: the partner API has no 
       type: 'string',
       short: 'f',
       value: 'url',
-      help: 'where it goes: localhost:4000/webhooks',
+      help: 'where it goes, instead of the second argument',
     },
   },
   examples: [
     {
-      command: 'esim events resend evt_01M7SJ8ETWZ2JSCW33NHESEZBW -f localhost:4000/webhooks',
+      command: 'esim events resend evt_01M7SJ8ETWZ2JSCW33NHESEZBW localhost:4000/webhooks',
       says: 'once more',
     },
   ],
-  run: async (context, options, [id]) => {
-    if (id === undefined) throw usageError('which event?');
-    const target = options.text('forward-to');
-    if (target === undefined) throw usageError('--forward-to is missing');
+  run: async (context, options, [id, argument]) => {
+    if (id === undefined)
+      throw usageError('the event is missing', 'Give its id. `esim events list --newest` lists events.');
+    const target = oneOf(options, 'forward-to', argument);
+    if (target === undefined)
+      throw usageError(
+        'the URL of your server is missing',
+        `Give it: \`esim events resend ${id} localhost:4000/webhooks\`.`,
+      );
     const server = new LocalServer(localUrl(target), localSigningSecret(context.environment).secret, 60_000);
     try {
       const event = await context.api.event(id);

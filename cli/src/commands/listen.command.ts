@@ -10,11 +10,12 @@ import { localSigningSecret, signingSecretFile } from '../listen/signing-secret.
 import { parseSince, startingPoint } from '../listen/starting-point.js';
 import type { ServiceEvent } from '../partner-api.js';
 import { clockText } from '../terminal/values.js';
-import { wholeNumber } from './orders.command.js';
+import { oneOf, wholeNumber } from './values.js';
 
 export const listen: Command = {
   name: 'listen',
   summary: 'forward events to a server on this machine, signed like webhooks',
+  arguments: '[url]',
   details: `Reads the event feed and POSTs each event to the URL, in the feed's order, with the headers of a webhook. Nothing
 connects to this machine from outside, and no endpoint has to be registered. How far it has come is on disk, and moves
 after the server's 2xx: sleep, a lost network, Ctrl-C and a kill lose nothing. An event comes twice only if the program
@@ -24,7 +25,7 @@ dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
       type: 'string',
       short: 'f',
       value: 'url',
-      help: 'where events go: localhost:4000/webhooks',
+      help: 'where events go, instead of the argument: localhost:4000/webhooks',
     },
     since: {
       type: 'string',
@@ -48,11 +49,15 @@ dies between the 2xx and the disk, so handle ids once, as with webhooks.`,
       says: 'the secret that the server verifies with',
     },
   ],
-  run: async (context, options) => {
+  run: async (context, options, [argument]) => {
     const { secret, made } = localSigningSecret(context.environment);
     if (options.flag('print-secret')) return printSecret(context, secret);
-    const target = options.text('forward-to');
-    if (target === undefined) throw usageError('--forward-to is missing', 'esim help listen shows examples.');
+    const target = oneOf(options, 'forward-to', argument);
+    if (target === undefined)
+      throw usageError(
+        'the URL of your server is missing',
+        'Give it: `esim listen localhost:4000/webhooks`. `esim help listen` shows examples.',
+      );
     const url = localUrl(target);
     const server = new LocalServer(url, secret, wholeNumber(options, 'timeout', 60) * 1_000);
     const api = context.api;
@@ -173,7 +178,7 @@ function typesOf(options: Options): ReadonlySet<string> | null {
 function onFailureOf(options: Options): OnFailure {
   const wanted = options.text('on-failure') ?? 'retry';
   if (wanted === 'retry' || wanted === 'skip' || wanted === 'stop') return wanted;
-  throw usageError('--on-failure is retry, skip or stop');
+  throw usageError(`--on-failure cannot be "${wanted}"`, 'One of: retry, skip, stop.');
 }
 
 function report(

@@ -61,9 +61,9 @@ export const logout: Command = {
   summary: 'forget the kept keys (they stay valid: revoke them in the portal)',
   examples: [{ command: 'esim logout', says: 'removes the file' }],
   run: (context) => {
-    removeCredentials(context.environment);
+    const file = removeCredentials(context.environment);
     context.output.line('forgotten');
-    context.output.data({ file: credentialsFile(context.environment) });
+    context.output.data({ file });
     return Promise.resolve(EXIT.ok);
   },
 };

@@ -22,7 +22,7 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 export const open: Command = {
   name: 'open',
   summary: 'open the portal in a browser',
-  arguments: '<page>',
+  arguments: '[page]',
   details: `Pages: ${Object.keys(PAGES).join(', ')}. Where the portal is: ESIM_PORTAL_URL, else ${LOCAL_PORTAL}.`,
   options: { print: { type: 'boolean', help: 'print the address and open nothing' } },
   examples: [
@@ -32,10 +32,13 @@ export const open: Command = {
   run: (context, options, [page = 'portal']) => {
     const path = PAGES[page];
     if (path === undefined)
-      throw usageError(`no such page: "${page}"`, `One of: ${Object.keys(PAGES).join(', ')}.`);
+      throw usageError(`there is no page "${page}"`, `One of: ${Object.keys(PAGES).join(', ')}.`);
     const portal = context.environment['ESIM_PORTAL_URL'] ?? LOCAL_PORTAL;
     if (!URL.canParse(portal) || !/^https?:/.test(portal))
-      throw usageError('ESIM_PORTAL_URL is no URL of http or https');
+      throw usageError(
+        'ESIM_PORTAL_URL is not a URL that begins with http:// or https://',
+        'Set it to where the portal is, for example https://portal.example.com.',
+      );
     const url = new URL(path, portal).href;
     context.output.line(url);
     context.output.data({ url });

@@ -1,17 +1,10 @@
-import type { Command, Options } from '../command.js';
+import type { Command } from '../command.js';
 import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import type { Order } from '../partner-api.js';
 import { ORDER, Purchase } from '../purchase.js';
 import { moneyText } from '../terminal/values.js';
-
-/** @throws CliError when it is no whole number */
-export function wholeNumber(options: Options, name: string, otherwise: number): number {
-  const text = options.text(name);
-  if (text === undefined) return otherwise;
-  if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} is a whole number`);
-  return Number(text);
-}
+import { oneOf, wholeNumber } from './values.js';
 
 function show({ output, live }: Context, order: Order): void {
   const paint = order.status === 'issued' ? output.good.bind(output) : output.bold.bind(output);
@@ -30,11 +23,17 @@ function show({ output, live }: Context, order: Order): void {
 export const ordersPlace: Command = {
   name: 'orders place',
   summary: 'place an order, and with --wait see how it ends',
+  arguments: '[package]',
   details: `One idempotency key stands for one intent. The command prints it to stderr before the call leaves, and the order
 before it waits: whatever ends the command, with --idempotency-key the same order is placed again without being bought
 twice. With --json an error has idempotency_key and order_id while the end is not known.`,
   options: {
-    package: { type: 'string', short: 'p', value: 'id', help: 'the package (esim catalog)' },
+    package: {
+      type: 'string',
+      short: 'p',
+      value: 'id',
+      help: 'the package, instead of the argument (esim catalog)',
+    },
     quantity: { type: 'string', short: 'q', value: 'n', help: '1 (default) to 20' },
     reference: { type: 'string', value: 'text', help: 'your own id of the order' },
     wait: { type: 'boolean', short: 'w', help: 'wait until the order has ended' },
@@ -42,15 +41,19 @@ twice. With --json an error has idempotency_key and order_id while the end is no
     'idempotency-key': { type: 'string', value: 'key', help: 'that of an earlier try' },
   },
   examples: [
-    { command: 'esim orders place --package pkg_fr_1gb_7d --wait', says: 'one eSIM of the Sandbox' },
+    { command: 'esim orders place pkg_fr_1gb_7d --wait', says: 'one eSIM of the Sandbox' },
     {
-      command: 'esim orders place -p pkg_fr_1gb_7d -q 3 --reference booking-4711 --live',
+      command: 'esim orders place pkg_fr_1gb_7d -q 3 --reference booking-4711 --live',
       says: 'three, for real money',
     },
   ],
-  run: async (context, options) => {
-    const packageId = options.text('package');
-    if (packageId === undefined) throw usageError('--package is missing', 'esim catalog lists packages.');
+  run: async (context, options, [argument]) => {
+    const packageId = oneOf(options, 'package', argument);
+    if (packageId === undefined)
+      throw usageError(
+        'the package is missing',
+        'Give its id: `esim orders place pkg_fr_1gb_7d`. `esim catalog` lists packages.',
+      );
     const withinSeconds = wholeNumber(options, 'timeout', 60);
     const api = context.writableApi;
     const order = {
@@ -77,7 +80,8 @@ export const ordersGet: Command = {
   arguments: '<order>',
   examples: [{ command: 'esim orders get ord_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'its status and eSIMs' }],
   run: async (context, _options, [id]) => {
-    if (id === undefined) throw usageError('which order?');
+    if (id === undefined)
+      throw usageError('the order is missing', 'Give its id. `esim orders list` lists orders.');
     return shown(context, await context.api.order(id));
   },
 };

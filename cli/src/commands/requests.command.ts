@@ -47,7 +47,8 @@ function statusFilter(wanted: string | undefined): {
 } {
   if (wanted === undefined) return { exact: undefined, isWanted: () => true };
   if (/^[1-5]\d\d$/.test(wanted)) return { exact: wanted, isWanted: () => true };
-  if (!/^[1-5]xx$/.test(wanted)) throw usageError('--status is a status or a class: 404, 4xx');
+  if (!/^[1-5]xx$/.test(wanted))
+    throw usageError(`--status cannot be "${wanted}"`, 'It is a status or a class of them: 404, 4xx.');
   return { exact: undefined, isWanted: (status) => String(status).startsWith(wanted.charAt(0)) };
 }
 

@@ -3,16 +3,16 @@ import type { Context } from '../context.js';
 import { EXIT, type ExitCode, usageError } from '../exit-codes.js';
 import type { Topup } from '../partner-api.js';
 import { Purchase, TOPUP } from '../purchase.js';
-import { bytesText, moneyText } from '../terminal/values.js';
+import { bytesText, counted, moneyText } from '../terminal/values.js';
 import { showPackages } from './catalog.command.js';
-import { wholeNumber } from './orders.command.js';
+import { oneOf, wholeNumber } from './values.js';
 
 /** With `mustBeCompleted` a top-up that was not applied is a failure. */
 function shown({ output }: Context, topup: Topup, mustBeCompleted = false): ExitCode {
   const { id, status, package_id, esim_id, price, reference, failure } = topup;
   const paint = status === 'completed' ? output.good.bind(output) : output.bold.bind(output);
   const data = topup.data_added_bytes === null ? [] : [bytesText(topup.data_added_bytes)];
-  const days = topup.validity_added_days > 0 ? [`${topup.validity_added_days} days`] : [];
+  const days = topup.validity_added_days > 0 ? [counted(topup.validity_added_days, 'day')] : [];
   output.line(`${output.bold(id)}  ${paint(status)}  ${package_id}  ${moneyText(price)}`);
   output.line(`  for ${esim_id}: ${[...data, ...days].join(', ')}`);
   if (reference) output.line(`  reference ${reference}`);
@@ -24,12 +24,23 @@ function shown({ output }: Context, topup: Topup, mustBeCompleted = false): Exit
 export const topupsPlace: Command = {
   name: 'topups place',
   summary: 'buy data or days for an eSIM, and with --wait see how it ends',
+  arguments: '[esim] [package]',
   details: `One idempotency key stands for one intent. The command prints it to stderr before the call leaves, and the top-up
 before it waits: whatever ends the command, with --idempotency-key the same top-up is placed again without being bought
 twice. With --json an error has idempotency_key and topup_id while the end is not known.`,
   options: {
-    esim: { type: 'string', short: 'e', value: 'id', help: 'the eSIM (esim esims list)' },
-    package: { type: 'string', short: 'p', value: 'id', help: 'one that fits it (esim topups packages)' },
+    esim: {
+      type: 'string',
+      short: 'e',
+      value: 'id',
+      help: 'the eSIM, instead of the first argument (esim esims list)',
+    },
+    package: {
+      type: 'string',
+      short: 'p',
+      value: 'id',
+      help: 'a package that fits it, instead of the second argument (esim topups packages)',
+    },
     reference: { type: 'string', value: 'text', help: 'your own id of the top-up' },
     wait: { type: 'boolean', short: 'w', help: 'wait until the top-up has ended' },
     timeout: { type: 'string', value: 'seconds', help: 'how long --wait waits (60)' },
@@ -37,20 +48,27 @@ twice. With --json an error has idempotency_key and topup_id while the end is no
   },
   examples: [
     {
-      command: 'esim topups place -e esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 -p pkg_fr_topup_1gb_7d --wait',
+      command: 'esim topups place esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 pkg_fr_topup_1gb_7d --wait',
       says: 'more data in the Sandbox',
     },
     {
-      command: 'esim topups place -e esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 -p pkg_fr_topup_1gb_7d --live',
+      command: 'esim topups place esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7 pkg_fr_topup_1gb_7d --live',
       says: 'for real money',
     },
   ],
-  run: async (context, options) => {
-    const esimId = options.text('esim');
-    const packageId = options.text('package');
-    if (esimId === undefined) throw usageError('--esim is missing', '`esim esims list` lists eSIMs.');
+  run: async (context, options, args) => {
+    // With --esim the one argument is the package.
+    const [first, second] =
+      options.text('esim') !== undefined && args.length === 1 ? [undefined, ...args] : args;
+    const esimId = oneOf(options, 'esim', first);
+    const packageId = oneOf(options, 'package', second);
+    if (esimId === undefined)
+      throw usageError('the eSIM is missing', 'Give its id. `esim esims list` lists eSIMs.');
     if (packageId === undefined)
-      throw usageError('--package is missing', `\`esim topups packages ${esimId}\` lists what fits it.`);
+      throw usageError(
+        'the package is missing',
+        `Give its id. \`esim topups packages ${esimId}\` lists what fits the eSIM.`,
+      );
     const withinSeconds = wholeNumber(options, 'timeout', 60);
     const purchase = new Purchase(context, context.writableApi, TOPUP, options.text('idempotency-key'));
     const placed = await purchase.place({
@@ -69,7 +87,7 @@ export const topupsGet: Command = {
   arguments: '<top-up>',
   examples: [{ command: 'esim topups get top_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'its status' }],
   run: async (context, _options, [id]) => {
-    if (id === undefined) throw usageError('which top-up?');
+    if (id === undefined) throw usageError('the top-up is missing', 'Give its id: `esim topups get top_…`.');
     return shown(context, await context.api.topup(id));
   },
 };
@@ -82,8 +100,8 @@ export const topupsPackages: Command = {
     { command: 'esim topups packages esim_01M7SJ8EH4V8DA1TCQEKT9GHZ7', says: 'what can be bought for it' },
   ],
   run: async (context, _options, [id]) => {
-    if (id === undefined) throw usageError('for which eSIM?', '`esim esims list` lists them.');
-    const data = await context.api.allTopupPackages(id);
-    return showPackages(context, { data, hasMore: false, nextCursor: null });
+    if (id === undefined)
+      throw usageError('the eSIM is missing', 'Give its id. `esim esims list` lists eSIMs.');
+    return showPackages(context, await context.api.allTopupPackages(id));
   },
 };

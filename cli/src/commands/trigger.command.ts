@@ -2,7 +2,7 @@ import type { Command } from '../command.js';
 import { EXIT, usageError } from '../exit-codes.js';
 import { SCENES } from '../sandbox-play.js';
 import { waitUntilEnded } from '../wait-until-ended.js';
-import { wholeNumber } from './orders.command.js';
+import { wholeNumber } from './values.js';
 
 const TYPES = Object.keys(SCENES);
 
@@ -23,7 +23,11 @@ the feed, and every registered Sandbox endpoint gets it. Events: ${TYPES.join(',
   ],
   run: async (context, options, [type = '']) => {
     const scene = SCENES[type];
-    if (scene === undefined) throw usageError(`no such event: "${type}"`, `One of: ${TYPES.join(', ')}.`);
+    if (scene === undefined)
+      throw usageError(
+        type === '' ? 'the event is missing' : `there is no event "${type}"`,
+        `One of: ${TYPES.join(', ')}.`,
+      );
     const { output } = context;
     const api = context.sandboxApi;
     const waiting = { output, signal: context.signal, withinSeconds: wholeNumber(options, 'timeout', 60) };

@@ -3,14 +3,17 @@ import { buffer } from 'node:stream/consumers';
 import type { Command, Options } from '../command.js';
 import type { Context } from '../context.js';
 import {
+  type Diagnosis,
   diagnoseSignature,
   documentHeaders,
   type SignatureHeaders,
   standardHeaders,
 } from '../diagnose-signature.js';
+import { variableOf } from '../credentials/paths.js';
 import { EXIT, usageError } from '../exit-codes.js';
 import { localSigningSecret } from '../listen/signing-secret.js';
-import { wholeNumber } from './orders.command.js';
+import type { Output } from '../terminal/output.js';
+import { wholeNumber } from './values.js';
 
 const STANDARD = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const;
 
@@ -18,7 +21,8 @@ export const verify: Command = {
   name: 'verify',
   summary: 'check the signature of a webhook, and say what is wrong with it',
   details: `The body is read as bytes from --body or stdin. The secret comes from --secret-file or ESIM_WEBHOOK_SECRET; without
-both it is the one that \`listen\` signs with. It is never printed.`,
+both it is the one that \`listen\` signs with. It is never printed. Exit code 0: a receiver has to take it. 1: a receiver has to
+refuse it, also for a right signature that is older than 300 s; --at checks one that arrived earlier.`,
   options: {
     header: { type: 'string', value: 'value', help: 'the value of X-Service-Signature' },
     'webhook-id': {
@@ -52,13 +56,19 @@ both it is the one that \`listen\` signs with. It is never printed.`,
       nowSeconds: wholeSeconds(options),
     });
     const { output } = context;
-    output.line(
-      `${diagnosis.valid ? output.good('valid') : output.bad(diagnosis.reason)}  ${diagnosis.explanation}`,
-    );
+    output.line(`${verdictOn(diagnosis, output)}  ${diagnosis.explanation}`);
     output.data(diagnosis);
     return diagnosis.valid ? EXIT.ok : EXIT.failed;
   },
 };
+
+/** A right signature is never called bad, however late it is looked at. */
+function verdictOn({ valid, reason }: Diagnosis, output: Output): string {
+  if (valid) return output.good('valid');
+  if (reason === 'timestamp_too_old') return output.careful('right signature, too old');
+  if (reason === 'timestamp_in_future') return output.careful('right signature, from the future');
+  return output.bad(reason);
+}
 
 /** @throws CliError unless the headers of one scheme are given, and of one only */
 function headersOf(options: Options): SignatureHeaders {
@@ -73,7 +83,7 @@ function headersOf(options: Options): SignatureHeaders {
     );
   }
   if (header !== undefined)
-    throw usageError('--header is of the other scheme', `Leave it or --${STANDARD.join(', --')} out.`);
+    throw usageError('--header belongs to the other scheme', `Leave it or --${STANDARD.join(', --')} out.`);
   if (id === undefined || timestamp === undefined || signature === undefined) {
     const missing = STANDARD.filter((name) => options.text(name) === undefined);
     throw usageError(`--${missing.join(' and --')} is missing`, 'Standard Webhooks has three headers.');
@@ -95,18 +105,17 @@ function bodyOf(options: Options): Promise<Buffer> {
 
 function secretOf({ environment }: Context, options: Options): string {
   const file = options.text('secret-file');
-  // An editor's line end is no part of the secret; other white space may be the mistake.
-  if (file !== undefined)
-    return read(file)
-      .toString()
-      .replace(/\r?\n$/, '');
-  return environment['ESIM_WEBHOOK_SECRET'] ?? localSigningSecret(environment).secret;
+  if (file !== undefined) return read(file).toString();
+  return variableOf(environment, 'ESIM_WEBHOOK_SECRET') ?? localSigningSecret(environment).secret;
 }
 
 function read(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw usageError(`${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw usageError(
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+      'Give a file that is there and that you may read.',
+    );
   }
 }

@@ -1,6 +1,6 @@
 import { baseUrlOf, isLoopback } from '../base-url.js';
 import { CliError, EXIT, usageError } from '../exit-codes.js';
-import type { Environment } from './paths.js';
+import { type Environment, variableOf } from './paths.js';
 import { type Mode, modeOfKey, readCredentials, type StoredKey } from './stored-credentials.js';
 
 const DEFAULT_BASE_URL = 'http://localhost:3000';
@@ -25,13 +25,13 @@ const NAMES: Readonly<Record<Mode, string>> = { sandbox: 'Sandbox', live: 'Live'
 
 /** Where a key of this mode goes: what was said, else where one was logged in, else this machine. */
 export function placeFor(mode: Mode, choice: CredentialChoice): string {
-  const kept = readCredentials(choice.environment)[mode]?.baseUrl;
-  return baseUrlOf(saidPlace(choice) ?? kept ?? DEFAULT_BASE_URL);
+  const kept = (): string | null | undefined => readCredentials(choice.environment)[mode]?.baseUrl;
+  return baseUrlOf(saidPlace(choice) ?? kept() ?? DEFAULT_BASE_URL);
 }
 
 /** The mode of ESIM_API_KEY, else the one that `--live` chooses. */
 export function wantedMode({ environment, live }: CredentialChoice): Mode {
-  return modeOfKey(environment['ESIM_API_KEY'] ?? '') ?? (live ? 'live' : 'sandbox');
+  return modeOfKey(variableOf(environment, 'ESIM_API_KEY') ?? '') ?? (live ? 'live' : 'sandbox');
 }
 
 /**
@@ -40,7 +40,7 @@ export function wantedMode({ environment, live }: CredentialChoice): Mode {
  * @throws CliError without a key for this mode and place
  */
 export function credentialOf(choice: CredentialChoice): Credential {
-  const given = choice.environment['ESIM_API_KEY'];
+  const given = variableOf(choice.environment, 'ESIM_API_KEY');
   const credential = given ? fromEnvironment(given, choice) : fromFile(choice);
   refuseClearText(credential.mode, credential.baseUrl);
   return credential;
@@ -74,7 +74,11 @@ function fromFile(choice: CredentialChoice): Credential {
     );
   }
   if (formOf(kept.key) !== wanted)
-    throw new CliError(EXIT.unauthorized, `the key stored for ${NAMES[wanted]} is one of the other mode`);
+    throw new CliError(
+      EXIT.unauthorized,
+      `the key that is stored for ${NAMES[wanted]} belongs to the other mode`,
+      'Run `esim logout`, then `esim login`.',
+    );
   return { key: kept.key, mode: wanted, baseUrl: placeOfStored(kept, wanted, choice) };
 }
 
@@ -103,5 +107,5 @@ function formOf(key: string): Mode {
 }
 
 function saidPlace({ environment, baseUrl }: CredentialChoice): string | undefined {
-  return baseUrl ?? (environment['ESIM_BASE_URL'] || undefined);
+  return baseUrl ?? variableOf(environment, 'ESIM_BASE_URL');
 }

@@ -1,24 +1,48 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { CliError, EXIT } from '../exit-codes.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const FOLDER = 'partner-esim';
-
-function folder(environment: Environment, variable: string, fallback: string): string {
-  const base = environment[variable];
-  // The XDG specification has relative paths ignored.
-  const parent =
-    base !== undefined && path.isAbsolute(base)
-      ? base
-      : path.join(environment['HOME'] ?? homedir(), fallback);
-  return path.join(parent, FOLDER);
+/** A variable without white space around it, such as the line break of a file; undefined when that leaves nothing. */
+export function variableOf(environment: Environment, name: string): string | undefined {
+  return environment[name]?.trim() || undefined;
 }
 
-/** Keys and the local signing secret. */
-export const configFolder = (environment: Environment): string =>
+const FOLDER = 'partner-esim';
+
+/** Null for a user without a home folder, as a container may have. */
+function homeOf(environment: Environment): string | null {
+  if (environment['HOME']) return environment['HOME'];
+  try {
+    return homedir();
+  } catch {
+    return null;
+  }
+}
+
+function folder(environment: Environment, variable: string, fallback: string): string | null {
+  const base = environment[variable];
+  // The XDG specification has relative paths ignored.
+  if (base !== undefined && path.isAbsolute(base)) return path.join(base, FOLDER);
+  const home = homeOf(environment);
+  return home === null ? null : path.join(home, fallback, FOLDER);
+}
+
+/** Keys and the local signing secret; null when there is no place for them. */
+export const configFolder = (environment: Environment): string | null =>
   folder(environment, 'XDG_CONFIG_HOME', '.config');
 
-/** Cursors: how far `listen` has come. */
-export const stateFolder = (environment: Environment): string =>
+/** Cursors: how far `listen` has come; null when there is no place for them. */
+export const stateFolder = (environment: Environment): string | null =>
   folder(environment, 'XDG_STATE_HOME', '.local/state');
+
+/** @throws CliError for a null */
+export function fileIn(folderFound: string | null, name: string): string {
+  if (folderFound !== null) return path.join(folderFound, name);
+  throw new CliError(
+    EXIT.failed,
+    'this user has no home folder, and the command keeps a file there',
+    'Set HOME to a folder that this user may write. A command that has ESIM_API_KEY and only calls the API needs none.',
+  );
+}

@@ -1,12 +1,16 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import path from 'node:path';
+import { CliError, EXIT } from '../exit-codes.js';
 
-/** The file's text, or null without one. @throws Error when it is there and cannot be read */
+/** There is no such file, or none for this user: writing it then says why. */
+const ABSENT = /^(ENOENT|ENOTDIR|EACCES)$/;
+
+/** The file's text, or null without one that this user may read. @throws Error for any other fault */
 export function readPrivateFile(file: string): string | null {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (ABSENT.test((error as NodeJS.ErrnoException).code ?? '')) return null;
     throw error;
   }
 }
@@ -14,8 +18,21 @@ export function readPrivateFile(file: string): string | null {
 /**
  * Replaces a file of mode 0600 as a whole: whoever reads it, after a crash too, sees the old text or the new one. The
  * bytes reach the disk before the name does, or a power cut could leave an empty file.
+ * @throws CliError when the file cannot be written
  */
 export function writePrivateFile(file: string, text: string): void {
+  try {
+    replaceFile(file, text);
+  } catch (error) {
+    throw new CliError(
+      EXIT.failed,
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code})`,
+      'Set HOME to a folder that this user may write.',
+    );
+  }
+}
+
+function replaceFile(file: string, text: string): void {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${process.pid}.tmp`;
   const descriptor = openSync(temporary, 'w', 0o600);

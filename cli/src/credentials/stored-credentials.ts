@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
-import path from 'node:path';
 import { CliError, EXIT } from '../exit-codes.js';
-import { configFolder, type Environment } from './paths.js';
+import { configFolder, type Environment, fileIn } from './paths.js';
 import { readPrivateFile, writePrivateFile } from './private-file.js';
 
 export type Mode = 'sandbox' | 'live';
@@ -22,11 +21,13 @@ interface EarlierCredentials {
   readonly keys: Readonly<Partial<Record<Mode, string>>>;
 }
 
+/** @throws CliError for a user without a home folder */
 export const credentialsFile = (environment: Environment): string =>
-  path.join(configFolder(environment), 'credentials.json');
+  fileIn(configFolder(environment), 'credentials.json');
 
-/** @throws CliError when the file is no JSON */
+/** Nothing for a user without a home folder. @throws CliError when the file is no JSON */
 export function readCredentials(environment: Environment): StoredCredentials {
+  if (configFolder(environment) === null) return {};
   const file = credentialsFile(environment);
   const text = readPrivateFile(file);
   if (text === null) return {};
@@ -38,7 +39,7 @@ function parse(text: string, file: string): StoredCredentials | EarlierCredentia
   try {
     return JSON.parse(text) as StoredCredentials | EarlierCredentials;
   } catch {
-    throw new CliError(EXIT.unauthorized, `${file} is no JSON`, 'Run `esim logout`, then `esim login`.');
+    throw new CliError(EXIT.unauthorized, `${file} is not JSON`, 'Run `esim logout`, then `esim login`.');
   }
 }
 
@@ -62,9 +63,12 @@ export function writeCredentials(environment: Environment, credentials: StoredCr
   writePrivateFile(credentialsFile(environment), `${JSON.stringify(credentials, null, 2)}\n`);
 }
 
-/** Removes every stored key. */
-export function removeCredentials(environment: Environment): void {
-  rmSync(credentialsFile(environment), { force: true });
+/** Removes every stored key. @returns where they are kept; null for a user without a home folder */
+export function removeCredentials(environment: Environment): string | null {
+  if (configFolder(environment) === null) return null;
+  const file = credentialsFile(environment);
+  if (readPrivateFile(file) !== null) rmSync(file);
+  return file;
 }
 
 const KEY_FORM = /^svc_sk_(test|live)_[A-Za-z0-9]{32}$/;

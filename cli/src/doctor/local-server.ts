@@ -29,13 +29,14 @@ export async function localServerFinding(url: URL, secret: string): Promise<Find
 
 function judge(signed: string, wronglySigned: string): Pick<Finding, 'status'> & { says: string | null } {
   // Whatever it does with signed ones: what takes anything is open to everybody.
-  if (wronglySigned.startsWith('2')) return { status: 'bad', says: 'it takes what nobody signed' };
+  if (wronglySigned.startsWith('2'))
+    return { status: 'bad', says: 'it accepts unsigned requests: verify the signature before anything else' };
   if (signed === '404' || signed === '405')
     return { status: 'bad', says: `is the path right, and does it take POST? If it refused: ${SECRET_CURE}` };
-  if (signed.startsWith('4')) return { status: 'bad', says: `it refuses what is signed: ${SECRET_CURE}` };
-  if (!signed.startsWith('2')) return { status: 'bad', says: 'it has to answer 2xx to what is signed' };
+  if (signed.startsWith('4')) return { status: 'bad', says: `it refuses signed events: ${SECRET_CURE}` };
+  if (!signed.startsWith('2')) return { status: 'bad', says: 'it has to answer 2xx to a signed event' };
   if (!wronglySigned.startsWith('4'))
-    return { status: 'warn', says: 'it should answer 4xx to what is not signed' };
+    return { status: 'warn', says: 'it should answer 4xx to a wrong signature' };
   return { status: 'ok', says: null };
 }
 

@@ -2,26 +2,17 @@ import type { Finding } from './finding.js';
 
 type Version = readonly [major: number, minor: number];
 
-/** Node.js strips types by itself from here on; of its line 23 from 23.6 on. */
-const RUNS_TYPESCRIPT: Version = [22, 18];
-const RUNS_TYPESCRIPT_23: Version = [23, 6];
-
 /**
  * @param version as `process.version` has it
- * @param engines of the package: `>=22.12`
+ * @param engines of the package: `>=22.19`
  */
 export function nodeFinding(version: string, engines: string): Finding {
-  const check = 'node';
   const [running, least] = [versionIn(version), versionIn(engines)];
-  if (isBelow(running, least)) {
-    return { check, status: 'bad', detail: `${version}: esim needs Node.js ${least.join('.')} or newer` };
-  }
-  const wanted = running[0] === 23 ? RUNS_TYPESCRIPT_23 : RUNS_TYPESCRIPT;
-  if (!isBelow(running, wanted)) return { check, status: 'ok', detail: version };
+  if (!isBelow(running, least)) return { check: 'node', status: 'ok', detail: version };
   return {
-    check,
-    status: 'warn',
-    detail: `${version}: running .ts files needs ${wanted.join('.')} or newer`,
+    check: 'node',
+    status: 'bad',
+    detail: `${version} is too old: install Node.js ${least.join('.')} or newer`,
   };
 }
 

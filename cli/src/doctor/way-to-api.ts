@@ -5,7 +5,9 @@ import { isLoopback } from '../base-url.js';
 import type { Context } from '../context.js';
 import { CliError } from '../exit-codes.js';
 import { isApiError } from '../partner-api.js';
+import { ignoredProxy, proxyFor } from '../proxy.js';
 import { hintFor, KEY_CURE } from '../refusal-hints.js';
+import { counted } from '../terminal/values.js';
 import { codeOf, type Finding, finding, isHealthy, notChecked } from './finding.js';
 
 const CHECK_TIMEOUT_MS = 10_000;
@@ -23,6 +25,7 @@ const NOT_REACHED: Readonly<Record<string, string>> = {
 
 /** The way from here to the API, one step after the other. What stands behind a first step that fails is not looked at. */
 export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
+  const proxy = yield* proxyOf(context);
   const reached: { date?: string | null } = {};
   const first = await finding('reach', () => reach(context, reached), messageFor);
   yield first;
@@ -30,14 +33,32 @@ export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
     for (const check of ['name', 'tls', 'clock', 'key']) yield notChecked(check);
     return;
   }
-  yield await finding('name', () => nameOf(context));
-  yield await finding('tls', () => tlsOf(context));
+  if (proxy === null) {
+    yield await finding('name', () => nameOf(context));
+    yield await finding('tls', () => tlsOf(context));
+  } else {
+    for (const check of ['name', 'tls']) yield { check, status: 'ok', detail: `left to the proxy ${proxy}` };
+  }
   yield clockFinding(reached.date ?? null);
   yield await finding(
     'key',
     () => keyOf(context),
     (error) => refusedKey(error, context.baseUrl),
   );
+}
+
+/** The proxy of the API, if there is one; says nothing where none is set. */
+async function* proxyOf({ baseUrl, environment }: Context): AsyncGenerator<Finding, string | null> {
+  const check = 'proxy';
+  const proxy = proxyFor(new URL(baseUrl), environment);
+  if (proxy === null) return null;
+  const ignored = ignoredProxy(environment);
+  if (ignored !== null) {
+    yield { check, status: 'warn', detail: ignored };
+    return null;
+  }
+  yield { check, status: 'ok', detail: `${baseUrl} is called through ${proxy}` };
+  return proxy;
 }
 
 type Look = Promise<Omit<Finding, 'check'>>;
@@ -73,14 +94,18 @@ async function nameOf({ baseUrl }: Context): Look {
 async function tlsOf({ baseUrl }: Context): Look {
   const { protocol, port } = new URL(baseUrl);
   if (protocol !== 'https:')
-    return isLoopback(baseUrl) ? { status: 'ok', detail: 'none, on this machine' } : bad('none: use https');
+    return isLoopback(baseUrl)
+      ? { status: 'ok', detail: 'none, on this machine' }
+      : bad(`none: use https in the base URL (${baseUrl})`);
   const host = hostOf(baseUrl);
   const socket = connect({ host, port: Number(port || 443), servername: host });
   try {
     await once(socket, 'secureConnect', { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
     const days = Math.floor((Date.parse(socket.getPeerCertificate().valid_to) - Date.now()) / 86_400_000);
-    const detail = `${socket.getProtocol()}, certificate for ${days} more days`;
-    return days >= LEAST_CERTIFICATE_DAYS ? { status: 'ok', detail } : bad(detail);
+    const detail = `${socket.getProtocol()}, certificate for ${counted(days, 'more day')}`;
+    return days >= LEAST_CERTIFICATE_DAYS
+      ? { status: 'ok', detail }
+      : bad(`${detail}: whoever runs the API has to renew it`);
   } finally {
     socket.destroy();
   }
@@ -90,8 +115,9 @@ function clockFinding(date: string | null): Finding {
   const check = 'clock';
   if (date === null) return { check, status: 'ok', detail: 'the API says no time' };
   const skew = Math.abs(Math.round((Date.now() - Date.parse(date)) / 1_000));
-  const detail = `${skew} s off; webhooks are refused from 300 s on`;
-  return { check, status: skew <= MOST_SKEW_SECONDS ? 'ok' : 'bad', detail };
+  const detail = `${skew} s off; receivers refuse webhooks that are more than 300 s off`;
+  if (skew <= MOST_SKEW_SECONDS) return { check, status: 'ok', detail };
+  return { check, status: 'bad', detail: `${detail}. Set this machine's clock (NTP)` };
 }
 
 async function keyOf(context: Context): Look {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import path from 'node:path';
-import { type Environment, stateFolder } from '../credentials/paths.js';
+import { type Environment, fileIn, stateFolder } from '../credentials/paths.js';
 import { readPrivateFile, writePrivateFile } from '../credentials/private-file.js';
 
 /** How far a listener has come in the feed. */
@@ -31,13 +30,14 @@ function spelled(target: URL): string {
 export class CursorFile {
   readonly path: string;
 
+  /** @throws CliError for a user without a home folder */
   constructor(environment: Environment, identity: ListenerIdentity) {
     const { baseUrl, partnerId, mode, target } = identity;
     const name = createHash('sha256')
       .update([baseUrl, partnerId, mode, spelled(target)].join('\n'))
       .digest('hex')
       .slice(0, 16);
-    this.path = path.join(stateFolder(environment), `listen-${name}.json`);
+    this.path = fileIn(stateFolder(environment), `listen-${name}.json`);
   }
 
   read(): FeedPosition | null {

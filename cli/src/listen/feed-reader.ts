@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { troubleText } from '../explain.js';
 import { ApiError, ConnectionError, type PartnerApi, type ServiceEvent } from '../partner-api.js';
 import type { FeedPosition } from './cursor-file.js';
 
@@ -55,7 +56,7 @@ export class FeedReader {
       } catch (error) {
         const pauseMs = pauseBefore(error, failures);
         if (pauseMs === null) throw error;
-        if (!isRateLimit(error)) this.options.onTrouble((error as Error).message, pauseMs);
+        if (!isRateLimit(error)) this.options.onTrouble(troubleText(error), pauseMs);
         await this.pause(pauseMs);
       }
     }

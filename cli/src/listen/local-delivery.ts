@@ -20,7 +20,10 @@ export interface DeliveryResult {
 export function localUrl(text: string): URL {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw usageError('--forward-to is no URL of http or https');
+    throw usageError(
+      'the URL of your server is not one of http or https',
+      'For example localhost:4000/webhooks.',
+    );
   return url;
 }
 

@@ -1,6 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import path from 'node:path';
-import { configFolder, type Environment } from '../credentials/paths.js';
+import { configFolder, type Environment, fileIn } from '../credentials/paths.js';
 import { readPrivateFile, writePrivateFile } from '../credentials/private-file.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
@@ -9,7 +8,7 @@ const LENGTH = 40;
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
 export const signingSecretFile = (environment: Environment): string =>
-  path.join(configFolder(environment), 'listen-signing-secret');
+  fileIn(configFolder(environment), 'listen-signing-secret');
 
 /** The secret that `listen` signs with on this machine: made once, then always the same. `made` says that it is new. */
 export function localSigningSecret(environment: Environment): {

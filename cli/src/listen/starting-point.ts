@@ -19,7 +19,10 @@ export function parseSince(text: string, nowMs: number): Since {
   if (count !== undefined && (unit === 'm' || unit === 'h' || unit === 'd')) {
     return { kind: 'time', ms: nowMs - Number(count) * UNITS_MS[unit] };
   }
-  throw usageError('--since is now, beginning, an event (evt_…) or a time such as 30m, 2h, 7d');
+  throw usageError(
+    `--since cannot be "${text}"`,
+    'It is now, beginning, the id of an event (evt_…) or a time such as 30m, 2h, 7d.',
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import type { PartnerApi } from '../partner-api.js';
+import { printableJson } from '../terminal/printable.js';
 import { VERSION } from '../version.js';
 import type { Tool } from './tools.js';
 
@@ -41,7 +42,7 @@ export class McpServer {
     for await (const line of lines) {
       if (line.trim() === '') continue;
       const answer = await this.answer(line);
-      if (answer !== null) output.write(`${JSON.stringify(answer)}\n`);
+      if (answer !== null) output.write(`${printableJson(answer)}\n`);
     }
   }
 
@@ -75,14 +76,18 @@ export class McpServer {
       case 'tools/call':
         return this.call(params);
       default:
-        throw new RpcError(METHOD_NOT_FOUND, `no method ${String(method)}`);
+        throw new RpcError(
+          METHOD_NOT_FOUND,
+          `there is no method ${String(method)}; tools/list and tools/call are there`,
+        );
     }
   }
 
   /** What the API refuses is a result that the model can read, not a fault of the protocol. */
   private async call(params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const tool = this.tools.find(({ name }) => name === params['name']);
-    if (!tool) throw new RpcError(INVALID_PARAMS, `no tool ${String(params['name'])}`);
+    if (!tool)
+      throw new RpcError(INVALID_PARAMS, `there is no tool ${String(params['name'])}; tools/list names them`);
     try {
       const result = await tool.run(this.api, (params['arguments'] ?? {}) as Record<string, unknown>);
       return { content: [{ type: 'text', text: JSON.stringify(result) }] };
@@ -97,10 +102,13 @@ function parse(line: string): Request {
   try {
     request = JSON.parse(line);
   } catch {
-    throw new RpcError(PARSE_ERROR, 'no JSON');
+    throw new RpcError(PARSE_ERROR, 'the line is not JSON: send one JSON-RPC request a line');
   }
   if (typeof request !== 'object' || request === null || (request as Request).jsonrpc !== '2.0') {
-    throw new RpcError(INVALID_REQUEST, 'no request of JSON-RPC 2.0');
+    throw new RpcError(
+      INVALID_REQUEST,
+      'the line is not a request of JSON-RPC 2.0: it needs "jsonrpc": "2.0"',
+    );
   }
   return request;
 }

@@ -25,7 +25,8 @@ const number = (description: string): { type: string; description: string } => (
 /** @throws CliError when the argument is missing or no text */
 function textOf(args: Arguments, name: string): string {
   const value = args[name];
-  if (typeof value !== 'string' || value === '') throw new CliError(EXIT.usage, `${name} has to be a text`);
+  if (typeof value !== 'string' || value === '')
+    throw new CliError(EXIT.usage, `${name} is missing or is not text: pass it as a string`);
   return value;
 }
 
@@ -36,7 +37,8 @@ function optionalText(args: Arguments, name: string): string | undefined {
 function optionalNumber(args: Arguments, name: string): number | undefined {
   const value = args[name];
   if (value === undefined) return undefined;
-  if (typeof value !== 'number') throw new CliError(EXIT.usage, `${name} has to be a number`);
+  if (typeof value !== 'number')
+    throw new CliError(EXIT.usage, `${name} is not a number: pass it as an integer`);
   return value;
 }
 

@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { styleText } from 'node:util';
+import { printable, printableJson, printableLines } from './printable.js';
+
+const ESCAPE = '\u001B';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -8,8 +12,14 @@ export interface Streams {
   readonly stderr: NodeJS.WriteStream;
 }
 
-/** Prints for people, or with `--json` for programs. Colours follow NO_COLOR, FORCE_COLOR and the terminal. */
+/**
+ * Prints for people, or with `--json` for programs. Colors follow NO_COLOR, FORCE_COLOR and the terminal. The one way out
+ * of the program: what came from elsewhere is in nearly each line, so each is made printable here.
+ */
 export class Output {
+  /** Stands for the escape character of our own colors. Random, so that no text from elsewhere has it. */
+  private readonly escape = `<${randomUUID()}>`;
+
   constructor(
     private readonly streams: Streams,
     readonly json: boolean,
@@ -17,37 +27,38 @@ export class Output {
 
   /** A result: text for people. Nothing with `--json`. */
   line(text = ''): void {
-    if (!this.json) this.streams.stdout.write(`${text}\n`);
+    if (!this.json) this.print(this.streams.stdout, text);
   }
 
   /** A result for programs, on one line. Nothing without `--json`. */
   data(value: unknown): void {
-    if (this.json) this.streams.stdout.write(`${JSON.stringify(value)}\n`);
+    if (this.json) this.streams.stdout.write(`${printableJson(value)}\n`);
   }
 
-  /** Text as it is, with its own line ends. */
+  /** Text of ours, with its own line ends. */
   raw(text: string): void {
-    this.streams.stdout.write(text);
+    this.streams.stdout.write(printableLines(text));
   }
 
   /** What is under way. Only a person at a terminal sees it. */
   note(text: string): void {
-    if (!this.json) this.streams.stderr.write(`${this.dim(text)}\n`);
+    if (!this.json) this.print(this.streams.stderr, this.dim(text));
   }
 
   /** What must not be lost, whatever becomes of the command: on stderr, for programs too. */
   keep(text: string): void {
-    this.streams.stderr.write(`${text}\n`);
+    this.print(this.streams.stderr, text);
   }
 
   warn(text: string): void {
-    this.streams.stderr.write(`${this.paint('yellow', text, this.streams.stderr)}\n`);
+    this.print(this.streams.stderr, this.paint('yellow', text, this.streams.stderr));
   }
 
-  failure(message: string, hint?: string): void {
+  /** @param hints what to do next, a line each */
+  failure(message: string, hints: readonly string[] = []): void {
     const { stderr } = this.streams;
-    stderr.write(`${this.paint('red', `error: ${message}`, stderr)}\n`);
-    if (hint !== undefined) stderr.write(`${hint}\n`);
+    this.print(stderr, this.paint('red', `error: ${message}`, stderr));
+    for (const hint of hints) this.print(stderr, hint);
   }
 
   /** A line that is written over until `done`; on a pipe nothing. */
@@ -55,7 +66,7 @@ export class Output {
     const { stderr } = this.streams;
     const shown = stderr.isTTY && !this.json;
     return {
-      update: (text) => void (shown && stderr.write(`\r\u001B[2K${this.dim(text)}`)),
+      update: (text) => void (shown && stderr.write(`\r\u001B[2K${this.shown(this.dim(text))}`)),
       done: () => void (shown && stderr.write('\r\u001B[2K')),
     };
   }
@@ -101,6 +112,14 @@ export class Output {
   }
 
   private paint(style: Style, text: string, stream: NodeJS.WriteStream = this.streams.stdout): string {
-    return styleText(style, text, { stream });
+    return styleText(style, printable(text), { stream }).replaceAll(ESCAPE, this.escape);
+  }
+
+  private print(stream: NodeJS.WriteStream, text: string): void {
+    stream.write(`${this.shown(text)}\n`);
+  }
+
+  private shown(text: string): string {
+    return printable(text).replaceAll(this.escape, ESCAPE);
   }
 }

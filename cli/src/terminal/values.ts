@@ -11,6 +11,11 @@ export function bytesText(bytes: number | null): string {
   return bytes >= 1e9 ? `${Number((bytes / 1e9).toFixed(2))} GB` : `${Number((bytes / 1e6).toFixed(1))} MB`;
 }
 
+/** `1 day`, `2 days` */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** The local time of day. */
 export function clockText(now = new Date()): string {
   return now.toTimeString().slice(0, 8);
