@@ -8,25 +8,29 @@ import { isFresh, runCompiler, stampBuild } from './build-step.mjs';
 const SOURCES = ['src', 'index.html', 'package.json', 'vite.config.mjs', 'tsconfig.json'];
 const COMPRESSED = /\.(js|css|html|svg|json)$/;
 
-/**
- * Answers the exit code of the compiler. Does nothing where the pages have no sources, or nothing to build them with: what
- * was built before is served.
- */
-export async function buildPortalIfStale(root) {
-  const portal = path.join(root, 'portal');
-  const vite = path.join(root, 'node_modules/vite/bin/vite.js');
-  if (!existsSync(path.join(portal, 'vite.config.mjs')) || !existsSync(vite)) return 0;
+/** Also where the pages have no sources, or nothing to build them with: what was built before is served. */
+export function isPortalFresh(root) {
+  const { portal, vite, stamp, reference } = placesIn(root);
+  if (!existsSync(path.join(portal, 'vite.config.mjs')) || !existsSync(vite)) return true;
+  const sources = SOURCES.map((name) => path.join(portal, name));
+  return isFresh(stamp, [...sources, path.join(root, 'package-lock.json'), reference]);
+}
+
+function placesIn(root) {
   const output = path.join(root, 'dist/portal');
-  const stamp = path.join(output, '.built');
-  const reference = path.join(root, 'docs/reference/index.html');
-  const sources = [
-    ...SOURCES.map((name) => path.join(portal, name)),
-    path.join(root, 'package-lock.json'),
-    reference,
-  ];
-  if (isFresh(stamp, sources)) return 0;
+  return {
+    portal: path.join(root, 'portal'),
+    vite: path.join(root, 'node_modules/vite/bin/vite.js'),
+    output,
+    stamp: path.join(output, '.built'),
+    reference: path.join(root, 'docs/reference/index.html'),
+  };
+}
+
+/** Answers the exit code of the compiler. */
+export async function buildPortal(root) {
+  const { portal, vite, output, stamp, reference } = placesIn(root);
   const startedAt = new Date();
-  process.stderr.write('building (the pages of the portal, only after a change) ...\n');
   const args = [vite, 'build', '--outDir', output, '--emptyOutDir', '--logLevel', 'warn'];
   // Under NODE_ENV=test Vite would bundle React's development half.
   const env = { ...process.env, NODE_ENV: 'production' };

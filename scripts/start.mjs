@@ -1,15 +1,12 @@
 // Builds when a source is newer than the build, then runs one entry point in this process. So that a fresh
 // clone starts with one command, and an edit is never run stale. Variables come from the environment, then from .env
 // (ENV_FILE names another file; empty: none).
-import { existsSync } from 'node:fs';
 import { enableCompileCache, flushCompileCache } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isFresh, runCompiler, stampBuild } from './build-step.mjs';
-import { bundleRoles } from './bundle.mjs';
+import { buildIfStale } from './build.mjs';
 import { runDev } from './dev.mjs';
 import { loadEnvFile } from './env-file.mjs';
-import { buildPortalIfStale } from './portal-build.mjs';
 
 const ENTRIES = {
   '': 'dist/roles/main.js',
@@ -34,45 +31,11 @@ const SERVES_PAGES = ['', 'portal'];
 const LEAST_NODE = [22, 19];
 
 const root = path.resolve(import.meta.dirname, '..');
-const STAMP = path.join(root, 'dist/.built');
-const SOURCES = [
-  'src',
-  'migrations',
-  'bench',
-  'chaos',
-  'scripts/bundle.mjs',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'package-lock.json',
-].map((source) => path.join(root, source));
 
-/** Answers the exit code of the compiler. */
-async function buildServiceIfStale() {
-  const typescript = path.join(root, 'node_modules/typescript/bin/tsc');
-  // A production image is built before and has no compiler.
-  if (!existsSync(typescript)) {
-    if (existsSync(path.join(root, 'dist'))) return 0;
-    refuse(
-      'there is no build, and no compiler to make one: run `npm run build` where the devDependencies are',
-    );
-  }
-  if (isFresh(STAMP, SOURCES)) return 0;
-  const startedAt = new Date();
-  process.stderr.write('building (about 10 s, only after a change) ...\n');
-  const compiling = runCompiler([typescript, '-p', 'tsconfig.build.json'], { cwd: root });
-  const [bundled] = await Promise.allSettled([bundleRoles(root, compiling)]);
-  const status = await compiling;
-  // What it says of a source that cannot be bundled either tells more.
-  if (status !== 0) return status;
-  if (bundled.status === 'rejected') throw bundled.reason;
-  stampBuild(STAMP, startedAt);
-  return 0;
-}
-
-/** Ends the process when one of these does not compile. They run beside each other: a compiler keeps one core busy. */
-async function awaitBuilds(...builds) {
-  const failed = (await Promise.all(builds)).find((status) => status !== 0);
-  if (failed !== undefined) process.exit(failed);
+/** Ends the process when something does not compile. */
+async function build(...wanted) {
+  const status = await buildIfStale(root, wanted).catch((error) => refuse(error.message));
+  if (status !== 0) process.exit(status);
 }
 
 /** Prints one line and ends. */
@@ -103,20 +66,18 @@ const [role = '', ...rest] = process.argv.slice(2);
 const entry = ENTRIES[role];
 requireNode(LEAST_NODE);
 if (role === 'build') {
-  await awaitBuilds(buildServiceIfStale(), buildPortalIfStale(root));
+  await build('service', 'portal');
   process.exit(0);
 }
 if (role !== 'dev' && entry === undefined)
   refuse(`unknown role "${role}"; one of: dev, ${Object.keys(ENTRIES).filter(Boolean).join(', ')}`);
 loadEnv();
 if (role === 'dev') {
-  await awaitBuilds(buildPortalIfStale(root));
+  // The Nest CLI compiles the service, again and again.
+  await build('portal');
   runDev(root);
 } else {
-  await awaitBuilds(
-    buildServiceIfStale(),
-    ...(SERVES_PAGES.includes(role) ? [buildPortalIfStale(root)] : []),
-  );
+  await build('service', ...(SERVES_PAGES.includes(role) ? ['portal'] : []));
   process.argv = [process.argv[0], path.join(root, entry), ...rest];
   // A third of a start is compiling. Not in a folder that other users may write: what is there is run.
   enableCompileCache(process.env.NODE_COMPILE_CACHE || path.join(root, 'node_modules/.cache/compiled'));

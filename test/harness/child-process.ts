@@ -40,7 +40,7 @@ export class NodeChild {
 
   /** What it had to say on stderr; that scripts/start.mjs builds first is no part of it. */
   get complaints(): string[] {
-    return this.stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('building ('));
+    return this.stderr.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('building: '));
   }
 
   get running(): boolean {
