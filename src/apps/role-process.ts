@@ -3,6 +3,7 @@ import { endsWithin } from '../common/ends-within.js';
 import { type AppConfig, ConfigError, loadConfig } from '../config/index.js';
 import { startAdmin } from './admin.app.js';
 import { startApi } from './api.app.js';
+import { assertPortsAreFree } from './free-ports.js';
 import type { RunningApp, RunningHttpApp } from './http-app.js';
 import { OpsProbe, startOpsServer } from './ops.js';
 import { startPortal } from './portal.app.js';
@@ -91,6 +92,7 @@ export async function startRole(
 export async function runRole(role: Role): Promise<void> {
   try {
     const config = loadConfig(process.env, role);
+    await assertPortsAreFree(role, config);
     const running = await startRole(role, config);
     onStopSignal(config.shutdownTimeoutMs, () => running.stop());
     console.log('ready');

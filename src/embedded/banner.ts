@@ -1,48 +1,41 @@
 import path from 'node:path';
-import type { LiveDemo } from './demo.js';
+import { exportLines, type LiveDemo } from './demo.js';
 
 export interface BannerFacts {
   readonly apiUrl: string;
-  readonly adminUrl: string;
   /** A link into the portal as the demo partner: it works once, within five minutes. */
   readonly portalLink: string;
-  readonly partnerId: string;
   /** Null: private webhook targets are refused, so no demo receiver runs. */
   readonly receiverUrl: string | null;
-  readonly dataDirectory: string;
-  readonly secretsFile: string;
+  /** Sets the keys and the address in a shell. */
+  readonly demoFile: string;
   readonly logFile: string | null;
   readonly apiKey: string;
   /** Null when no simulated wholesaler runs. */
   readonly live: LiveDemo | null;
+  /** Milliseconds since the process began, a build included. */
   readonly startedInMs: number;
 }
 
 const WIDTH = 78;
-const LINE = '─'.repeat(WIDTH);
-const IDEMPOTENCY = `-H "Idempotency-Key: $RANDOM$RANDOM$RANDOM"`;
 
 /**
  * What a newcomer sees, on one screen of 80 columns and 24 rows, with the line `ready` and the cursor below it: the link to
- * click, two lines with the keys, lines that use them. No row is left empty: there is none to spare.
+ * click, and lines to paste as one block into bash or zsh. The block has no comment, which an interactive zsh runs as a
+ * command, and no `$RANDOM` in `$(…)`, which is always the same number there.
  */
 export function renderBanner(facts: BannerFacts): string {
-  const { apiKey, live } = facts;
+  const { apiUrl, apiKey, live } = facts;
   return [
     heading(facts.startedInMs),
     '  The portal, as the demo partner (the link works once, for five minutes):',
     `  ${facts.portalLink}`,
-    `export KEY=${apiKey}`,
-    ...(live === null ? [] : [`export LIVE_KEY=${live.apiKey}`]),
-    ...sandboxLines(host(facts.apiUrl)),
-    ...(live === null ? [] : liveLines(host(facts.apiUrl), live)),
-    '# another link into the portal, by the admin API',
-    ...linkLines(facts),
-    `  webhooks to ${describeReceiver(facts.receiverUrl)}`,
-    `  data in     ${shown(facts.dataDirectory)} (Ctrl-C keeps it; delete it to start afresh)`,
-    ...(facts.logFile === null ? [] : [`  log in      ${shown(facts.logFile)}`]),
-    LINE,
-    '',
+    ...exportLines({ apiUrl, apiKey, liveKey: live?.apiKey ?? null }),
+    ...orderLines('$ESIM_API_KEY', 'pkg_fr_1gb_7d'),
+    ...afterOrderLines('$ESIM_API_KEY', 'orders/$ORDER'),
+    ...(live === null ? [] : liveLines(live)),
+    `  Paste the lines above (bash, zsh).${describeLive(live)}`,
+    `  ${placesOf(facts).join('; ')}`,
   ].join('\n');
 }
 
@@ -51,57 +44,52 @@ function heading(startedInMs: number): string {
   return title.padEnd(WIDTH, '─');
 }
 
-/** curl needs no scheme. */
-function host(url: string): string {
-  return url.replace('http://', '');
-}
-
-function curl(key: string, ...lines: readonly string[]): string {
-  return [`curl -s --oauth2-bearer ${key}`, ...lines].join(' ');
-}
-
-function sandboxLines(api: string): string[] {
+function orderLines(key: string, packageId: string): string[] {
   return [
-    '# browse, order an eSIM, see it',
-    curl('$KEY', `'${api}/v1/catalog?kind=base&limit=3'`),
-    curl('$KEY', `${IDEMPOTENCY} \\`),
-    `  --json '{"package_id":"pkg_fr_1gb_7d"}' ${api}/v1/orders`,
-    curl('$KEY', `'${api}/v1/esims?limit=1'`),
+    `ORDER=$(curl -s -H "Authorization: Bearer ${key}" \\`,
+    `  -H "Idempotency-Key: $(date +%s)-tour" "$ESIM_BASE_URL/v1/orders" \\`,
+    `  -H 'Content-Type: application/json' -d '{"package_id":"${packageId}"}' |`,
+    `  grep -o 'ord_0[0-9A-Z]*')`,
   ];
 }
 
-function liveLines(api: string, { packageId }: LiveDemo): string[] {
-  const order =
-    packageId === null
-      ? ['# (the live catalogue is still SYNCHRONISING: order when it lists something)', browseLive(api)]
-      : [curl('$LIVE_KEY', `${IDEMPOTENCY} \\`), `  --json '{"package_id":"${packageId}"}' ${api}/v1/orders`];
+/** Waits for the order's first event, then shows what has become of it. */
+function afterOrderLines(key: string, shown: string): string[] {
   return [
-    '# Live, with a SIMULATED wholesaler: nothing real is bought',
-    ...order,
-    curl('$LIVE_KEY', `${api}/v1/transactions`),
+    `curl -s -H "Authorization: Bearer ${key}" -H 'Prefer: wait=25' \\`,
+    `  -o /dev/null "$ESIM_BASE_URL/v1/events?subject=$ORDER" \\`,
+    `  "$ESIM_BASE_URL/v1/${shown}"`,
   ];
 }
 
-function browseLive(api: string): string {
-  return curl('$LIVE_KEY', `'${api}/v1/catalog?kind=base&limit=1'`);
+function liveLines({ packageId }: LiveDemo): string[] {
+  return packageId === null
+    ? []
+    : [...orderLines('$ESIM_LIVE_KEY', packageId), ...afterOrderLines('$ESIM_LIVE_KEY', 'transactions')];
 }
 
-function linkLines({ adminUrl, secretsFile, partnerId }: BannerFacts): string[] {
-  const token = `$(sed -n 's/^ADMIN_TOKENS=portal://p' ${shown(secretsFile)})`;
+function describeLive(live: LiveDemo | null): string {
+  if (live === null) return '';
+  return live.packageId === null
+    ? ' Live: a SIMULATED wholesaler, whose catalog is being read.'
+    : ' Live: a SIMULATED wholesaler, play money.';
+}
+
+function placesOf({ receiverUrl, demoFile, logFile }: BannerFacts): string[] {
   return [
-    `curl -s --json '{"actor":{"id":"me"}}' --oauth2-bearer \\`,
-    `  "${token}" ${host(adminUrl)}/\\`,
-    `internal/v1/partners/${partnerId}/portal-sessions`,
+    receiverUrl === null
+      ? 'webhooks to nobody: demo receiver is off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)'
+      : 'webhooks: printed here',
+    `keys: . ${shellWord(demoFile)}`,
+    ...(logFile === null ? [] : [`log: ${shellWord(logFile)}`]),
   ];
 }
 
-function describeReceiver(url: string | null): string {
-  if (url === null) return 'nobody: demo receiver is off (WEBHOOK_ALLOW_PRIVATE_TARGETS=false)';
-  return `${url} (here: verified, printed)`;
-}
-
-/** From the working directory, in which the lines are pasted; absolute when it lies elsewhere. */
-function shown(file: string): string {
+/** A file as a word of a shell: from the working directory, in which lines are pasted, unless it lies elsewhere. */
+export function shellWord(file: string): string {
   const relative = path.relative(process.cwd(), file);
-  return relative === '' || relative.startsWith('..') ? file : relative;
+  const shown = relative === '' || relative.startsWith('..') ? file : relative;
+  // `.` looks for a word without a slash in PATH, and takes a dash for an option.
+  const named = shown.includes('/') && !shown.startsWith('-') ? shown : `./${shown}`;
+  return /^[\w./-]+$/.test(named) ? named : `'${named.replaceAll("'", String.raw`'\''`)}'`;
 }

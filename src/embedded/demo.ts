@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { writeSecretFile } from './development-settings.js';
 
@@ -59,19 +59,8 @@ type KnownWebhook = DemoWebhook & {
   readonly off?: boolean;
 };
 
-export interface Demo {
-  readonly partnerId: string;
-  /** A fresh sandbox key, shown once in the banner. */
-  readonly apiKey: string;
-}
-
-/** Seeds the demo: a partner and a fresh key; the two newest stay valid (D2). */
-export async function prepareDemo(admin: AdminClient): Promise<Demo> {
-  const partnerId = await findOrCreatePartner(admin);
-  return { partnerId, apiKey: await issueDemoKey(admin, partnerId, 'sandbox') };
-}
-
-async function findOrCreatePartner(admin: AdminClient): Promise<string> {
+/** The demo partner. @throws AdminCallFailed */
+export async function findOrCreatePartner(admin: AdminClient): Promise<string> {
   const partners = await admin.call<(Identified & { name: string })[]>('GET', '/partners?limit=100');
   const demo = partners.find((partner) => partner.name === DEMO_NAME);
   return (demo ?? (await admin.call<Identified>('POST', '/partners', { name: DEMO_NAME }))).id;
@@ -83,31 +72,91 @@ export async function makePortalLink(admin: AdminClient, partnerId: string): Pro
   return (await admin.call<{ url: string }>('POST', `/partners/${partnerId}/portal-sessions`, body)).url;
 }
 
-/** A fresh key; of those named `demo` the two newest of a mode stay valid (D2). */
-async function issueDemoKey(
-  admin: AdminClient,
-  partnerId: string,
-  mode: 'sandbox' | 'live',
-): Promise<string> {
+/** What an embedded start calls, and which partner it plays. */
+export interface DemoPlace {
+  readonly admin: AdminClient;
+  readonly apiUrl: string;
+  readonly partnerId: string;
+  /** Keeps the keys for the next start, as a shell reads them. */
+  readonly file: string;
+}
+
+/** The variable of the key's file. */
+const KEY_VARIABLES = { sandbox: 'ESIM_API_KEY', live: 'ESIM_LIVE_KEY' } as const;
+type Mode = keyof typeof KEY_VARIABLES;
+
+/**
+ * The demo's key of a mode: the one that the last start has kept, or a fresh one when there is none, or when somebody has
+ * revoked it (D2). It is kept before it is shown.
+ */
+export async function demoKey(place: DemoPlace, mode: Mode): Promise<string> {
+  const kept = readDemoKeys(place.file);
+  const known = kept[mode];
+  if (known !== null && (await isAccepted(place, mode, known))) return known;
+  const apiKey = await issueDemoKey(place.admin, place.partnerId, mode);
+  keepDemoKeys(place, { ...kept, [mode]: apiKey });
+  return apiKey;
+}
+
+/** What a shell sets for every call of the documentation, the SDK and the command line. */
+export function exportLines(demo: {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+  readonly liveKey: string | null;
+}): string[] {
+  return [
+    `export ESIM_BASE_URL=${demo.apiUrl}`,
+    `export ESIM_API_KEY=${demo.apiKey}`,
+    ...(demo.liveKey === null ? [] : [`export ESIM_LIVE_KEY=${demo.liveKey}`]),
+  ];
+}
+
+type DemoKeys = Readonly<Record<Mode, string | null>>;
+
+function readDemoKeys(file: string): DemoKeys {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  const keyOf = (mode: Mode): string | null =>
+    new RegExp(`^export ${KEY_VARIABLES[mode]}=(svc_sk_\\w+)$`, 'm').exec(text)?.[1] ?? null;
+  return { sandbox: keyOf('sandbox'), live: keyOf('live') };
+}
+
+/** Also where the API is, which may have moved since. */
+export function keepDemoKeys({ apiUrl, file }: DemoPlace, keys = readDemoKeys(file)): void {
+  const { sandbox, live } = keys;
+  if (sandbox === null) return;
+  writeSecretFile(file, `${exportLines({ apiUrl, apiKey: sandbox, liveKey: live }).join('\n')}\n`);
+}
+
+/** Whether the key works for the demo partner. Only 401 says that a key is revoked: 403 and 429 are answers to a good one. */
+async function isAccepted({ apiUrl, partnerId }: DemoPlace, mode: Mode, key: string): Promise<boolean> {
+  const response = await fetch(`${apiUrl}/v1/me`, { headers: { authorization: `Bearer ${key}` } });
+  const { data } = (await response.json()) as { data?: { partner_id: string; mode: string } };
+  if (data) return data.partner_id === partnerId && data.mode === mode;
+  return response.status !== 401;
+}
+
+/** A fresh key. A partner that has as many as it may loses the oldest one of the demo. */
+async function issueDemoKey(admin: AdminClient, partnerId: string, mode: Mode): Promise<string> {
   const base = `/partners/${partnerId}/api-keys`;
-  const keys = await admin.call<(Identified & { name: string | null; status: string; mode: string })[]>(
-    'GET',
-    `${base}?limit=100`,
-  );
-  // Newest first: one older key stays beside the new one, so that a shell opened before this start still works.
-  const [newest, ...older] = keys.filter(
-    (key) => key.name === 'demo' && key.mode === mode && key.status === 'active',
-  );
-  for (const key of older) await admin.call('POST', `${base}/${key.id}/revoke`);
   const create = (): Promise<{ key: string }> => admin.call('POST', base, { mode, name: 'demo' });
   try {
     return (await create()).key;
   } catch (error) {
-    // A partner with nine keys of its own has room for one demo key only.
-    if (!(error instanceof AdminCallFailed) || error.code !== 'limit_reached' || !newest) throw error;
-    await admin.call('POST', `${base}/${newest.id}/revoke`);
+    if (!(error instanceof AdminCallFailed) || error.code !== 'limit_reached') throw error;
+    const oldest = (await listKeys(admin, base)).findLast(
+      (key) => key.name === 'demo' && key.mode === mode && key.status === 'active',
+    );
+    if (!oldest) throw error;
+    await admin.call('POST', `${base}/${oldest.id}/revoke`);
     return (await create()).key;
   }
+}
+
+type ListedKey = Identified & { name: string | null; status: string; mode: string };
+
+/** Newest first. */
+function listKeys(admin: AdminClient, base: string): Promise<ListedKey[]> {
+  return admin.call('GET', `${base}?limit=100`);
 }
 
 /** The demo's endpoint, pointed at our own receiver. Answers its signing secret. */
@@ -184,7 +233,6 @@ export function readDemoWebhook(file: string): KnownWebhook | null {
 /** What a newcomer needs for a live order, besides money: a key, and a package that the simulated wholesaler sells. */
 export interface LiveDemo {
   readonly apiKey: string;
-  readonly partnerId: string;
   /** Null: the catalogue is still being synchronised. */
   readonly packageId: string | null;
 }
@@ -196,14 +244,10 @@ const SYNC_TIMEOUT_MS = 15_000;
 const POLL_MS = 100;
 
 /** Waits for the first synchronisation of the live catalogue, 15 s at most: Sandbox works without it. */
-export async function prepareLiveDemo(
-  admin: AdminClient,
-  apiUrl: string,
-  partnerId: string,
-): Promise<LiveDemo> {
-  const apiKey = await issueDemoKey(admin, partnerId, 'live');
-  await depositWhenLow(admin, partnerId);
-  return { apiKey, partnerId, packageId: await findPackage(apiUrl, apiKey) };
+export async function prepareLiveDemo(place: DemoPlace): Promise<LiveDemo> {
+  const apiKey = await demoKey(place, 'live');
+  await depositWhenLow(place.admin, place.partnerId);
+  return { apiKey, packageId: await findPackage(place.apiUrl, apiKey) };
 }
 
 async function depositWhenLow(admin: AdminClient, partnerId: string): Promise<void> {

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
-import { ConfigError, type ListenAddress } from '../config/index.js';
+import { ConfigError } from '../config/index.js';
 
 /** Where the embedded start keeps what must survive a restart. */
 export interface DataDirectory {
@@ -12,6 +10,8 @@ export interface DataDirectory {
   /** Generated `ADMIN_TOKENS` and `SECRETS_KEYS`, mode 0600. */
   readonly secretsFile: string;
   readonly webhookSecretFile: string;
+  /** The demo's keys and where the API is, mode 0600, for a shell to read. */
+  readonly demoFile: string;
   /** What the simulated wholesaler has sold. */
   readonly wholesalerFile: string;
   readonly logFile: string;
@@ -33,6 +33,7 @@ export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
     secretsFile: path.join(root, 'secrets.env'),
     wholesalerFile: path.join(root, 'wholesaler-simulator.jsonl'),
     webhookSecretFile: path.join(root, 'demo-webhook.json'),
+    demoFile: path.join(root, 'demo.env'),
     logFile: path.join(root, 'service.log'),
   };
 }
@@ -90,14 +91,4 @@ export function writeSecretFile(file: string, content: string): void {
   const draft = `${file}.${process.pid}.draft`;
   writeFileSync(draft, content, { mode: 0o600, flush: true });
   renameSync(draft, file);
-}
-
-/** Tries each address for a moment, so that a taken port is told before a database is made. @throws EADDRINUSE */
-export async function assertPortsAreFree(addresses: readonly ListenAddress[]): Promise<void> {
-  for (const { host, port } of addresses) {
-    const server = createServer().listen(port, host);
-    await once(server, 'listening');
-    server.close();
-    await once(server, 'close');
-  }
 }

@@ -7,26 +7,24 @@
 import { Client } from 'pg';
 import type { Logger } from 'pino';
 import { migrateDatabase } from '../apps/migration.js';
+import { assertPortsAreFree } from '../apps/free-ports.js';
 import { describeStartError, onStopSignal, type RunningProcess, startRole } from '../apps/role-process.js';
 import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
 import { LogDestination } from '../infra/log-destination.js';
 import { createLogger } from '../infra/logging.js';
-import { type BannerFacts, renderBanner } from './banner.js';
+import { type BannerFacts, renderBanner, shellWord } from './banner.js';
 import {
   AdminClient,
   connectReceiver,
+  demoKey,
   disconnectReceiver,
+  findOrCreatePartner,
+  keepDemoKeys,
   makePortalLink,
-  prepareDemo,
   prepareLiveDemo,
   readDemoWebhook,
 } from './demo.js';
-import {
-  assertPortsAreFree,
-  type DataDirectory,
-  openDataDirectory,
-  withDevelopmentDefaults,
-} from './development-settings.js';
+import { type DataDirectory, openDataDirectory, withDevelopmentDefaults } from './development-settings.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './postgres/index.js';
 import { startWebhookReceiver, startWholesalerSimulator, type WebhookReceiver } from './demo-counterparts.js';
 
@@ -54,7 +52,6 @@ async function stopInReverse(stops: (() => Promise<void>)[]): Promise<void> {
 }
 
 async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void>): Promise<void> {
-  const startedAt = performance.now();
   if (process.env['NODE_ENV'] === 'production') {
     throw new ConfigError([
       'DATABASE_URL is required with NODE_ENV=production: the embedded start is for development',
@@ -65,8 +62,8 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const checked = withDevelopmentDefaults(process.env, directory, 'postgres://embedded');
   const settings = loadConfig(checked);
   const adminToken = firstToken(checked['ADMIN_TOKENS']!);
-  const callbacks = settings.callbacks.secret === null ? [] : [settings.callbacks];
-  await assertPortsAreFree([settings.partnerApi, settings.adminApi, settings.portal.listen, ...callbacks]);
+  await assertPortsAreFree('all', settings);
+  tell(`PostgreSQL in ${shellWord(directory.postgres)}`);
   const postgres = await startEmbeddedPostgres({ dataDir: directory.postgres });
   stops.push(() => postgres.stop());
   const databaseUrl = await createDatabase(postgres);
@@ -76,29 +73,36 @@ async function start(stops: (() => Promise<void>)[], stopAll: () => Promise<void
   const config = loadConfig(env);
   onStopSignal(config.shutdownTimeoutMs + POSTGRES_STOP_MS, stopAll);
   endWithPostgres(postgres);
+  tell('migrations');
   await migrateDatabase(databaseUrl);
 
   const toTerminal = process.stdout.isTTY;
   const receiver = await startReceiver(config, directory);
   if (receiver) stops.push(() => receiver.close());
   const logger = chooseLogger(config, directory, toTerminal);
+  tell('API, admin API, portal and worker');
   const running = await startRole('all', config, logger, 'when told');
   stops.push(() => running.stop());
+  tell('the demo partner and the catalogs');
   const demo = await prepare(running, receiver, directory, adminToken, wholesaler !== null);
   running.becomeReady();
   console.log(
     renderBanner({
       apiUrl: running.api!.url,
-      adminUrl: running.admin!.url,
       receiverUrl: receiver?.url ?? null,
-      dataDirectory: directory.root,
-      secretsFile: directory.secretsFile,
+      demoFile: directory.demoFile,
       logFile: toTerminal ? directory.logFile : null,
       ...demo,
-      startedInMs: performance.now() - startedAt,
+      // Since the process began: a build that came before has been waited for, too.
+      startedInMs: performance.now(),
     }),
   );
   console.log('ready');
+}
+
+/** Says what is under way, and how long it took to get there: a first start takes several seconds of a small machine. */
+function tell(step: string): void {
+  console.log(`starting, ${(performance.now() / 1_000).toFixed(1)} s: ${step}`);
 }
 
 /** Null when private targets are refused (D35): the demo's receiver listens on loopback. */
@@ -113,15 +117,18 @@ async function prepare(
   directory: DataDirectory,
   adminToken: string,
   withLive: boolean,
-): Promise<Pick<BannerFacts, 'apiKey' | 'live' | 'partnerId' | 'portalLink'>> {
+): Promise<Pick<BannerFacts, 'apiKey' | 'live' | 'portalLink'>> {
   const admin = new AdminClient(running.admin!.url, adminToken);
-  const { partnerId, apiKey } = await prepareDemo(admin);
+  const partnerId = await findOrCreatePartner(admin);
+  const place = { admin, partnerId, apiUrl: running.api!.url, file: directory.demoFile };
+  const apiKey = await demoKey(place, 'sandbox');
   const file = directory.webhookSecretFile;
   if (receiver) receiver.setSecret(await connectReceiver(admin, partnerId, receiver.url, file));
   else await disconnectReceiver(admin, partnerId, file);
-  const live = withLive ? await prepareLiveDemo(admin, running.api!.url, partnerId) : null;
+  const live = withLive ? await prepareLiveDemo(place) : null;
+  keepDemoKeys(place);
   // Last: its code is good for five minutes.
-  return { apiKey, live, partnerId, portalLink: await makePortalLink(admin, partnerId) };
+  return { apiKey, live, portalLink: await makePortalLink(admin, partnerId) };
 }
 
 /** @throws ConfigError when there are only digests of tokens */

@@ -52,7 +52,7 @@ afterAll(() => {
   server.close();
 });
 
-const COMMANDS = [
+const COMMANDS: readonly (readonly string[])[] = [
   ['catalog'],
   ['orders', 'list'],
   ['orders', 'get', 'ord_1'],
@@ -61,10 +61,11 @@ const COMMANDS = [
   ['events', 'list'],
   ['topups', 'place', 'esim_1', 'pkg_1'],
   ['doctor'],
-] as const;
+];
+const NAMED = COMMANDS.map((args) => [args.slice(0, 2).join(' '), args] as const);
 
 describe('what came from elsewhere', () => {
-  it.each(COMMANDS)('moves no cursor and forges no line in esim %s %s', async (...args) => {
+  it.each(NAMED)('moves no cursor and forges no line in esim %s', async (_name, args) => {
     const { stdout, stderr } = await user.run(args);
     const lines = `${stdout}${stderr}`.trimEnd().split('\n');
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);
@@ -72,7 +73,7 @@ describe('what came from elsewhere', () => {
     expect(lines.join('\n')).toMatch(/France\uFFFD|ord_1|evt_1/);
   });
 
-  it.each(COMMANDS)('brings no color of its own into esim %s %s', async (...args) => {
+  it.each(NAMED)('brings no color of its own into esim %s', async (_name, args) => {
     const { stdout, stderr } = await user.run(args, { env: { FORCE_COLOR: '1' } });
     // Our own colors: each is opened and closed around a text of ours, or around one that was made printable.
     const own = /\u001B\[(1|31|32|33|90)m([^\u001B]*)\u001B\[(22|39)m/g;
@@ -80,7 +81,7 @@ describe('what came from elsewhere', () => {
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);
   });
 
-  it.each(COMMANDS)('is escaped, and not lost, in the JSON of esim %s %s', async (...args) => {
+  it.each(NAMED)('is escaped, and not lost, in the JSON of esim %s', async (_name, args) => {
     const { stdout } = await user.run([...args, '--json']);
     const lines = stdout.trimEnd().split('\n');
     expect(lines.filter((line) => OBEYED.test(line))).toEqual([]);

@@ -14,8 +14,8 @@ beforeEach(async () => {
 afterEach(() => place.remove());
 
 /** The lines on stderr of a start that must fail with exit code 1. */
-async function refusal(env: Record<string, string> = {}): Promise<string[]> {
-  const child = place.launch(env);
+async function refusal(env: Record<string, string> = {}, args: readonly string[] = []): Promise<string[]> {
+  const child = place.launch(env, args);
   expect(await child.exited()).toBe(1);
   expect(child.stdout).not.toMatch(/^ready$/m);
   return child.complaints;
@@ -23,26 +23,66 @@ async function refusal(env: Record<string, string> = {}): Promise<string[]> {
 
 const postgresWasMade = (): boolean => existsSync(path.join(place.dataDir, 'postgres'));
 
-async function whileTaken(port: number, work: () => Promise<void>): Promise<void> {
-  const occupant = createServer().listen(port, '127.0.0.1');
-  await once(occupant, 'listening');
+async function whileTaken(ports: readonly number[], work: () => Promise<void>): Promise<void> {
+  const occupants = ports.map((port) => createServer().listen(port, '127.0.0.1'));
+  await Promise.all(occupants.map((occupant) => once(occupant, 'listening')));
   try {
     await work();
   } finally {
-    occupant.close();
+    for (const occupant of occupants) occupant.close();
   }
 }
 
 describe('npm start that cannot', () => {
-  it('names a taken port in one line, and leaves no PostgreSQL running', async () => {
-    for (const port of [place.port, place.adminPort]) {
-      await whileTaken(port, async () => {
-        const lines = await refusal();
-        expect(lines).toEqual([expect.stringContaining(String(port))]);
-        expect(lines[0]).toMatch(/in use/);
-      });
-      expect(await place.postgresPids()).toEqual([]);
-    }
+  it('names every taken port at once, with its variable, and a command with free ones', async () => {
+    const { port, adminPort, portalPort } = place;
+    await whileTaken([port, adminPort, portalPort], async () => {
+      const lines = await refusal();
+      expect(lines).toEqual([
+        'cannot start: 3 ports are not free',
+        `  PORT=${port}, partner API: port ${port} on 127.0.0.1: already in use`,
+        `  ADMIN_PORT=${adminPort}, admin API: port ${adminPort} on 127.0.0.1: already in use`,
+        `  PORTAL_PORT=${portalPort}, partner portal: port ${portalPort} on 127.0.0.1: already in use`,
+        'Stop the program that uses it, or start on free ports:',
+        expect.stringMatching(/^ {2}PORT=\d+ ADMIN_PORT=\d+ PORTAL_PORT=\d+ npm start$/),
+      ]);
+      expect(postgresWasMade()).toBe(false);
+      const free = Object.fromEntries(
+        [...lines.at(-1)!.matchAll(/(\w+)=(\d+)/g)].map(([, name, value]) => [name, value]),
+      );
+      const child = place.launch(free);
+      await child.ready();
+      child.signal('SIGINT');
+      expect(await child.exited()).toBe(0);
+    });
+    expect(await place.postgresPids()).toEqual([]);
+  });
+
+  it('names a port that two of its own variables have', async () => {
+    const lines = await refusal({ ADMIN_PORT: String(place.port) });
+    expect(lines).toContain(`  ADMIN_PORT=${place.port}, admin API: PORT is the same port`);
+    expect(lines[0]).toBe('cannot start: a port is not free');
+  });
+
+  it('names the ports of a role that runs apart, too', async () => {
+    await whileTaken([place.port, place.adminPort], async () => {
+      const lines = await refusal(
+        {
+          ...{
+            DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+            SECRETS_KEYS: `k:${Buffer.alloc(32).toString('base64')}`,
+          },
+          ADMIN_TOKENS: `office:${'0'.repeat(32)}`,
+          OPS_PORT: String(place.adminPort),
+        },
+        ['api'],
+      );
+      expect(lines.slice(1, 3)).toEqual([
+        expect.stringMatching(/^ {2}PORT=.* already in use$/),
+        expect.stringMatching(/^ {2}OPS_PORT=.*probes and metrics.* already in use$/),
+      ]);
+      expect(lines.at(-1)).toMatch(/^ {2}PORT=\d+ OPS_PORT=\d+ npm run start:api$/);
+    });
   });
 
   it('names a DATA_DIR that is a file in one line', async () => {

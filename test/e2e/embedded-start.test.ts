@@ -1,9 +1,9 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../harness/index.js';
+import { eventually, HttpClient } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
-import { type Banner, EmbeddedPlace, paste, readBanner } from '../harness/embedded-start.js';
+import { type Banner, EmbeddedPlace, pasteInto, readBanner, shells } from '../harness/embedded-start.js';
 import { exchange } from '../harness/portal.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
@@ -51,18 +51,19 @@ describe('npm start on a machine with nothing', () => {
   it('comes up, and says where things are and what to type', async () => {
     console.log(`first start: ${Math.round(await start())} ms`);
     expect(running.stdout).toContain(place.dataDir);
-    expect(newest().curlLines).toHaveLength(6);
     const lines = running.stdout.slice(running.stdout.indexOf('── Partner eSIM')).split('\n');
     // Into a pipe the log goes too, when its buffer is full.
     const banner = lines.filter((line) => !line.startsWith('{'));
     // One screen of 80 columns and 24 rows, the last of which has the cursor, where the data is in its usual folder.
     const usual = banner.map((line) => line.replace(place.dataDir, '.data'));
     expect(usual.filter((line) => line.length > 80)).toEqual([]);
+    // At a terminal the last line names the log, too.
+    expect(usual.at(-3)!.length + '; log: .data/service.log'.length).toBeLessThanOrEqual(80);
     expect(banner.length).toBeLessThanOrEqual(24);
     expect(banner.findIndex((line) => line.includes('#code='))).toBe(2);
     expect(running.stdout).toContain('SIMULATED wholesaler');
     expect(running.stdout.trimEnd().split('\n')).toContain('ready');
-    for (const secret of ['secrets.env', 'demo-webhook.json']) {
+    for (const secret of ['secrets.env', 'demo-webhook.json', 'demo.env']) {
       expect(statSync(path.join(place.dataDir, secret)).mode & 0o777, secret).toBe(0o600);
     }
     expect((await fetch(`http://127.0.0.1:${place.adminPort}/readyz`)).status).toBe(200);
@@ -73,36 +74,50 @@ describe('npm start on a machine with nothing', () => {
     const opened = await exchange(portalUrl!, code!);
     expect(opened.body.data).toMatchObject({ partner: { name: 'Demo Travel' }, modes: ['sandbox', 'live'] });
     expect((await exchange(portalUrl!, code!)).status).toBe(401);
-    const another = paste(newest().curlLines[5]!);
-    expect(another).toMatchObject({
-      status: 201,
-      body: { data: { url: expect.stringContaining('#code=') } },
-    });
   });
 
-  it('prints three lines for Sandbox that work when they are pasted', async () => {
-    const { api, curlLines } = newest();
-    const [browse, order, read] = curlLines;
-    expect(paste(browse!)).toMatchObject({ status: 200, body: { data: [{ kind: 'base' }, {}, {}] } });
-    const ordered = paste(order!);
-    expect(ordered).toMatchObject({ status: 202, body: { data: { status: 'pending' } } });
-    firstOrderId = (ordered.body as { data: { id: string } }).data.id;
-    const issued = await orderEnded(api, firstOrderId);
-    expect(paste(read!)).toMatchObject({
-      status: 200,
-      body: { data: [{ id: issued['esims'][0].esim_id }] },
-    });
+  it('says what it is doing from the first second, and how long it took', () => {
+    const steps = [...running.stdout.matchAll(/^starting, (\d+\.\d) s: (.+)$/gm)];
+    expect(steps.map(([, , step]) => step)).toEqual([
+      expect.stringContaining('PostgreSQL in '),
+      'migrations',
+      'API, admin API, portal and worker',
+      'the demo partner and the catalogs',
+    ]);
+    const up = Number(/ up in (\d+\.\d) s /.exec(running.stdout)![1]);
+    expect(up).toBeGreaterThanOrEqual(Number(steps.at(-1)![1]));
   });
 
-  it('prints two lines for Live that work: an order, and the statement of it', async () => {
-    const [order, statement] = newest().curlLines.slice(3);
-    const ordered = paste(order!);
-    expect(ordered).toMatchObject({ status: 202, body: { data: { mode: 'live', status: 'pending' } } });
-    type Entry = { type: string; order_id: string | null };
-    const entries = (): Entry[] => (paste(statement!).body as { data: Entry[] }).data;
-    const orderId = (ordered.body as { data: { id: string } }).data.id;
-    await eventually('the order is charged', () => entries().some((entry) => entry.order_id === orderId));
-    expect(entries().map(({ type }) => type)).toEqual(['charge', 'deposit']);
+  it.each(shells())(
+    'prints a block that works when it is pasted into %s: an order, and one of Live with its charge',
+    async (shell) => {
+      const { block, api } = newest();
+      expect(block.split('\n').filter((line) => /^\s*#|!/.test(line))).toEqual([]);
+      const { stdout, stderr } = pasteInto(shell, block);
+      expect(stderr).not.toMatch(/not found|no matches|event not found|curl: /);
+      // Two answers, one behind the other.
+      const [order, statement] = JSON.parse(`[${stdout.trim().replaceAll('}{', '},{')}]`) as [
+        { data: { id: string; status: string; esims: object[] } },
+        { data: { type: string; order_id: string | null }[] },
+      ];
+      expect(order).toMatchObject({ data: { status: 'issued', esims: [{ status: 'issued' }] } });
+      firstOrderId = order.data.id;
+      expect(statement.data.map(({ type }) => type)).toContain('charge');
+      expect((await api.get(`/v1/orders/${firstOrderId}`)).body.data.mode).toBe('sandbox');
+    },
+  );
+
+  it('keeps the keys in a file for other terminals', () => {
+    const { key } = newest();
+    const file = path.join(place.dataDir, 'demo.env');
+    const named = /; keys: (\. \S+demo\.env)/.exec(running.stdout)![1]!;
+    expect(named).toBe(`. ${file}`);
+    for (const shell of shells()) {
+      const printed = pasteInto(shell, `${named}\nprintenv ESIM_API_KEY ESIM_LIVE_KEY ESIM_BASE_URL`).stdout;
+      expect(printed).toMatch(
+        new RegExp(`^${key}\nsvc_sk_live_\\w{32}\nhttp://127\\.0\\.0\\.1:${place.port}$`, 'm'),
+      );
+    }
   });
 
   it('receives and verifies its own webhook, and says so', async () => {
@@ -118,18 +133,33 @@ describe('npm start on a machine with nothing', () => {
     expect(running.complaints).toEqual([]);
   });
 
-  it('comes up again with its data, and takes the previous key and the new one', async () => {
-    // 5 s are promised on an idle machine; this one may run other tests meanwhile.
-    console.log(`second start: ${Math.round(await start())} ms`);
-    expect(newest().key).not.toBe(banners[0]!.key);
-    expect(await Promise.all(banners.map(statusOf))).toEqual([200, 200]);
-    expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
-    await interrupt();
+  it('comes up again with its data and its keys, however often', async () => {
+    for (let starts = 2; starts <= 4; starts += 1) {
+      console.log(`start ${starts}: ${Math.round(await start())} ms`);
+      expect(newest().block).toBe(banners[0]!.block);
+      expect(await statusOf(banners[0]!)).toBe(200);
+      expect((await newest().api.get(`/v1/orders/${firstOrderId}`)).body.data.status).toBe('issued');
+      await interrupt();
+    }
   });
 
-  it('keeps the two newest keys: a third start ends the first one', async () => {
+  it('issues a fresh key when somebody has revoked the kept one, and keeps that', async () => {
     await start();
-    expect(await Promise.all(banners.map(statusOf))).toEqual([401, 200, 200]);
+    const revoked = newest();
+    const [, token] = /^ADMIN_TOKENS=portal:(\w+)$/m.exec(
+      readFileSync(path.join(place.dataDir, 'secrets.env'), 'utf8'),
+    )!;
+    const admin = new HttpClient(`http://127.0.0.1:${place.adminPort}`, token!);
+    const { partner_id: id, key_id: keyId } = (await revoked.api.get('/v1/me')).body.data;
+    await admin.post(`/internal/v1/partners/${id}/api-keys/${keyId}/revoke`);
+    await interrupt();
+    await start();
+    expect(newest().key).not.toBe(revoked.key);
+    expect(await statusOf(newest())).toBe(200);
+    const { key } = newest();
+    await interrupt();
+    await start();
+    expect(newest().key).toBe(key);
   });
 
   it('survives SIGKILL of everything: data is there, and an order accepted just before is issued once', async () => {

