@@ -15,10 +15,12 @@ export function curlSample(api, operation) {
     .map(({ name }) => `${name}=${SHOWN[name]}`);
   const search = query.length === 0 ? '' : `?${query.join('&')}`;
   const body = api.bodyOf(operation)?.example;
+  // With a body curl sends a POST by itself.
+  const isSaid = operation.method === 'get' || (operation.method === 'post' && body !== undefined);
   return [
-    `curl -s ${operation.method === 'get' ? '' : `-X ${operation.method.toUpperCase()} `}"$ESIM_BASE_URL${path}${search}"`,
-    '-H "Authorization: Bearer $ESIM_API_KEY"',
-    ...(operation.method === 'post' ? ['-H "Idempotency-Key: $(uuidgen)"'] : []),
-    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(body)}'`]),
+    `curl -s ${isSaid ? '' : `-X ${operation.method.toUpperCase()} `}-H "Authorization: Bearer $ESIM_API_KEY"`,
+    ...(operation.method === 'post' ? ['-H "Idempotency-Key: $(date +%s)-$RANDOM"'] : []),
+    `"$ESIM_BASE_URL${path}${search}"`,
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`]),
   ].join(' \\\n  ');
 }

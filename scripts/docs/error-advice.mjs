@@ -42,7 +42,7 @@ export const ERROR_ADVICE = {
   },
   ip_not_allowed: {
     cause: 'The key is bound to address ranges, and the call came from elsewhere.',
-    cure: 'Call from a listed address, or create a key with other ranges.',
+    cure: 'Call from a listed address, or ask your contact for other ranges: the portal does not set them.',
   },
   forbidden: {
     cause: 'The key is valid, but this operation is not for it.',

@@ -84,7 +84,8 @@ export class AdminAuthenticator implements Authenticator {
 function adminRefusal(name: string | null, actor: string | string[] | undefined): AppError | null {
   if (name === null)
     return new AppError('unauthorized', {
-      detail: 'Send one header "Authorization: Bearer <token>", with a token of ADMIN_TOKENS.',
+      detail:
+        'A valid admin token is required. Send one header "Authorization: Bearer <token>", with a token of ADMIN_TOKENS.',
       headers: { 'www-authenticate': 'Bearer' },
     });
   if (actor === undefined || (typeof actor === 'string' && ACTOR_FORM.test(actor))) return null;

@@ -120,7 +120,10 @@ function refuseForeignWrite({ method, headers }: EdgeCall, scheme: string): AppE
       : origin === undefined || isOwnOrigin(origin, scheme, headers.host);
   return isOwn
     ? null
-    : new AppError('forbidden', { detail: 'The portal takes changes from its own pages only.' });
+    : new AppError('forbidden', {
+        detail:
+          'The portal takes changes from its own pages only. Open the portal itself, and try again there.',
+      });
 }
 
 /** The scheme is that of `PORTAL_URL`: whoever may change what goes over http must not act on the https portal. */

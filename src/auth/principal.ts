@@ -77,7 +77,9 @@ export class PortalPrincipal implements IdempotencyOwner {
       throw new ValidationFailed([{ pointer: '?mode', code: 'required', message }]);
     }
     if (this.session.modes.includes(mode)) return mode;
-    throw new AppError('forbidden', { detail: `This session does not allow ${mode}.` });
+    throw new AppError('forbidden', {
+      detail: `This session does not allow ${mode}. Ask who gave you the link for one that does.`,
+    });
   }
 
   /** What a read by id may show: the partner's rows in every mode that the session allows. */

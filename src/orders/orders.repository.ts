@@ -122,7 +122,7 @@ export class OrdersRepository {
     } catch (error) {
       if (violatedUniqueConstraint(error) === 'orders_reference')
         throw new AppError('reference_taken', {
-          detail: 'GET /v1/orders?reference= shows the order that has it.',
+          detail: 'Another order has this reference. GET /v1/orders?reference= shows it.',
         });
       throw error;
     }

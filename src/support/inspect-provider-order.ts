@@ -60,7 +60,9 @@ export class InspectProviderOrder {
     if (version === null) return null;
     const snapshot = await this.lookUp(provider, order);
     if (snapshot.orderStatus === 'processing' && snapshot.parts === null && action === 'mark_issued')
-      throw new AppError('service_unavailable', { detail: 'The upstream does not answer now.' });
+      throw new AppError('service_unavailable', {
+        detail: 'The wholesaler does not answer now. Try again in a minute.',
+      });
     return { version, snapshot };
   }
 

@@ -134,7 +134,7 @@ export class TopupsRepository {
     } catch (error) {
       if (violatedUniqueConstraint(error) === 'topups_reference')
         throw new AppError('reference_taken', {
-          detail: 'GET /v1/topups?reference= shows the top-up that has it.',
+          detail: 'Another top-up has this reference. GET /v1/topups?reference= shows it.',
         });
       throw error;
     }

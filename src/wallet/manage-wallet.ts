@@ -61,7 +61,11 @@ export class ManageWallet {
     const { partnerId, money, reference } = command;
     await this.wallets.open(tx, partnerId, money.currency);
     const posted = await this.wallets.post(tx, { ...command, type, actor: nameOf(by) });
-    if (!posted) throw new AppError('conflict', { detail: 'The balance does not allow this amount.' });
+    if (!posted)
+      throw new AppError('conflict', {
+        detail:
+          'The balance does not allow this amount. Read the wallet, and take at most what is available.',
+      });
     await this.audit.record(tx, {
       ...by,
       action: `wallet.${type}`,

@@ -17,6 +17,10 @@ export interface Explanation extends CauseInWords {
 
 type Next = Pick<Explanation, 'next' | 'nextAt'>;
 
+const LAST_ATTEMPT = 'Nothing by itself: it was its last attempt. Resend it, or replay the time.';
+/** A test cannot be resent. */
+const TESTED_ONCE = 'Nothing by itself: a test is sent once. Correct the cause, and send another test event.';
+
 /** Explains deliveries and endpoints from what the log and the endpoint say; asks nobody else. */
 @Injectable()
 export class Explain {
@@ -54,10 +58,7 @@ export class Explain {
       case 'discarded':
         return { next: 'Nothing: it was given up by a choice, a deletion or its age.', nextAt: null };
       case 'failed':
-        return {
-          next: 'Nothing by itself: it was its last attempt. Resend it, or replay the time.',
-          nextAt: null,
-        };
+        return { next: delivery.kind === 'test' ? TESTED_ONCE : LAST_ATTEMPT, nextAt: null };
       case 'held':
         return { next: 'It is sent when the endpoint is switched on.', nextAt: null };
       case 'pending':
@@ -66,10 +67,10 @@ export class Explain {
   }
 
   private nextAttempt(
-    { attemptCount, nextAttemptAt }: WebhookDeliveryEntity,
+    { attemptCount, kind, nextAttemptAt }: WebhookDeliveryEntity,
     endpoint: WebhookEndpointEntity,
   ): Next {
-    const most = maxAttempts(this.config.webhooks);
+    const most = kind === 'test' ? 1 : maxAttempts(this.config.webhooks);
     const which = `Attempt ${attemptCount + 1} of at most ${most}`;
     const blockedUntil = endpoint.blocked ? endpoint.blockedUntil : null;
     if (blockedUntil !== null && (nextAttemptAt === null || nextAttemptAt < blockedUntil))

@@ -103,7 +103,11 @@ export class ReplayEvents {
   async cancel(tx: Tx, by: ChangeAuthor, id: string): Promise<TrackedReplay> {
     const replay = await this.replays.findForChange(tx, id);
     if (!replay) throw new NotFound();
-    if (replay.status === 'completed') throw new AppError('conflict', { detail: 'The replay is completed.' });
+    if (replay.status === 'completed')
+      throw new AppError('conflict', {
+        detail:
+          'The replay is completed and cannot be canceled. GET /internal/v1/replays/{id} shows what it sent.',
+      });
     if (replay.status === 'running') {
       await this.replays.end(tx, id, 'canceled');
       await this.replays.discardPending(tx, id);

@@ -13,6 +13,11 @@ import { endpointStatus } from './webhook-endpoint.entity.js';
 import type { EndpointKey } from './webhook-endpoints.repository.js';
 import { WebhookEndpointsService } from './webhook-endpoints.service.js';
 
+const CURES = {
+  blocked: 'Wait until the block ends: `blocked_until` says when.',
+  disabled: 'Enable the endpoint first.',
+} as const;
+
 /** Deliveries that a person asks for: tests and resends, counted apart (D33; decisions, `webhook.test`). */
 @Injectable()
 export class SendOnRequest {
@@ -28,7 +33,10 @@ export class SendOnRequest {
   async test(tx: Tx, by: ChangeAuthor, key: EndpointKey): Promise<WebhookDeliveryEntity> {
     const endpoint = await this.endpoints.getForChange(tx, key);
     const status = endpointStatus(endpoint);
-    if (status !== 'enabled') throw new AppError('conflict', { detail: `The endpoint is ${status}.` });
+    if (status !== 'enabled')
+      throw new AppError('conflict', {
+        detail: `The endpoint is ${status}, so nothing is sent to it now. ${CURES[status]}`,
+      });
     const id = await newDeliveryId(tx);
     await this.deliveries.insertTest(tx, { id, endpointId: key.id, body: this.testBody(key.id) });
     const { partnerId, id: subjectId } = key;

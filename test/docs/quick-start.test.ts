@@ -65,7 +65,7 @@ afterAll(async () => {
 /** The page's text with this test's places in it. */
 function here(text: string): string {
   return text
-    .replaceAll('http://localhost:3000', service.process.api?.url ?? '')
+    .replaceAll('http://127.0.0.1:3000', service.process.api?.url ?? '')
     .replaceAll('http://localhost:3001', service.process.admin?.url ?? '')
     .replaceAll('4000', String(port))
     .replaceAll('/tmp/packs', path.join(folder, 'packs'));
@@ -133,10 +133,12 @@ function parted(printed: string): { head: string; body: { data: Record<string, u
 
 describe('the quick start, followed from an empty folder', () => {
   let esimId: string;
+  let booking: string;
 
   it('says who the key is, with the names that the page exports', async () => {
-    const env = { ...terminal(), KEY: partner.sandboxKey };
-    expect(JSON.parse(await paste(quickStart.code(ASK, 'bash'), env))).toMatchObject({
+    const [names = '', ask = ''] = quickStart.codes(ASK, 'bash');
+    const block = `${names.replace('svc_sk_test_…', partner.sandboxKey)}${ask}`;
+    expect(JSON.parse(await paste(block, terminal()))).toMatchObject({
       data: { mode: 'sandbox', partner_id: partner.id },
     });
   });
@@ -148,28 +150,28 @@ describe('the quick start, followed from an empty folder', () => {
   });
 
   it('orders it, once, and says of the second call that it is a replay', async () => {
-    const first = parted(await paste(quickStart.code(ORDER, 'bash')));
-    const second = parted(await paste(quickStart.code(ORDER, 'bash')));
+    const [name = '', order = ''] = quickStart.codes(ORDER, 'bash');
+    booking = (await paste(`${name}printf '%s' "$BOOKING"`)).trim();
+    const first = parted(await paste(order, withBooking()));
+    const second = parted(await paste(order, withBooking()));
     expect(first.head).toMatch(/^HTTP\/1.1 202 /);
     expect(first.head).not.toMatch(/idempotent-replayed/i);
     expect(second.head).toMatch(/^idempotent-replayed: true$/im);
-    expect(first.body).toMatchObject({ data: { status: 'pending', reference: 'booking-4711' } });
+    expect(first.body).toMatchObject({ data: { status: 'pending', reference: booking } });
     expect(second.body).toEqual(first.body);
   });
 
-  it('reads the order, its eSIM, and both pictures of it', async () => {
-    const [orders = '', esim = '', picture = ''] = quickStart.codes(READ, 'bash');
-    await eventually('the order is issued', async () => {
-      const { data } = JSON.parse(await paste(orders)) as {
-        data: { status: string; esims: { esim_id: string }[] }[];
-      };
-      expect(data).toHaveLength(1);
-      esimId = data[0]!.esims[0]?.esim_id ?? '';
-      return data[0]!.status === 'issued';
-    });
-    expect(JSON.parse(await paste(esim.replace('esim_…', esimId)))).toMatchObject({
+  it('waits for the order, and reads its eSIM and both pictures of it', async () => {
+    const [order = '', esim = '', picture = ''] = quickStart.codes(READ, 'bash');
+    const shown = JSON.parse(await paste(order, withBooking())) as { data: { id: string } };
+    expect(shown).toMatchObject({ data: { status: 'issued', reference: booking } });
+    const withOrder = { ...withBooking(), ORDER_ID: shown.data.id };
+    const printed = await paste(`${esim}printf '\\n%s' "$ESIM_ID"`, withOrder);
+    const [body = '', id = ''] = printed.split('\n');
+    expect(JSON.parse(body)).toMatchObject({
       data: { activation_code: expect.stringMatching(/^LPA:1\$/), install: { ios_url: expect.any(String) } },
     });
+    esimId = id;
     expect(JSON.parse(await paste(picture, withEsim()))).toMatchObject({
       data: { svg: expect.stringMatching(/^<svg /), png_base64: expect.stringMatching(/^iVBORw0KGgo/) },
     });
@@ -186,8 +188,12 @@ describe('the quick start, followed from an empty folder', () => {
     });
   });
 
+  function withBooking(): Record<string, string> {
+    return { ...exported(), BOOKING: booking };
+  }
+
   function withEsim(): Record<string, string> {
-    return { ...exported(), ESIM_ID: esimId };
+    return { ...withBooking(), ESIM_ID: esimId };
   }
 });
 
@@ -226,8 +232,8 @@ describe('the server of the quick start', () => {
     async () => {
       mkdirSync(path.join(folder, '.data'));
       writeFileSync(path.join(folder, '.data/secrets.env'), `ADMIN_TOKENS=portal:${ADMIN_TOKEN}\n`);
-      const block = webhooks.code('### On your own machine', 'bash').replace('ptn_…', partner.id);
-      const { data } = JSON.parse(await paste(block, terminal())) as { data: { secret: string } };
+      const block = webhooks.code('### On your own machine', 'bash');
+      const { data } = JSON.parse(await paste(block)) as { data: { secret: string } };
       const server = await startServer(data.secret);
       const order = { package_id: 'pkg_fr_1gb_7d', reference: 'booking-4712' };
       expect((await partner.sandbox.post('/v1/orders', order)).status).toBe(202);

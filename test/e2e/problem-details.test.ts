@@ -70,7 +70,7 @@ describe('a refusal says what to do', () => {
     expect((await api.post('/v1/orders', { ...ORDER, reference: 'taken-1' })).status).toBe(202);
     expect(said(await api.post('/v1/orders', { ...ORDER, reference: 'taken-1' }))).toEqual([
       'reference_taken',
-      'GET /v1/orders?reference= shows the order that has it.',
+      'Another order has this reference. GET /v1/orders?reference= shows it.',
     ]);
   });
 
@@ -78,7 +78,7 @@ describe('a refusal says what to do', () => {
     const answer = await api.call('POST', '/v1/orders', { body: '{"package_id": secret}' });
     expect(said(answer)).toEqual([
       'invalid_json',
-      'Send one JSON object, in UTF-8, with names in double quotes and without comments or trailing commas.',
+      'The body is not acceptable JSON. Send one JSON object, in UTF-8, with names in double quotes and without comments or trailing commas.',
     ]);
     expect(answer.text).not.toContain('secret');
   });
@@ -86,7 +86,7 @@ describe('a refusal says what to do', () => {
   it('about a key that is none, the same for each reason (D12)', async () => {
     expect(said(await service.partnerApi(null).get('/v1/orders'))).toEqual([
       'unauthorized',
-      'Send one header "Authorization: Bearer <key>", with a key that is neither revoked nor expired.',
+      'A valid API key is required. Send one header "Authorization: Bearer <key>", with a key that is neither revoked nor expired.',
     ]);
   });
 });

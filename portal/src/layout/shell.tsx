@@ -90,7 +90,7 @@ function ModeBanner() {
   const { modes } = useSession();
   return (
     <p className={`mode-banner ${mode}`}>
-      {mode === 'sandbox' ? 'Sandbox: mock data, no charges.' : 'Live: real eSIMs, real billing.'}{' '}
+      {mode === 'sandbox' ? 'Sandbox: mock data, no charges.' : 'Live: real eSIMs, paid from your balance.'}{' '}
       {mode === 'live' && modes.includes('sandbox') && (
         <button
           type="button"

@@ -21,7 +21,9 @@ export function checkHead(request: FastifyRequest, idempotencyKeyRequired: boole
 function checkHost(raw: IncomingMessage): AppError | null {
   if (raw.httpVersionMinor === 0 && raw.httpVersionMajor === 1) return null;
   if (raw.headers.host && countHostLines(raw.rawHeaders) === 1) return null;
-  return new AppError('bad_request', { detail: 'Exactly one Host header is required.' });
+  return new AppError('bad_request', {
+    detail: 'The request has no Host header, or several. Send exactly one.',
+  });
 }
 
 function countHostLines(rawHeaders: readonly string[]): number {
@@ -72,14 +74,17 @@ function checkBody(headers: IncomingHttpHeaders): AppError | null {
 
 function checkDeclaredSize(contentLength: string | undefined): AppError | null {
   if (contentLength === undefined || Number(contentLength) <= MAX_BODY_BYTES) return null;
-  return new AppError('payload_too_large', { detail: `A body may have ${MAX_BODY_BYTES} bytes.` });
+  return new AppError('payload_too_large', {
+    detail: `The body is too large. Send at most ${MAX_BODY_BYTES} bytes.`,
+  });
 }
 
 /** D17. Node joins repeated lines with a comma, which the pattern has no place for. */
 function checkIdempotencyKey(key: string | string[] | undefined, required: boolean): AppError | null {
   if (key === undefined ? !required : typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return null;
   return new AppError('idempotency_key_required', {
-    detail: 'Send exactly one Idempotency-Key header of 8 to 128 characters out of A-Z, a-z, 0-9, _ and -.',
+    detail:
+      'A POST needs a valid Idempotency-Key. Send exactly one such header, of 8 to 128 characters out of A-Z, a-z, 0-9, _ and -.',
   });
 }
 
@@ -117,7 +122,8 @@ function checkMediaType(headers: IncomingHttpHeaders): AppError | null {
   const encoding = headers['content-encoding'];
   if (type !== undefined && isJsonType(type) && (encoding === undefined || isIdentity(encoding))) return null;
   return new AppError('unsupported_media_type', {
-    detail: 'Send application/json in UTF-8, without a content encoding.',
+    detail:
+      'The body is declared as something else than JSON. Send application/json in UTF-8, without a content encoding.',
   });
 }
 
