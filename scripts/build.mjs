@@ -90,7 +90,7 @@ async function told(steps) {
   const open = new Set(names);
   const say = (text) => process.stderr.write(`building: ${text}\n`);
   const seconds = () => `${Math.round(performance.now() / 1_000)} s`;
-  say(`nothing is built yet, or a source has changed; ${names.length} steps: ${names.join(', ')}`);
+  say(`nothing is built yet, or a source has changed. To do: ${names.join(', ')}`);
   const heartbeat = setInterval(
     () => say(`${seconds()}, still to do: ${[...open].join(', ')}`),
     HEARTBEAT_MS,

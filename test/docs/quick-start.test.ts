@@ -146,7 +146,7 @@ describe('the quick start, followed from an empty folder', () => {
   it('finds the package that it orders, and prints what the page shows', async () => {
     const shown = quickStart.code(CHOOSE, 'text');
     expect(await paste(quickStart.code(CHOOSE, 'bash'))).toBe(shown);
-    expect(quickStart.code(ORDER, 'bash')).toContain(/"id":("\w+")/.exec(shown)![1]);
+    expect(quickStart.codes(ORDER, 'bash')[1]).toContain(/"id":("\w+")/.exec(shown)![1]);
   });
 
   it('orders it, once, and says of the second call that it is a replay', async () => {

@@ -5,6 +5,7 @@ import { eventually, HttpClient } from '../harness/index.js';
 import type { NodeChild } from '../harness/child-process.js';
 import { type Banner, EmbeddedPlace, pasteInto, readBanner, shells } from '../harness/embedded-start.js';
 import { exchange } from '../harness/portal.js';
+import { Page } from '../docs/page.js';
 import { orderEnded, placeOrder } from '../harness/order-steps.js';
 
 /** 5 s are promised on an idle machine; this one may run other tests meanwhile. */
@@ -106,6 +107,25 @@ describe('npm start on a machine with nothing', () => {
       expect((await api.get(`/v1/orders/${firstOrderId}`)).body.data.mode).toBe('sandbox');
     },
   );
+
+  it.each(shells())('works through the tour of the README as it is pasted into %s', (shell) => {
+    const lines = new Page('README.md').codes('## Five-minute tour', 'bash').join('');
+    const here = lines
+      .replaceAll('127.0.0.1:3001', `127.0.0.1:${place.adminPort}`)
+      .replaceAll('.data/', `${place.dataDir}/`);
+    const { stdout, stderr } = pasteInto(shell, `. ${place.dataDir}/demo.env\n${here}`);
+    expect(stderr).not.toMatch(/not found|no matches|event not found|curl: /);
+    const answers = JSON.parse(`[${stdout.trim().replaceAll('}{', '},{')}]`) as { data: unknown }[];
+    expect(answers).toMatchObject([
+      { data: [{ kind: 'base' }, {}, {}] },
+      { data: { status: 'pending' } },
+      { data: { activation_code: expect.stringMatching(/^LPA:/) } },
+      { data: { status: 'active' } },
+      { data: { status: 'active', data: { used_bytes: 800_000_000 } } },
+      { data: expect.arrayContaining([expect.objectContaining({ type: 'charge' })]) },
+      { data: { url: expect.stringContaining('#code=') } },
+    ]);
+  });
 
   it('keeps the keys in a file for other terminals', () => {
     const { key } = newest();
