@@ -48,7 +48,7 @@ export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
 }
 
 /** The proxy of the API, if there is one; says nothing where none is set. */
-async function* proxyOf({ baseUrl, environment }: Context): AsyncGenerator<Finding, string | null> {
+function* proxyOf({ baseUrl, environment }: Context): Generator<Finding, string | null> {
   const check = 'proxy';
   const proxy = proxyFor(new URL(baseUrl), environment);
   if (proxy === null) return null;
