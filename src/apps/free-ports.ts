@@ -79,7 +79,7 @@ function addressesOf(role: Role, config: AppConfig): NamedAddress[] {
       'CALLBACK_PORT',
       "wholesalers' callbacks",
       config.callbacks,
-      config.callbacks.secret !== null && (all || role === 'worker'),
+      config.callbacks.secret !== null && (all || role === 'worker') && config.workerJobs.includes('polls'),
     ),
     ...address('OPS_PORT', 'probes and metrics', config.ops, !all),
   ];
