@@ -19,7 +19,8 @@ type Next = Pick<Explanation, 'next' | 'nextAt'>;
 
 const LAST_ATTEMPT = 'Nothing by itself: it was its last attempt. Resend it, or replay the time.';
 /** A test cannot be resent. */
-const TESTED_ONCE = 'Nothing by itself: a test is sent once. Correct the cause, and send another test event.';
+const TESTED_ONCE =
+  'Nothing by itself: a test has one attempt, so it was its last attempt. Correct the cause, and send another test event.';
 
 /** Explains deliveries and endpoints from what the log and the endpoint say; asks nobody else. */
 @Injectable()
