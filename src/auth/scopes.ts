@@ -23,7 +23,7 @@ export function assertScope(handler: object, held: readonly AdminScope[], holder
   const needed = scopesOf(handler);
   if (needed === 'any' || needed?.some((scope) => held.includes(scope))) return;
   throw new AppError('forbidden', {
-    detail: `This ${holder} does not hold ${needed?.join(' or ') ?? 'what this needs'}.`,
+    detail: `This ${holder} does not hold ${needed?.join(' or ') ?? 'what this needs'}. Use one that does.`,
   });
 }
 
