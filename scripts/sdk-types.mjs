@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createClient } from '@hey-api/openapi-ts';
+import { OpenApi } from './docs/open-api.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const DOCUMENT = path.join(ROOT, 'docs/openapi/partner.json');
@@ -23,20 +24,22 @@ async function types() {
   }
 }
 
-/** The generated types have no list of the operations, and TypeScript cannot make one of a module's types. */
+/** The codes of each operation are the names of its examples: every answer has the one schema `Problem`. */
 function operations() {
-  const { paths } = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-  const ids = Object.values(paths).flatMap((methods) =>
-    Object.values(methods).flatMap(({ operationId }) => operationId ?? []),
-  );
-  const typeOf = (id) => `Api.${id[0].toUpperCase()}${id.slice(1)}Errors`;
+  const api = new OpenApi(JSON.parse(readFileSync(DOCUMENT, 'utf8')));
+  const line = (operation) => {
+    const codes = new Set(api.errorsOf(operation).map(({ code }) => `'${code}'`));
+    return `  readonly ${operation.operationId}: ${[...codes].join(' | ')};`;
+  };
   return [
     '// Written by npm run sdk:types.',
-    "import type * as Api from './types.gen.js';",
     '',
-    '/** What each operation of the document can be refused with. */',
-    'export interface OperationErrors {',
-    ...ids.map((id) => `  ${id}: ${typeOf(id)};`),
+    '/**',
+    ' * The codes that each operation is documented to answer with, by its `operationId`. `isApiError(error)` does not know',
+    ' * which operation an error is of: name the codes that you ask for.',
+    ' */',
+    'export interface CodesOf {',
+    ...api.operations().map(line),
     '}',
     '',
   ].join('\n');

@@ -14,9 +14,11 @@ const BOUNDS = {
   minItems: (before, next) => next > before,
   minProperties: (before, next) => next > before,
   multipleOf: (before, next) => next !== before,
-  pattern: (before, next) => next !== before,
+  pattern: (before, next) => spelled(next) !== spelled(before),
   format: (before, next) => next !== before,
 };
+/** How generators store an integer; the service takes the same numbers. */
+const WIDTHS = ['int32', 'int64'];
 const CODES = /\.code$/;
 
 /** One line for each change that would break a program which was written for `before`; empty when there is none. */
@@ -103,6 +105,16 @@ class Comparison {
       if (!next.content?.[type]) this.report(where, `${type} is gone`);
       else this.schema(where, schema, next.content[type].schema, side);
     }
+    this.codes(where, before, next);
+  }
+
+  /** The names of a problem's examples are its codes. */
+  codes(where, before, next) {
+    const [old, now] = [before, next].map(({ content }) =>
+      Object.keys(content?.['application/problem+json']?.examples ?? {}),
+    );
+    const gone = old.filter((code) => !now.includes(code));
+    if (gone.length > 0) this.report(where, `it is never ${gone.join(', ')} any more`);
   }
 
   schema(where, before, next, side) {
@@ -117,15 +129,17 @@ class Comparison {
   resolved(where, before, next, side) {
     this.types(where, before, next, side);
     this.enumeration(where, before, next, side);
-    if (side === 'request') this.bounds(where, before, next);
-    else this.format(where, before, next);
-    if (JSON.stringify(before.default) !== JSON.stringify(next.default))
-      this.report(where, `the default was ${before.default} and is ${next.default}`);
+    // A choice of required fields that became a count of fields is for a person to compare.
+    if (side === 'request' && (!before.oneOf || next.oneOf)) this.bounds(where, before, next);
+    if (side === 'answer') this.format(where, before, next);
+    const [old, now] = [before, next].map((schema) => schema.default ?? schema['x-default']);
+    if (JSON.stringify(old) !== JSON.stringify(now))
+      this.report(where, `the default was ${old} and is ${now}`);
     this.properties(where, before, next, side);
     this.schema(`${where}[]`, before.items, next.items, side);
     this.schema(`the names of ${where}`, before.propertyNames, next.propertyNames, side);
     this.others(where, before.additionalProperties, next.additionalProperties, side);
-    for (const kind of ['oneOf', 'anyOf', 'allOf']) this.alternatives(where, kind, before, next, side);
+    for (const kind of ['oneOf', 'anyOf']) this.alternatives(where, before[kind], next[kind], side);
   }
 
   /** Properties that have no name in the document. */
@@ -161,7 +175,7 @@ class Comparison {
 
   bounds(where, before, next) {
     for (const [name, isNarrower] of Object.entries(BOUNDS)) {
-      if (next[name] === undefined) continue;
+      if (next[name] === undefined || WIDTHS.includes(next[name])) continue;
       if (before[name] === undefined) this.report(where, `${name} ${next[name]} is new`);
       else if (isNarrower(before[name], next[name]))
         this.report(where, `${name} was ${before[name]} and is ${next[name]}`);
@@ -185,18 +199,19 @@ class Comparison {
     }
   }
 
-  /** Each finds the one of the same name; an answer may have others besides, as a new event type is. */
-  alternatives(where, kind, before, next, side) {
-    const [old, now] = [before[kind] ?? [], next[kind] ?? []];
-    const nameOf = (schema, index) => schema.$ref ?? `number ${index + 1}`;
-    const byName = new Map(now.map((schema, index) => [nameOf(schema, index), schema]));
-    old.forEach((schema, index) => {
-      const same = byName.get(nameOf(schema, index));
+  /** Each finds its like, whatever the document calls it; an answer may have others besides, as a new event type is. */
+  alternatives(where, before = [], next, side) {
+    // Whoever may send one of several may send more when nothing is said of them any more.
+    if (next === undefined && side === 'request') return;
+    const byName = new Map(
+      (next ?? []).map((schema, index) => [alternativeName(this.new(schema), index), schema]),
+    );
+    before.forEach((schema, index) => {
+      const name = alternativeName(this.old(schema), index);
+      const same = byName.get(name);
       if (same) this.schema(where, schema, same, side);
-      else this.report(where, `${nameOf(schema, index)} is not among its alternatives any more`);
+      else this.report(where, `${name} is not among its alternatives any more`);
     });
-    if (side === 'request' && kind === 'allOf' && now.length > old.length)
-      this.report(where, 'more is asked of it');
   }
 
   old(value) {
@@ -212,9 +227,22 @@ const withoutName = (path) => path.replaceAll(/\{[^}]*\}/g, '{}');
 const withoutNames = (paths) =>
   Object.fromEntries(Object.entries(paths).map(([path, methods]) => [withoutName(path), methods]));
 
-/** What a reference leads to; a list of one that all of has to hold is there to carry a description. */
+/** What tells an alternative from the others: the type of an event, that it is null, else its place. */
+function alternativeName({ type, properties }, index) {
+  return properties?.type?.enum?.[0] ?? (type === 'null' ? 'null' : `number ${index + 1}`);
+}
+
+/** One spelling of the NUL in a pattern. */
+const spelled = (pattern) => pattern.replaceAll('\\u0000', '\\x00');
+
+/** What a reference leads to, with the parts of `allOf` made one schema. */
 function resolve(document, value) {
-  if (value?.allOf?.length === 1 && !value.properties) return resolve(document, value.allOf[0]);
+  if (value?.allOf) {
+    const parts = [...value.allOf, { ...value, allOf: undefined }].map((part) => resolve(document, part));
+    const all = (name) => Object.fromEntries(parts.flatMap((part) => Object.entries(part[name] ?? {})));
+    const required = parts.flatMap((part) => part.required ?? []);
+    return Object.assign({}, ...parts, { properties: all('properties'), required });
+  }
   if (!value?.$ref) return value;
   const found = value.$ref
     .slice(2)

@@ -29,6 +29,11 @@ export class OpenApi {
     return Map.groupBy(this.operations(), ({ tags: [tag] }) => tag);
   }
 
+  /** What a page shows for a tag, whose name is made for the names of classes. */
+  labelOf(tag) {
+    return this.document.tags.find(({ name }) => name === tag)?.['x-displayName'] ?? tag;
+  }
+
   parametersOf(operation) {
     return (operation.parameters ?? []).map((parameter) => this.follow(parameter));
   }
@@ -61,5 +66,5 @@ export class OpenApi {
 
 /** The example of a parameter or field, else its default or first allowed value; undefined without any. */
 export function exampleOf({ example, schema = {} }) {
-  return example ?? schema.example ?? schema.default ?? schema.enum?.[0];
+  return example ?? schema.example ?? schema['x-default'] ?? schema.enum?.[0];
 }

@@ -42,7 +42,7 @@ ${errorSection(api)}
 function navigation(api) {
   const groups = [...api.operationsByTag()].map(
     ([tag, operations]) =>
-      `<h2>${escapeHtml(tag)}</h2><ul>${operations
+      `<h2>${escapeHtml(api.labelOf(tag))}</h2><ul>${operations
         .map(({ operationId, summary }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a></li>`)
         .join('')}</ul>`,
   );
@@ -54,7 +54,7 @@ function navigation(api) {
 
 function tagSection(api, tag, operations) {
   return `<section aria-labelledby="tag-${slug(tag)}">
-<h2 id="tag-${slug(tag)}">${escapeHtml(tag)}</h2>
+<h2 id="tag-${slug(tag)}">${escapeHtml(api.labelOf(tag))}</h2>
 ${operations.map((operation) => operationArticle(api, operation)).join('\n')}
 </section>`;
 }

@@ -64,7 +64,6 @@ export function bounds(field) {
     values.length > 0 && `One of ${values.map((value) => `<code>${escapeHtml(value)}</code>`).join(', ')}.`,
     field.minimum !== undefined && field.maximum !== undefined && `${field.minimum} to ${field.maximum}.`,
     field.minimum !== undefined && field.maximum === undefined && `At least ${field.minimum}.`,
-    field.default !== undefined && `${escapeHtml(field.default)} when absent.`,
     field.maxLength !== undefined && `At most ${field.maxLength} characters.`,
     field.pattern !== undefined && `Matches <code>${escapeHtml(field.pattern)}</code>.`,
   ];

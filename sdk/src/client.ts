@@ -1,5 +1,5 @@
 import { Events } from './events.js';
-import type { MeResponse } from './generated/types.gen.js';
+import type { Account } from './generated/types.gen.js';
 import { Orders } from './orders.js';
 import { Catalog, Esims, get, Requests, Sandbox, Wallet } from './resources.js';
 import { Topups } from './topups.js';
@@ -37,7 +37,7 @@ export class EsimClient {
   }
 
   /** Whose key this is, and its limits. */
-  me(options?: CallOptions): Promise<MeResponse> {
+  me(options?: CallOptions): Promise<Account> {
     return get(this.#transport, '/me', options);
   }
 }

@@ -1,17 +1,7 @@
-import type { OperationErrors } from './generated/operations.gen.js';
+import type { CodesOf } from './generated/operations.gen.js';
 import type { ErrorCode, FieldProblem } from './types.js';
 
-type CodeIn<Errors> = {
-  [Status in keyof Errors]: Errors[Status] extends { code?: infer Code } ? Code : never;
-}[keyof Errors];
-
-/**
- * The codes that each operation is documented to answer with, by its `operationId`. `isApiError(error)` does not know
- * which operation an error is of: name the codes that you ask for.
- */
-export type CodesOf = {
-  readonly [Operation in keyof OperationErrors]: NonNullable<CodeIn<OperationErrors[Operation]>>;
-};
+export type { CodesOf };
 
 /** What every error of this package knows of its call. */
 export interface CallFacts {

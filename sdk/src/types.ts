@@ -1,49 +1,41 @@
 import type {
-  BalanceResponse,
-  CallResponse,
-  EsimResponse,
-  EsimWithInstallResponse,
-  EventResponse,
+  Event,
+  EsimPackage,
   ListEsimsData,
   ListEventsData,
   ListOrdersData,
-  ListOwnRequestsData,
   ListPackagesData,
+  ListRequestsData,
   ListTopupsData,
-  OrderResponse,
-  PackageResponse,
-  PlaceOrderDto,
-  PlaceTopupDto,
+  PlaceOrderRequest,
+  PlaceTopupRequest,
   Problem,
-  QrCodeResponse,
-  TopupResponse,
-  TransactionResponse,
-  UsageResponse,
 } from './generated/types.gen.js';
 
-export type Order = OrderResponse;
-export type Esim = EsimResponse;
-export type EsimWithInstall = EsimWithInstallResponse;
-export type QrCode = QrCodeResponse;
-export type Usage = UsageResponse;
-export type Topup = TopupResponse;
-export type Package = PackageResponse;
-export type Balance = BalanceResponse;
-export type Transaction = TransactionResponse;
-/** A call of your own, as the service logged it. */
-export type LoggedCall = CallResponse;
+export type {
+  Balance,
+  Esim,
+  EsimWithInstall,
+  LoggedCall,
+  Order,
+  QrCode,
+  Topup,
+  Transaction,
+  Usage,
+} from './generated/types.gen.js';
+export type Package = EsimPackage;
 /** An event of the feed, which is the very body of its webhook; `type` tells which. */
-export type EsimEvent = EventResponse;
+export type EsimEvent = Event;
 export type EventType = EsimEvent['type'];
-export type NewOrder = PlaceOrderDto;
-export type NewTopup = PlaceTopupDto;
+export type NewOrder = PlaceOrderRequest;
+export type NewTopup = PlaceTopupRequest;
 
 type Filters<Data extends { query?: unknown }> = Omit<NonNullable<Data['query']>, 'cursor'>;
 export type OrderFilters = Filters<ListOrdersData>;
 export type EsimFilters = Filters<ListEsimsData>;
 export type TopupFilters = Filters<ListTopupsData>;
 export type PackageFilters = Filters<ListPackagesData>;
-export type CallFilters = Filters<ListOwnRequestsData>;
+export type CallFilters = Filters<ListRequestsData>;
 export type EventFilters = Omit<Filters<ListEventsData>, 'limit'>;
 
 /** Every code that an answer can have; a closed list. */

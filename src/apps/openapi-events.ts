@@ -48,7 +48,7 @@ const DATA: { readonly [Type in EventType]: Record<keyof EventData[Type], Schema
       package_id: PACKAGE_ID,
       quantity_issued: COUNT,
       quantity_failed: { ...COUNT, example: 0, description: 'Above 0 when the order is `partially_issued`.' },
-      esims: { type: 'array', items: withAll({ esim_id: ESIM_ID, iccid: ICCID }) },
+      esims: { type: 'array', items: { $ref: '#/components/schemas/IssuedEsim' } },
       version: VERSION,
     },
     'order.failed': {
@@ -107,6 +107,8 @@ export function eventSchemaName(type: EventType): string {
     .join('')}Event`;
 }
 
+const dataSchemaName = (type: EventType): string => `${eventSchemaName(type)}Data`;
+
 /**
  * The envelope with its `data` for every event type (D28), and any event as one of them, under the name of the class
  * that the feed answers with.
@@ -114,7 +116,13 @@ export function eventSchemaName(type: EventType): string {
 export function eventSchemas(): Record<string, SchemaObject> {
   const ref = (type: EventType): string => `#/components/schemas/${eventSchemaName(type)}`;
   return {
-    ...Object.fromEntries(EVENT_TYPES.map((type) => [eventSchemaName(type), eventSchema(type)])),
+    ...Object.fromEntries(
+      EVENT_TYPES.flatMap((type) => [
+        [eventSchemaName(type), eventSchema(type)],
+        [dataSchemaName(type), withAll(DATA[type])],
+      ]),
+    ),
+    IssuedEsim: withAll({ esim_id: ESIM_ID, iccid: ICCID }),
     EventResponse: {
       description: 'An event, byte for byte as webhooks deliver it.',
       oneOf: EVENT_TYPES.map((type) => ({ $ref: ref(type) })),
@@ -135,7 +143,7 @@ function eventSchema(type: EventType): SchemaObject {
     },
     type: { type: 'string', enum: [type] },
     created_at: { type: 'string', format: 'date-time', description: 'When it happened.' },
-    data: withAll(DATA[type]),
+    data: { $ref: `#/components/schemas/${dataSchemaName(type)}` },
   });
   return { ...schema, description: EVENT_SUMMARIES[type] };
 }

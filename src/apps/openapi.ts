@@ -22,7 +22,15 @@ interface Presentation {
   readonly scheme: 'bearer' | 'cookie';
   readonly credential: string;
   readonly address: string;
+  /** What the operations of each tag are about, in the order of the reference. */
+  readonly tags: Readonly<Record<string, string>>;
 }
+
+/** OpenAPI Generator refuses a license without an SPDX identifier. */
+const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
+
+/** How pages show a tag whose name generators turn into the name of a class. */
+const DISPLAY_NAMES: Readonly<Record<string, string>> = { Esims: 'eSIMs', Topups: 'Top-ups' };
 
 /** The text at the top of the partner document. */
 const PARTNER_INTRODUCTION = `Catalogue, orders, eSIMs and events for partners.
@@ -71,6 +79,18 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
     scheme: 'bearer',
     credential: 'An API key: `svc_sk_test_...` (Sandbox) or `svc_sk_live_...` (Live).',
     address: 'http://localhost:3000',
+    tags: {
+      Account: 'The partner and the limits of a key.',
+      Catalog: 'The packages on sale, with their prices.',
+      Orders: 'Purchases of new eSIMs.',
+      Topups: 'Purchases of more data or days for an eSIM.',
+      Esims: 'The eSIMs that were issued: install data, status and usage.',
+      Sandbox: 'Simulated devices, for Sandbox keys only.',
+      Events: 'Everything that happened, as webhooks deliver it.',
+      Balance: 'The wallet and its transactions.',
+      Requests: 'The calls of the partner, for debugging.',
+      Webhooks: "What the service sends to the partner's endpoints.",
+    },
   },
   admin: {
     title: 'Internal admin API of the Partner eSIM Provisioning Service',
@@ -78,6 +98,21 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
     scheme: 'bearer',
     credential: 'A token of `ADMIN_TOKENS`.',
     address: 'http://localhost:3001',
+    tags: {
+      Partners: 'Partners, and whether they may call.',
+      'Portal sessions': 'Sessions of the partner portal.',
+      'API keys': "Keys for a partner's calls.",
+      'Audit log': 'Who changed what, and when.',
+      Alerts: 'What a person should look at.',
+      'Call log': 'The calls of partners.',
+      Support: "A partner's objects, and purchases that need a review.",
+      Wallets: 'Balances, deposits and adjustments.',
+      Catalog: 'The prices of a partner.',
+      Wholesalers: 'The wholesalers and their catalogs.',
+      'Webhook endpoints': 'Where events are sent to.',
+      'Webhook deliveries': 'Events sent to an endpoint, with every attempt.',
+      'Webhook replays': 'Sending the events of a time range again.',
+    },
   },
   portal: {
     title: 'API of the partner portal',
@@ -85,6 +120,19 @@ const PRESENTATIONS: Readonly<Record<Port, Presentation>> = {
     scheme: 'cookie',
     credential: 'The cookie of a session; `__Host-portal` where TLS is in front.',
     address: 'http://localhost:3004',
+    tags: {
+      Session: 'The session of the browser.',
+      'API keys': "Keys for the partner's calls.",
+      Requests: "The partner's calls.",
+      Orders: 'Purchases of new eSIMs.',
+      Esims: 'The eSIMs that were issued.',
+      Topups: 'Purchases of more data or days for an eSIM.',
+      Events: 'Everything that happened, as webhooks deliver it.',
+      Balance: 'The wallet and its transactions.',
+      'Webhook endpoints': 'Where events are sent to.',
+      'Webhook deliveries': 'Events sent to an endpoint, with every attempt, and replays.',
+      Explanations: 'Why a delivery fails and how to fix it.',
+    },
   },
 };
 
@@ -113,8 +161,8 @@ async function createDocument(port: Port, module: DynamicModule): Promise<OpenAP
 }
 
 function describe(port: Port): Omit<OpenAPIObject, 'paths'> {
-  const { title, description, scheme, credential, address } = PRESENTATIONS[port];
-  return new DocumentBuilder()
+  const { title, description, scheme, credential, address, tags } = PRESENTATIONS[port];
+  const document = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
     .setDescription(description)
@@ -129,6 +177,16 @@ function describe(port: Port): Omit<OpenAPIObject, 'paths'> {
         : { type: 'apiKey', in: 'cookie', name: 'portal', description: credential },
     )
     .build();
+  return {
+    ...document,
+    info: { ...document.info, contact: { name: 'Partner support' }, license: LICENSE },
+    tags: Object.entries(tags).map(([name, text]) => describeTag(name, text)),
+  };
+}
+
+function describeTag(name: string, description: string): NonNullable<OpenAPIObject['tags']>[number] {
+  const label = DISPLAY_NAMES[name];
+  return { name, ...(label === undefined ? {} : { 'x-displayName': label }), description };
 }
 
 function finish(document: OpenAPIObject, port: Port): OpenAPIObject {

@@ -5,7 +5,7 @@
  * the synchronisation writes packages by `CatalogRepository.upsert`, `migrate` those of the sandbox.
  * Flow of a list: `CatalogSnapshots` (memory, by version) -> `PartnerCatalogs` (own prices) -> `CatalogList` (pages).
  */
-export { PackageResponse, toPackageResponse } from './api/package.response.js';
+export { EsimPackageResponse, toPackageResponse } from './api/package.response.js';
 export { CatalogAdminModule, CatalogApiModule, CatalogModule } from './catalog.module.js';
 export { CatalogRepository } from './catalog.repository.js';
 export { assertSold, CatalogService } from './catalog.service.js';

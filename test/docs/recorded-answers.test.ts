@@ -121,7 +121,7 @@ async function lookBack(): Promise<void> {
     ).body;
     return data[0]?.status === 404;
   });
-  await record('listOwnRequests', '/v1/requests?limit=2');
+  await record('listRequests', '/v1/requests?limit=2');
 }
 
 describe('the answers that the API reference shows', () => {

@@ -36,6 +36,15 @@ const CHANGES: readonly (readonly [said: string, change: (document: Node) => voi
   ['GET /v1/me: the operation is gone', (d) => delete part(d, 'paths')['/v1/me']],
   ['it no longer answers 202', (d) => delete part(d, 'paths', '/v1/orders', 'post', 'responses')['202']],
   ['it no longer answers 402', (d) => delete part(d, 'paths', '/v1/orders', 'post', 'responses')['402']],
+  [
+    'it is never insufficient_balance any more',
+    (d) => {
+      const { content } = part(d, 'components', 'responses', 'InsufficientBalanceOnPost') as {
+        content: Node;
+      };
+      delete part(content, 'application/problem+json', 'examples')['insufficient_balance'];
+    },
+  ],
   ['.retryable: it is gone', (d) => delete part(schema(d, 'Problem'), 'properties')['retryable']],
   ['the default was 1 and is 2', (d) => (field(d, 'quantity', 'PlaceOrderDto')['default'] = 2)],
   [
@@ -84,6 +93,22 @@ const CHANGES: readonly (readonly [said: string, change: (document: Node) => voi
 describe('what breaks a program that was written for v1', () => {
   it.each(CHANGES)('%s', (said, change) => {
     expect(after(change).join('\n')).toContain(said);
+  });
+
+  it('is no other way to write the same', () => {
+    const same = after((d) => {
+      const quantity = field(d, 'quantity', 'PlaceOrderDto');
+      Object.assign(quantity, { format: 'int64', 'x-default': quantity['default'] });
+      delete quantity['default'];
+      field(d, 'package_id', 'PlaceOrderDto')['pattern'] = String.raw`^[^\x00]+$`;
+      const schemas = part(d, 'components', 'schemas');
+      schemas['Failure'] = schemas['FailureResponse'];
+      field(d, 'failure', 'OrderResponse')['anyOf'] = [
+        { $ref: '#/components/schemas/Failure' },
+        { type: 'null' },
+      ];
+    });
+    expect(same).toEqual([]);
   });
 
   it('is nothing of what the guide lets change', () => {

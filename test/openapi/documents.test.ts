@@ -68,7 +68,8 @@ describe('every operation', () => {
   it('has one success in the envelope', () => {
     expect(wrong((operation) => successOf(operation).length !== 1)).toEqual([]);
     for (const operation of operations) {
-      const schema = successOf(operation)[0]!.content['application/json']?.schema as SchemaObject;
+      const media = successOf(operation)[0]!.content['application/json'];
+      const schema = follow<SchemaObject>(documents[operation.port], media!.schema!);
       const isPage = 'has_more' in (schema.properties ?? {});
       const fields = isPage ? ['request_id', 'data', 'has_more', 'next_cursor'] : ['request_id', 'data'];
       expect(schema.required, operation.name).toEqual(fields);
@@ -197,6 +198,65 @@ describe('schemas', () => {
   });
 });
 
+describe('a client that is generated from a document', () => {
+  it('finds schemas named after what they are, and envelopes named after what is in them', () => {
+    for (const { components } of Object.values(documents)) {
+      const names = Object.keys(components?.schemas ?? {});
+      expect(names.filter((name) => name.endsWith('Dto'))).toEqual([]);
+    }
+    const schemaOf = ({ content }: ReadResponse): object => content['application/json']!.schema!;
+    const unnamed = wrong(
+      (operation) =>
+        !/\/\w+(Response|Page)$/.test(JSON.stringify(schemaOf(successOf(operation)[0]!)).slice(0, -2)),
+    );
+    expect(unnamed).toEqual([]);
+  });
+
+  it('finds the one schema of a problem', () => {
+    const isProblem = ({ content }: ReadResponse): boolean =>
+      JSON.stringify(content[PROBLEM_CONTENT_TYPE]?.schema) === '{"$ref":"#/components/schemas/Problem"}';
+    expect(wrong((operation) => !problemsOf(operation).every(isProblem))).toEqual([]);
+  });
+
+  it('finds a description of every operation and tag', () => {
+    expect(wrong(({ raw }) => !raw.description)).toEqual([]);
+    for (const port of ['partner', 'admin', 'portal'] as const) {
+      const { tags = [], webhooks = {} } = documents[port];
+      const used = operations.filter((each) => each.port === port).flatMap(({ raw }) => raw.tags ?? []);
+      const sent = Object.values(webhooks).flatMap(({ post }) => post?.tags ?? []);
+      expect(tags.map(({ name }) => name).sort()).toEqual([...new Set([...used, ...sent])].sort());
+      expect(tags.filter(({ name, description }) => !description || !/^[A-Z][\w ]+$/.test(name))).toEqual([]);
+    }
+  });
+
+  it('leaves a default to the service', () => {
+    for (const operation of operations) {
+      const bodies = Object.values(operation.body?.content ?? {}).flatMap(({ schema }) =>
+        objectsIn(documents[operation.port], schema!),
+      );
+      const sent = JSON.stringify([operation.parameters, bodies]);
+      expect(sent, operation.name).not.toContain('"default"');
+      for (const [, value] of sent.matchAll(/"x-default":"?([^",}]+)/g))
+        expect(sent, operation.name).toContain(`Default: \`${value}\`.`);
+    }
+  });
+
+  it('finds the width of every integer that 32 bits may not hold', () => {
+    const { Money, EsimData } = documents.partner.components!.schemas as Record<string, SchemaObject>;
+    expect(Money!.properties!['amount']).toMatchObject({ type: 'integer', format: 'int64' });
+    expect(EsimData!.properties!['total_bytes']).toMatchObject({
+      type: ['integer', 'null'],
+      format: 'int64',
+    });
+    for (const document of Object.values(documents)) {
+      const narrow = JSON.stringify(document).match(/\{[^{}]*"type":"integer"[^{}]*\}/g) ?? [];
+      expect(narrow.filter((schema) => !/"format":"int64"|"maximum":\d{1,9}\b|"enum"/.test(schema))).toEqual(
+        [],
+      );
+    }
+  });
+});
+
 describe('webhooks', () => {
   it('describe every event type with the headers of a delivery', () => {
     const { webhooks = {} } = documents.partner;
@@ -209,7 +269,7 @@ describe('webhooks', () => {
         'application/json'
       ]!;
       expect(checker.check(schema!, example)).toBeNull();
-      expect(checker.check({ $ref: '#/components/schemas/EventResponse' }, example)).toBeNull();
+      expect(checker.check({ $ref: '#/components/schemas/Event' }, example)).toBeNull();
     }
   });
 

@@ -4,7 +4,7 @@ export type ClientOptions = {
     baseUrl: `${string}://{base_url}` | (string & {});
 };
 
-export type ApiKeyResponse = {
+export type ApiKey = {
     id: string;
     partner_id: string;
     mode: 'sandbox' | 'live';
@@ -37,20 +37,471 @@ export type ApiKeyResponse = {
     created_at: string;
 };
 
-export type BalanceResponse = {
-    currency: string;
-    posted: MoneyResponse;
-    held: MoneyResponse;
-    available: MoneyResponse;
+export type ApiKeyPage = {
+    request_id: RequestId;
+    data: Array<ApiKey>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
-export type BrandingResponse = {
+export type ApiKeyResponse = {
+    request_id: RequestId;
+    data: ApiKey;
+};
+
+export type Balance = {
+    currency: string;
+    posted: Money;
+    held: Money;
+    available: Money;
+};
+
+export type BalancePage = {
+    request_id: RequestId;
+    data: Array<Balance>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type Branding = {
     name: string;
     logo_url: string | null;
     accent: string | null;
 };
 
-export type CallResponse = {
+export type CreateApiKeyRequest = {
+    mode: 'sandbox' | 'live';
+    name?: string | null;
+    /**
+     * In the future.
+     */
+    expires_at?: string | null;
+    /**
+     * Networks or single addresses the key may be used from; absent or null for all.
+     */
+    allowed_cidrs?: Array<string> | null;
+};
+
+export type CreateWebhookEndpointRequest = {
+    mode: 'sandbox' | 'live';
+    url: string;
+    description?: string | null;
+    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    /**
+     * `document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
+     */
+    signature_schemes?: Array<'document' | 'standard'>;
+};
+
+export type CreatedWebhookEndpoint = {
+    id: string;
+    partner_id: string;
+    mode: 'sandbox' | 'live';
+    url: string;
+    description: string | null;
+    /**
+     * Null means every type.
+     */
+    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
+    signature_schemes: Array<'document' | 'standard'>;
+    status: 'enabled' | 'blocked' | 'disabled';
+    /**
+     * A block ends by itself.
+     */
+    blocked_until: string | null;
+    /**
+     * A 2xx sets it to 0; the fifth block disables the endpoint.
+     */
+    consecutive_blocks: number;
+    disabled_reason: 'consecutive_blocks' | 'manual' | null;
+    /**
+     * Null while it is enabled, and where it is not known.
+     */
+    disabled_at: string | null;
+    /**
+     * The old signing secret signs too until then; null: there is none.
+     */
+    previous_secret_until: string | null;
+    /**
+     * Tests do not count.
+     */
+    last_success_at: string | null;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    pending_count: number;
+    /**
+     * Deliveries; 10000 means so many or more.
+     */
+    held_count: number;
+    /**
+     * What `failed: resend` of the switch would send again.
+     */
+    failed_since_last_success: number;
+    created_at: string;
+    updated_at: string;
+    /**
+     * Shown in this answer only; null when it is replayed.
+     */
+    secret: string | null;
+};
+
+export type CreatedWebhookEndpointResponse = {
+    request_id: RequestId;
+    data: CreatedWebhookEndpoint;
+};
+
+export type DeletedWebhookEndpoint = {
+    id: string;
+    deleted: boolean;
+};
+
+export type DeletedWebhookEndpointResponse = {
+    request_id: RequestId;
+    data: DeletedWebhookEndpoint;
+};
+
+export type Diagnosis = {
+    diagnosis: 'valid' | 'stale' | 'header_missing' | 'header_malformed' | 'signature_changed' | 'clock_off' | 'old_secret' | 'other_endpoint' | 'other_mode' | 'wrong_secret' | 'timestamp_missing' | 'whitespace_changed' | 'reserialized_json' | 'wrong_charset' | 'secret_without_prefix' | 'secret_decoded' | 'unknown';
+    summary: string;
+    cure: string;
+    /**
+     * For `clock_off` and `stale`: how far `t` is behind `received_at`, else behind our time; negative: ahead.
+     */
+    seconds_off: number | null;
+};
+
+export type DiagnosisResponse = {
+    request_id: RequestId;
+    data: Diagnosis;
+};
+
+export type EnableWebhookEndpointRequest = {
+    /**
+     * Default: `release`.
+     */
+    held?: 'release' | 'discard' | null;
+    /**
+     * Since the last 2xx. Default: `leave`.
+     */
+    failed?: 'resend' | 'leave' | null;
+};
+
+export type EndedSession = {
+    ended: boolean;
+};
+
+export type EndedSessionResponse = {
+    request_id: RequestId;
+    data: EndedSession;
+};
+
+export type EndpointStats = {
+    window: '1h' | '24h' | '7d';
+    bucket_seconds: number;
+    /**
+     * Oldest first, those without attempts included.
+     */
+    buckets: Array<StatsBucket>;
+};
+
+export type EndpointStatsResponse = {
+    request_id: RequestId;
+    data: EndpointStats;
+};
+
+export type Esim = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    order_id: string;
+    package_id: string;
+    iccid: string;
+    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * Grows by one with each change, also of the usage.
+     */
+    version: number;
+    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    apn: string | null;
+    data: EsimData;
+    install_by: string | null;
+    activated_at: string | null;
+    expires_at: string | null;
+    created_at: string;
+    updated_at: string;
+};
+
+/**
+ * The customer installed and activated the eSIM on a device.
+ */
+export type EsimActivatedEvent = {
+    /**
+     * Unique; ignore an id that you have seen.
+     */
+    id: string;
+    type: 'esim.activated';
+    /**
+     * When it happened.
+     */
+    created_at: string;
+    data: EsimActivatedEventData;
+};
+
+export type EsimActivatedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+};
+
+export type EsimData = {
+    /**
+     * Null when unlimited.
+     */
+    total_bytes: number | null;
+    used_bytes: number;
+    remaining_bytes: number | null;
+    unlimited: boolean;
+    as_of: string;
+};
+
+/**
+ * The plan validity has elapsed.
+ */
+export type EsimExpiredEvent = {
+    /**
+     * Unique; ignore an id that you have seen.
+     */
+    id: string;
+    type: 'esim.expired';
+    /**
+     * When it happened.
+     */
+    created_at: string;
+    data: EsimExpiredEventData;
+};
+
+export type EsimExpiredEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: 'validity_ended' | 'never_used';
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type EsimPage = {
+    request_id: RequestId;
+    data: Array<Esim>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type EsimResponse = {
+    request_id: RequestId;
+    data: Esim;
+};
+
+/**
+ * Usage crossed 50%, 80% or 100% of the plan's data.
+ */
+export type EsimUsageThresholdEvent = {
+    /**
+     * Unique; ignore an id that you have seen.
+     */
+    id: string;
+    type: 'esim.usage.threshold';
+    /**
+     * When it happened.
+     */
+    created_at: string;
+    data: EsimUsageThresholdEventData;
+};
+
+export type EsimUsageThresholdEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    threshold_percent: 50 | 80 | 100;
+    used_bytes: number;
+    total_bytes: number;
+    as_of: string;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+/**
+ * An event, byte for byte as webhooks deliver it.
+ */
+export type Event = ({
+    type: 'order.issued';
+} & OrderIssuedEvent) | ({
+    type: 'order.failed';
+} & OrderFailedEvent) | ({
+    type: 'esim.activated';
+} & EsimActivatedEvent) | ({
+    type: 'esim.expired';
+} & EsimExpiredEvent) | ({
+    type: 'esim.usage.threshold';
+} & EsimUsageThresholdEvent) | ({
+    type: 'order.topup.completed';
+} & OrderTopupCompletedEvent) | ({
+    type: 'order.topup.failed';
+} & OrderTopupFailedEvent);
+
+export type EventPage = {
+    request_id: RequestId;
+    data: Array<Event>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type EventResponse = {
+    request_id: RequestId;
+    data: Event;
+};
+
+export type ExchangeCodeRequest = {
+    /**
+     * From the fragment of the link; it works once.
+     */
+    code: string;
+};
+
+export type Explanation = {
+    cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off';
+    /**
+     * Whose it is to mend; `you` is the partner.
+     */
+    owner: 'you' | 'us' | 'network' | 'nobody';
+    summary: string;
+    cure: string;
+    /**
+     * Facts of the log.
+     */
+    evidence: Array<string>;
+    /**
+     * What happens next.
+     */
+    next: string;
+    /**
+     * When that is.
+     */
+    next_at: string | null;
+};
+
+export type ExplanationResponse = {
+    request_id: RequestId;
+    data: Explanation;
+};
+
+export type Failure = {
+    code: string;
+    reason: string;
+};
+
+export type InstallData = {
+    esim_id: string;
+    smdp_address: string;
+    matching_id: string;
+    activation_code: string;
+    confirmation_code: string | null;
+    install: InstallLinks;
+    /**
+     * The QR code as an SVG document.
+     */
+    svg: string;
+    /**
+     * The QR code as a PNG in base64.
+     */
+    png_base64: string;
+};
+
+export type InstallDataResponse = {
+    request_id: RequestId;
+    data: InstallData;
+};
+
+export type InstallLinks = {
+    ios_url: string;
+    android_url: string;
+};
+
+export type IssuedApiKey = {
+    id: string;
+    partner_id: string;
+    mode: 'sandbox' | 'live';
+    name: string | null;
+    prefix: string;
+    last4: string;
+    /**
+     * A replaced key in its grace is `active`.
+     */
+    status: 'active' | 'revoked' | 'expired';
+    allowed_cidrs: Array<string> | null;
+    expires_at: string | null;
+    revoked_at: string | null;
+    /**
+     * The key that a rotation made in its place.
+     */
+    replaced_by: string | null;
+    /**
+     * To about a minute.
+     */
+    last_used_at: string | null;
+    /**
+     * Calls in the last 24 hours; 10000 means so many or more.
+     */
+    uses_24h: number;
+    /**
+     * The portal user who made it, or the name of the admin token.
+     */
+    created_by: string | null;
+    created_at: string;
+    /**
+     * Shown in this answer only; null when it is replayed.
+     */
+    key: string | null;
+};
+
+export type IssuedApiKeyResponse = {
+    request_id: RequestId;
+    data: IssuedApiKey;
+};
+
+export type IssuedEsim = {
+    esim_id: string;
+    iccid: string;
+};
+
+export type LastAttempt = {
+    number: number;
+    started_at: string;
+    outcome: 'delivered' | 'failed' | 'interrupted';
+    status_code: number | null;
+    /**
+     * Until the status line, or until the attempt failed.
+     */
+    latency_ms: number;
+    error: string | null;
+};
+
+export type LoggedCall = {
     request_id: string;
     /**
      * The client's own `X-Request-Id`.
@@ -95,349 +546,22 @@ export type CallResponse = {
     created_at: string;
 };
 
-export type CreateApiKeyDto = {
-    mode: 'sandbox' | 'live';
-    name?: string | null;
+export type LoggedCallPage = {
+    request_id: RequestId;
+    data: Array<LoggedCall>;
+    has_more: boolean;
     /**
-     * In the future.
+     * The `cursor` of the next page; null on the last one.
      */
-    expires_at?: string | null;
-    /**
-     * Networks or single addresses the key may be used from; absent or null for all.
-     */
-    allowed_cidrs?: Array<string> | null;
+    next_cursor: string | null;
 };
 
-export type CreateWebhookEndpointDto = {
-    mode: 'sandbox' | 'live';
-    url: string;
-    description?: string | null;
-    event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
-    /**
-     * `document` is always among them; `standard` adds the headers of Standard Webhooks. Default: `["document"]`.
-     */
-    signature_schemes?: Array<'document' | 'standard'>;
+export type LoggedCallResponse = {
+    request_id: RequestId;
+    data: LoggedCall;
 };
 
-export type CreatedWebhookEndpointResponse = {
-    id: string;
-    partner_id: string;
-    mode: 'sandbox' | 'live';
-    url: string;
-    description: string | null;
-    /**
-     * Null means every type.
-     */
-    event_types: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
-    signature_schemes: Array<'document' | 'standard'>;
-    status: 'enabled' | 'blocked' | 'disabled';
-    /**
-     * A block ends by itself.
-     */
-    blocked_until: string | null;
-    /**
-     * A 2xx sets it to 0; the fifth block disables the endpoint.
-     */
-    consecutive_blocks: number;
-    disabled_reason: 'consecutive_blocks' | 'manual' | null;
-    /**
-     * Null while it is enabled, and where it is not known.
-     */
-    disabled_at: string | null;
-    /**
-     * The old signing secret signs too until then; null: there is none.
-     */
-    previous_secret_until: string | null;
-    /**
-     * Tests do not count.
-     */
-    last_success_at: string | null;
-    /**
-     * Deliveries; 10000 means so many or more.
-     */
-    pending_count: number;
-    /**
-     * Deliveries; 10000 means so many or more.
-     */
-    held_count: number;
-    /**
-     * What `failed: resend` of the switch would send again.
-     */
-    failed_since_last_success: number;
-    created_at: string;
-    updated_at: string;
-    /**
-     * Shown in this answer only; null when it is replayed.
-     */
-    secret: string | null;
-};
-
-export type DeletedWebhookEndpointResponse = {
-    id: string;
-    deleted: true;
-};
-
-export type DiagnosisResponse = {
-    diagnosis: 'valid' | 'stale' | 'header_missing' | 'header_malformed' | 'signature_changed' | 'clock_off' | 'old_secret' | 'other_endpoint' | 'other_mode' | 'wrong_secret' | 'timestamp_missing' | 'whitespace_changed' | 'reserialized_json' | 'wrong_charset' | 'secret_without_prefix' | 'secret_decoded' | 'unknown';
-    summary: string;
-    cure: string;
-    /**
-     * For `clock_off` and `stale`: how far `t` is behind `received_at`, else behind our time; negative: ahead.
-     */
-    seconds_off: number | null;
-};
-
-export type EnableWebhookEndpointDto = {
-    held?: 'release' | 'discard' | null;
-    /**
-     * Since the last 2xx.
-     */
-    failed?: 'resend' | 'leave' | null;
-};
-
-export type EndedSessionResponse = {
-    ended: true;
-};
-
-export type EndpointStatsResponse = {
-    window: '1h' | '24h' | '7d';
-    bucket_seconds: number;
-    /**
-     * Oldest first, those without attempts included.
-     */
-    buckets: Array<StatsBucketResponse>;
-};
-
-/**
- * The customer installed and activated the eSIM on a device.
- */
-export type EsimActivatedEvent = {
-    /**
-     * Unique; ignore an id that you have seen.
-     */
-    id: string;
-    type: 'esim.activated';
-    /**
-     * When it happened.
-     */
-    created_at: string;
-    data: {
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-    };
-};
-
-export type EsimDataResponse = {
-    /**
-     * Null when unlimited.
-     */
-    total_bytes: number | null;
-    used_bytes: number;
-    remaining_bytes: number | null;
-    unlimited: boolean;
-    as_of: string;
-};
-
-/**
- * The plan validity has elapsed.
- */
-export type EsimExpiredEvent = {
-    /**
-     * Unique; ignore an id that you have seen.
-     */
-    id: string;
-    type: 'esim.expired';
-    /**
-     * When it happened.
-     */
-    created_at: string;
-    data: {
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        reason: 'validity_ended' | 'never_used';
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
-};
-
-export type EsimResponse = {
-    id: string;
-    mode: 'sandbox' | 'live';
-    order_id: string;
-    package_id: string;
-    iccid: string;
-    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
-    /**
-     * Grows by one with each change, also of the usage.
-     */
-    version: number;
-    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
-    apn: string | null;
-    data: EsimDataResponse;
-    install_by: string | null;
-    activated_at: string | null;
-    expires_at: string | null;
-    created_at: string;
-    updated_at: string;
-};
-
-/**
- * Usage crossed 50%, 80% or 100% of the plan's data.
- */
-export type EsimUsageThresholdEvent = {
-    /**
-     * Unique; ignore an id that you have seen.
-     */
-    id: string;
-    type: 'esim.usage.threshold';
-    /**
-     * When it happened.
-     */
-    created_at: string;
-    data: {
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        threshold_percent: 50 | 80 | 100;
-        used_bytes: number;
-        total_bytes: number;
-        as_of: string;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
-};
-
-/**
- * An event, byte for byte as webhooks deliver it.
- */
-export type EventResponse = ({
-    type: 'order.issued';
-} & OrderIssuedEvent) | ({
-    type: 'order.failed';
-} & OrderFailedEvent) | ({
-    type: 'esim.activated';
-} & EsimActivatedEvent) | ({
-    type: 'esim.expired';
-} & EsimExpiredEvent) | ({
-    type: 'esim.usage.threshold';
-} & EsimUsageThresholdEvent) | ({
-    type: 'order.topup.completed';
-} & OrderTopupCompletedEvent) | ({
-    type: 'order.topup.failed';
-} & OrderTopupFailedEvent);
-
-export type ExchangeCodeDto = {
-    /**
-     * From the fragment of the link; it works once.
-     */
-    code: string;
-};
-
-export type ExplanationResponse = {
-    cause: 'delivered' | 'not_tried' | 'dns' | 'dns_unanswered' | 'refused' | 'reset' | 'unreachable' | 'tls_expired' | 'tls_wrong_host' | 'tls_untrusted' | 'tls_handshake' | 'too_much_before_status' | 'timeout' | 'redirect' | 'unauthorized' | 'not_found' | 'gone' | 'rate_limited' | 'client_error' | 'server_error' | 'protocol' | 'target_refused' | 'our_side' | 'interrupted' | 'switched_off';
-    /**
-     * Whose it is to mend; `you` is the partner.
-     */
-    owner: 'you' | 'us' | 'network' | 'nobody';
-    summary: string;
-    cure: string;
-    /**
-     * Facts of the log.
-     */
-    evidence: Array<string>;
-    /**
-     * What happens next.
-     */
-    next: string;
-    /**
-     * When that is.
-     */
-    next_at: string | null;
-};
-
-export type FailureResponse = {
-    code: string;
-    reason: string;
-};
-
-export type InstallDataResponse = {
-    esim_id: string;
-    smdp_address: string;
-    matching_id: string;
-    activation_code: string;
-    confirmation_code: string | null;
-    install: InstallLinksResponse;
-    /**
-     * The QR code as an SVG document.
-     */
-    svg: string;
-    /**
-     * The QR code as a PNG in base64.
-     */
-    png_base64: string;
-};
-
-export type InstallLinksResponse = {
-    ios_url: string;
-    android_url: string;
-};
-
-export type IssuedApiKeyResponse = {
-    id: string;
-    partner_id: string;
-    mode: 'sandbox' | 'live';
-    name: string | null;
-    prefix: string;
-    last4: string;
-    /**
-     * A replaced key in its grace is `active`.
-     */
-    status: 'active' | 'revoked' | 'expired';
-    allowed_cidrs: Array<string> | null;
-    expires_at: string | null;
-    revoked_at: string | null;
-    /**
-     * The key that a rotation made in its place.
-     */
-    replaced_by: string | null;
-    /**
-     * To about a minute.
-     */
-    last_used_at: string | null;
-    /**
-     * Calls in the last 24 hours; 10000 means so many or more.
-     */
-    uses_24h: number;
-    /**
-     * The portal user who made it, or the name of the admin token.
-     */
-    created_by: string | null;
-    created_at: string;
-    /**
-     * Shown in this answer only; null when it is replayed.
-     */
-    key: string | null;
-};
-
-export type LastAttemptResponse = {
-    number: number;
-    started_at: string;
-    outcome: 'delivered' | 'failed' | 'interrupted';
-    status_code: number | null;
-    /**
-     * Until the status line, or until the attempt failed.
-     */
-    latency_ms: number;
-    error: string | null;
-};
-
-export type MoneyResponse = {
+export type Money = {
     /**
      * Minor units.
      */
@@ -448,7 +572,38 @@ export type MoneyResponse = {
     currency: string;
 };
 
-export type OrderEsimResponse = {
+export type Order = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
+    /**
+     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
+     */
+    version: number;
+    package_id: string;
+    quantity: number;
+    quantity_issued: number;
+    quantity_failed: number;
+    unit_price: Money;
+    total: Money;
+    /**
+     * What came back: released or refunded.
+     */
+    refunded: Money;
+    reference: string | null;
+    metadata: {
+        [key: string]: string;
+    };
+    esims: Array<OrderEsim>;
+    failure: Failure | null;
+    cancel_failure: Failure | null;
+    created_at: string;
+    updated_at: string;
+    issued_at: string | null;
+    failed_at: string | null;
+};
+
+export type OrderEsim = {
     esim_id: string;
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
@@ -467,21 +622,23 @@ export type OrderFailedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        order_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        package_id: string;
-        code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
-        reason: string;
-        refunded: MoneyResponse;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderFailedEventData;
+};
+
+export type OrderFailedEventData = {
+    order_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    package_id: string;
+    code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
+    reason: string;
+    refunded: Money;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
 };
 
 /**
@@ -497,58 +654,41 @@ export type OrderIssuedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        order_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        package_id: string;
-        quantity_issued: number;
-        /**
-         * Above 0 when the order is `partially_issued`.
-         */
-        quantity_failed: number;
-        esims: Array<{
-            esim_id: string;
-            iccid: string;
-        }>;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderIssuedEventData;
+};
+
+export type OrderIssuedEventData = {
+    order_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    package_id: string;
+    quantity_issued: number;
+    /**
+     * Above 0 when the order is `partially_issued`.
+     */
+    quantity_failed: number;
+    esims: Array<IssuedEsim>;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type OrderPage = {
+    request_id: RequestId;
+    data: Array<Order>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
 export type OrderResponse = {
-    id: string;
-    mode: 'sandbox' | 'live';
-    status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
-    /**
-     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
-     */
-    version: number;
-    package_id: string;
-    quantity: number;
-    quantity_issued: number;
-    quantity_failed: number;
-    unit_price: MoneyResponse;
-    total: MoneyResponse;
-    /**
-     * What came back: released or refunded.
-     */
-    refunded: MoneyResponse;
-    reference: string | null;
-    metadata: {
-        [key: string]: string;
-    };
-    esims: Array<OrderEsimResponse>;
-    failure: FailureResponse | null;
-    cancel_failure: FailureResponse | null;
-    created_at: string;
-    updated_at: string;
-    issued_at: string | null;
-    failed_at: string | null;
+    request_id: RequestId;
+    data: Order;
 };
 
 /**
@@ -564,23 +704,25 @@ export type OrderTopupCompletedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        topup_id: string;
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        package_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        data_added_bytes: number | null;
-        validity_added_days: number;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderTopupCompletedEventData;
+};
+
+export type OrderTopupCompletedEventData = {
+    topup_id: string;
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    package_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    data_added_bytes: number | null;
+    validity_added_days: number;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
 };
 
 /**
@@ -596,26 +738,28 @@ export type OrderTopupFailedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        topup_id: string;
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        package_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
-        reason: string;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderTopupFailedEventData;
 };
 
-export type PortalActorResponse = {
+export type OrderTopupFailedEventData = {
+    topup_id: string;
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    package_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
+    reason: string;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type PortalActor = {
     id: string;
     name: string | null;
 };
@@ -652,7 +796,7 @@ export type ProblemField = {
     message: string;
 };
 
-export type ReplayEventsDto = {
+export type ReplayEventsRequest = {
     /**
      * Inclusive.
      */
@@ -667,7 +811,7 @@ export type ReplayEventsDto = {
      */
     statuses?: Array<'delivered' | 'failed' | 'discarded'> | null;
     /**
-     * Only counts.
+     * Only counts. Default: `false`.
      */
     dry_run?: boolean | null;
 };
@@ -677,21 +821,21 @@ export type ReplayEventsDto = {
  */
 export type RequestId = string;
 
-export type RotateApiKeyDto = {
+export type RotateApiKeyRequest = {
     /**
-     * How long the old key stays valid. A key that the old one had replaced ends at once.
+     * How long the old key stays valid. A key that the old one had replaced ends at once. Default: `86400`.
      */
     grace_seconds?: number | null;
 };
 
-export type RotateWebhookSecretDto = {
+export type RotateWebhookSecretRequest = {
     /**
-     * How long the old secret signs too.
+     * How long the old secret signs too. Default: `86400`.
      */
     grace_seconds?: number | null;
 };
 
-export type RotatedWebhookSecretResponse = {
+export type RotatedWebhookSecret = {
     id: string;
     partner_id: string;
     mode: 'sandbox' | 'live';
@@ -744,16 +888,15 @@ export type RotatedWebhookSecretResponse = {
     secret: string | null;
 };
 
-export type SessionPartnerResponse = {
-    id: string;
-    name: string;
-    status: 'active' | 'suspended';
+export type RotatedWebhookSecretResponse = {
+    request_id: RequestId;
+    data: RotatedWebhookSecret;
 };
 
-export type SessionResponse = {
+export type Session = {
     id: string;
-    partner: SessionPartnerResponse;
-    actor: PortalActorResponse;
+    partner: SessionPartner;
+    actor: PortalActor;
     modes: Array<'sandbox' | 'live'>;
     scopes: Array<'keys:read' | 'keys:write' | 'webhooks:read' | 'webhooks:write' | 'webhooks:replay' | 'orders:read' | 'requests:read' | 'wallet:read'>;
     expires_at: string;
@@ -766,10 +909,21 @@ export type SessionResponse = {
      * Where the partner's own programs call the API; null when the operator has not said.
      */
     api_url: string | null;
-    branding: BrandingResponse;
+    branding: Branding;
 };
 
-export type SignatureDoctorDto = {
+export type SessionPartner = {
+    id: string;
+    name: string;
+    status: 'active' | 'suspended';
+};
+
+export type SessionResponse = {
+    request_id: RequestId;
+    data: Session;
+};
+
+export type SignatureDoctorRequest = {
     endpoint_id: string;
     /**
      * As received; only `X-Service-Signature` counts.
@@ -791,7 +945,7 @@ export type SignatureDoctorDto = {
     computed?: string;
 };
 
-export type StatsBucketResponse = {
+export type StatsBucket = {
     /**
      * The beginning of the bucket.
      */
@@ -811,7 +965,7 @@ export type StatsBucketResponse = {
     p95_ms: number | null;
 };
 
-export type TopupResponse = {
+export type Topup = {
     id: string;
     mode: 'sandbox' | 'live';
     esim_id: string;
@@ -822,7 +976,7 @@ export type TopupResponse = {
      * Grows by one with each change.
      */
     version: number;
-    price: MoneyResponse;
+    price: Money;
     /**
      * Null when the package adds days only.
      */
@@ -832,27 +986,52 @@ export type TopupResponse = {
     metadata: {
         [key: string]: string;
     };
-    failure: FailureResponse | null;
+    failure: Failure | null;
     created_at: string;
     completed_at: string | null;
     failed_at: string | null;
 };
 
-export type TransactionResponse = {
+export type TopupPage = {
+    request_id: RequestId;
+    data: Array<Topup>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type TopupResponse = {
+    request_id: RequestId;
+    data: Topup;
+};
+
+export type Transaction = {
     id: string;
     type: 'charge' | 'refund' | 'deposit' | 'adjustment';
     /**
      * Signed.
      */
-    amount: MoneyResponse;
-    balance_after: MoneyResponse;
+    amount: Money;
+    balance_after: Money;
     order_id: string | null;
     topup_id: string | null;
     reference: string | null;
     created_at: string;
 };
 
-export type UpdateWebhookEndpointDto = {
+export type TransactionPage = {
+    request_id: RequestId;
+    data: Array<Transaction>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type UpdateWebhookEndpointRequest = {
     url?: string;
     description?: string | null;
     event_types?: Array<'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed'> | null;
@@ -862,24 +1041,7 @@ export type UpdateWebhookEndpointDto = {
     signature_schemes?: Array<'document' | 'standard'>;
 };
 
-export type WebhookAttemptPhasesResponse = {
-    /**
-     * Null when the connection was open already.
-     */
-    dns_ms: number | null;
-    connect_ms: number | null;
-    tls_ms: number | null;
-    /**
-     * From the start of the attempt.
-     */
-    first_byte_ms: number | null;
-    /**
-     * From the start of the attempt.
-     */
-    total_ms: number;
-};
-
-export type WebhookAttemptResponse = {
+export type WebhookAttempt = {
     number: number;
     started_at: string;
     outcome: 'delivered' | 'failed' | 'interrupted';
@@ -889,7 +1051,7 @@ export type WebhookAttemptResponse = {
      */
     latency_ms: number;
     error: string | null;
-    phases: WebhookAttemptPhasesResponse | null;
+    phases: WebhookAttemptPhases | null;
     /**
      * What was sent, without the signatures.
      */
@@ -908,36 +1070,24 @@ export type WebhookAttemptResponse = {
     response_body: string | null;
 };
 
-export type WebhookDeliveryResponse = {
-    id: string;
-    endpoint_id: string;
+export type WebhookAttemptPhases = {
     /**
-     * Null for a test, which is no event.
+     * Null when the connection was open already.
      */
-    event_id: string | null;
-    event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
-    kind: 'event' | 'resend' | 'replay' | 'test';
+    dns_ms: number | null;
+    connect_ms: number | null;
+    tls_ms: number | null;
     /**
-     * `held`: owed to an endpoint that is disabled.
+     * From the start of the attempt.
      */
-    status: 'pending' | 'delivered' | 'failed' | 'held' | 'discarded';
+    first_byte_ms: number | null;
     /**
-     * Attempts made, interrupted ones included.
+     * From the start of the attempt.
      */
-    attempt_count: number;
-    /**
-     * Null unless pending.
-     */
-    next_attempt_at: string | null;
-    created_at: string;
-    delivered_at: string | null;
-    /**
-     * Null before the first attempt.
-     */
-    last_attempt: LastAttemptResponse | null;
+    total_ms: number;
 };
 
-export type WebhookDeliveryWithAttemptsResponse = {
+export type WebhookDelivery = {
     id: string;
     endpoint_id: string;
     /**
@@ -963,15 +1113,64 @@ export type WebhookDeliveryWithAttemptsResponse = {
     /**
      * Null before the first attempt.
      */
-    last_attempt: LastAttemptResponse | null;
-    attempts: Array<WebhookAttemptResponse>;
+    last_attempt: LastAttempt | null;
+};
+
+export type WebhookDeliveryPage = {
+    request_id: RequestId;
+    data: Array<WebhookDelivery>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type WebhookDeliveryResponse = {
+    request_id: RequestId;
+    data: WebhookDelivery;
+};
+
+export type WebhookDeliveryWithAttempts = {
+    id: string;
+    endpoint_id: string;
+    /**
+     * Null for a test, which is no event.
+     */
+    event_id: string | null;
+    event_type: 'order.issued' | 'order.failed' | 'esim.activated' | 'esim.expired' | 'esim.usage.threshold' | 'order.topup.completed' | 'order.topup.failed' | 'webhook.test';
+    kind: 'event' | 'resend' | 'replay' | 'test';
+    /**
+     * `held`: owed to an endpoint that is disabled.
+     */
+    status: 'pending' | 'delivered' | 'failed' | 'held' | 'discarded';
+    /**
+     * Attempts made, interrupted ones included.
+     */
+    attempt_count: number;
+    /**
+     * Null unless pending.
+     */
+    next_attempt_at: string | null;
+    created_at: string;
+    delivered_at: string | null;
+    /**
+     * Null before the first attempt.
+     */
+    last_attempt: LastAttempt | null;
+    attempts: Array<WebhookAttempt>;
     /**
      * The body that is sent: always the same bytes.
      */
     request_body: string | null;
 };
 
-export type WebhookEndpointResponse = {
+export type WebhookDeliveryWithAttemptsResponse = {
+    request_id: RequestId;
+    data: WebhookDeliveryWithAttempts;
+};
+
+export type WebhookEndpoint = {
     id: string;
     partner_id: string;
     mode: 'sandbox' | 'live';
@@ -1020,7 +1219,22 @@ export type WebhookEndpointResponse = {
     updated_at: string;
 };
 
-export type WebhookReplayResponse = {
+export type WebhookEndpointPage = {
+    request_id: RequestId;
+    data: Array<WebhookEndpoint>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type WebhookEndpointResponse = {
+    request_id: RequestId;
+    data: WebhookEndpoint;
+};
+
+export type WebhookReplay = {
     /**
      * Null for a dry run.
      */
@@ -1054,6 +1268,11 @@ export type WebhookReplayResponse = {
     ended_at: string | null;
 };
 
+export type WebhookReplayResponse = {
+    request_id: RequestId;
+    data: WebhookReplay;
+};
+
 /**
  * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
  */
@@ -1070,87 +1289,59 @@ export type EndSessionErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type EndSessionError = EndSessionErrors[keyof EndSessionErrors];
@@ -1159,10 +1350,7 @@ export type EndSessionResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EndedSessionResponse;
-    };
+    200: EndedSessionResponse;
 };
 
 export type EndSessionResponse = EndSessionResponses[keyof EndSessionResponses];
@@ -1178,75 +1366,51 @@ export type GetSessionErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetSessionError = GetSessionErrors[keyof GetSessionErrors];
@@ -1255,16 +1419,13 @@ export type GetSessionResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: SessionResponse;
-    };
+    200: SessionResponse;
 };
 
 export type GetSessionResponse = GetSessionResponses[keyof GetSessionResponses];
 
 export type BeginSessionData = {
-    body: ExchangeCodeDto;
+    body: ExchangeCodeRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -1280,93 +1441,63 @@ export type BeginSessionErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type BeginSessionError = BeginSessionErrors[keyof BeginSessionErrors];
@@ -1375,10 +1506,7 @@ export type BeginSessionResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: SessionResponse;
-    };
+    200: SessionResponse;
 };
 
 export type BeginSessionResponse = BeginSessionResponses[keyof BeginSessionResponses];
@@ -1387,6 +1515,9 @@ export type ListKeysData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -1401,75 +1532,51 @@ export type ListKeysErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListKeysError = ListKeysErrors[keyof ListKeysErrors];
@@ -1478,21 +1585,13 @@ export type ListKeysResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<ApiKeyResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: ApiKeyPage;
 };
 
 export type ListKeysResponse = ListKeysResponses[keyof ListKeysResponses];
 
 export type CreateKeyData = {
-    body: CreateApiKeyDto;
+    body: CreateApiKeyRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -1508,93 +1607,63 @@ export type CreateKeyErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type CreateKeyError = CreateKeyErrors[keyof CreateKeyErrors];
@@ -1603,10 +1672,7 @@ export type CreateKeyResponses = {
     /**
      * Created.
      */
-    201: {
-        request_id: RequestId;
-        data: IssuedApiKeyResponse;
-    };
+    201: IssuedApiKeyResponse;
 };
 
 export type CreateKeyResponse = CreateKeyResponses[keyof CreateKeyResponses];
@@ -1633,99 +1699,67 @@ export type RevokeKeyErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type RevokeKeyError = RevokeKeyErrors[keyof RevokeKeyErrors];
@@ -1734,16 +1768,13 @@ export type RevokeKeyResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: ApiKeyResponse;
-    };
+    200: ApiKeyResponse;
 };
 
 export type RevokeKeyResponse = RevokeKeyResponses[keyof RevokeKeyResponses];
 
 export type RotateKeyData = {
-    body?: RotateApiKeyDto;
+    body?: RotateApiKeyRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -1764,99 +1795,67 @@ export type RotateKeyErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type RotateKeyError = RotateKeyErrors[keyof RotateKeyErrors];
@@ -1865,10 +1864,7 @@ export type RotateKeyResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: IssuedApiKeyResponse;
-    };
+    200: IssuedApiKeyResponse;
 };
 
 export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
@@ -1877,6 +1873,9 @@ export type ListRequestsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -1915,75 +1914,51 @@ export type ListRequestsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListRequestsError = ListRequestsErrors[keyof ListRequestsErrors];
@@ -1992,15 +1967,7 @@ export type ListRequestsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<CallResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: LoggedCallPage;
 };
 
 export type ListRequestsResponse = ListRequestsResponses[keyof ListRequestsResponses];
@@ -2021,81 +1988,55 @@ export type GetRequestErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetRequestError = GetRequestErrors[keyof GetRequestErrors];
@@ -2104,10 +2045,7 @@ export type GetRequestResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: CallResponse;
-    };
+    200: LoggedCallResponse;
 };
 
 export type GetRequestResponse = GetRequestResponses[keyof GetRequestResponses];
@@ -2116,6 +2054,9 @@ export type ListOrdersData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2143,75 +2084,51 @@ export type ListOrdersErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListOrdersError = ListOrdersErrors[keyof ListOrdersErrors];
@@ -2220,15 +2137,7 @@ export type ListOrdersResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<OrderResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: OrderPage;
 };
 
 export type ListOrdersResponse = ListOrdersResponses[keyof ListOrdersResponses];
@@ -2249,81 +2158,55 @@ export type GetOrderErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetOrderError = GetOrderErrors[keyof GetOrderErrors];
@@ -2332,10 +2215,7 @@ export type GetOrderResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: OrderResponse;
-    };
+    200: OrderResponse;
 };
 
 export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
@@ -2344,6 +2224,9 @@ export type ListEsimsData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2364,75 +2247,51 @@ export type ListEsimsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListEsimsError = ListEsimsErrors[keyof ListEsimsErrors];
@@ -2441,15 +2300,7 @@ export type ListEsimsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<EsimResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: EsimPage;
 };
 
 export type ListEsimsResponse = ListEsimsResponses[keyof ListEsimsResponses];
@@ -2470,81 +2321,55 @@ export type GetEsimErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetEsimError = GetEsimErrors[keyof GetEsimErrors];
@@ -2553,10 +2378,7 @@ export type GetEsimResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EsimResponse;
-    };
+    200: EsimResponse;
 };
 
 export type GetEsimResponse = GetEsimResponses[keyof GetEsimResponses];
@@ -2583,99 +2405,67 @@ export type ShowInstallDataErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ShowInstallDataError = ShowInstallDataErrors[keyof ShowInstallDataErrors];
@@ -2684,10 +2474,7 @@ export type ShowInstallDataResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: InstallDataResponse;
-    };
+    200: InstallDataResponse;
 };
 
 export type ShowInstallDataResponse = ShowInstallDataResponses[keyof ShowInstallDataResponses];
@@ -2696,6 +2483,9 @@ export type ListTopupsData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2716,75 +2506,51 @@ export type ListTopupsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListTopupsError = ListTopupsErrors[keyof ListTopupsErrors];
@@ -2793,15 +2559,7 @@ export type ListTopupsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<TopupResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: TopupPage;
 };
 
 export type ListTopupsResponse = ListTopupsResponses[keyof ListTopupsResponses];
@@ -2822,81 +2580,55 @@ export type GetTopupErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetTopupError = GetTopupErrors[keyof GetTopupErrors];
@@ -2905,10 +2637,7 @@ export type GetTopupResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: TopupResponse;
-    };
+    200: TopupResponse;
 };
 
 export type GetTopupResponse = GetTopupResponses[keyof GetTopupResponses];
@@ -2917,6 +2646,9 @@ export type ListEventsData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2935,75 +2667,51 @@ export type ListEventsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListEventsError = ListEventsErrors[keyof ListEventsErrors];
@@ -3012,15 +2720,7 @@ export type ListEventsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<EventResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: EventPage;
 };
 
 export type ListEventsResponse = ListEventsResponses[keyof ListEventsResponses];
@@ -3041,81 +2741,55 @@ export type GetEventErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetEventError = GetEventErrors[keyof GetEventErrors];
@@ -3124,10 +2798,7 @@ export type GetEventResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EventResponse;
-    };
+    200: EventResponse;
 };
 
 export type GetEventResponse = GetEventResponses[keyof GetEventResponses];
@@ -3143,75 +2814,51 @@ export type ListBalancesErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListBalancesError = ListBalancesErrors[keyof ListBalancesErrors];
@@ -3220,15 +2867,7 @@ export type ListBalancesResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<BalanceResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: BalancePage;
 };
 
 export type ListBalancesResponse = ListBalancesResponses[keyof ListBalancesResponses];
@@ -3237,13 +2876,16 @@ export type ListTransactionsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
          */
         cursor?: string;
         /**
-         * `csv`: the newest 10,000 transactions as a file (`text/csv`), whatever `limit` says.
+         * `csv`: the newest 10,000 transactions as a file (`text/csv`), whatever `limit` says. Default: `json`.
          */
         format?: 'json' | 'csv';
     };
@@ -3254,75 +2896,51 @@ export type ListTransactionsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListTransactionsError = ListTransactionsErrors[keyof ListTransactionsErrors];
@@ -3331,15 +2949,7 @@ export type ListTransactionsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<TransactionResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: TransactionPage;
 };
 
 export type ListTransactionsResponse = ListTransactionsResponses[keyof ListTransactionsResponses];
@@ -3348,6 +2958,9 @@ export type ListEndpointsData = {
     body?: never;
     path?: never;
     query: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -3365,75 +2978,51 @@ export type ListEndpointsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListEndpointsError = ListEndpointsErrors[keyof ListEndpointsErrors];
@@ -3442,21 +3031,13 @@ export type ListEndpointsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<WebhookEndpointResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: WebhookEndpointPage;
 };
 
 export type ListEndpointsResponse = ListEndpointsResponses[keyof ListEndpointsResponses];
 
 export type CreateEndpointData = {
-    body: CreateWebhookEndpointDto;
+    body: CreateWebhookEndpointRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -3472,93 +3053,63 @@ export type CreateEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type CreateEndpointError = CreateEndpointErrors[keyof CreateEndpointErrors];
@@ -3567,10 +3118,7 @@ export type CreateEndpointResponses = {
     /**
      * Created.
      */
-    201: {
-        request_id: RequestId;
-        data: CreatedWebhookEndpointResponse;
-    };
+    201: CreatedWebhookEndpointResponse;
 };
 
 export type CreateEndpointResponse = CreateEndpointResponses[keyof CreateEndpointResponses];
@@ -3591,93 +3139,63 @@ export type DeleteEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type DeleteEndpointError = DeleteEndpointErrors[keyof DeleteEndpointErrors];
@@ -3686,10 +3204,7 @@ export type DeleteEndpointResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: DeletedWebhookEndpointResponse;
-    };
+    200: DeletedWebhookEndpointResponse;
 };
 
 export type DeleteEndpointResponse = DeleteEndpointResponses[keyof DeleteEndpointResponses];
@@ -3710,81 +3225,55 @@ export type GetEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetEndpointError = GetEndpointErrors[keyof GetEndpointErrors];
@@ -3793,16 +3282,13 @@ export type GetEndpointResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookEndpointResponse;
-    };
+    200: WebhookEndpointResponse;
 };
 
 export type GetEndpointResponse = GetEndpointResponses[keyof GetEndpointResponses];
 
 export type UpdateEndpointData = {
-    body?: UpdateWebhookEndpointDto;
+    body?: UpdateWebhookEndpointRequest;
     path: {
         /**
          * Begins with `whe_`; a malformed one is 404 like an unknown one.
@@ -3817,93 +3303,63 @@ export type UpdateEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type UpdateEndpointError = UpdateEndpointErrors[keyof UpdateEndpointErrors];
@@ -3912,10 +3368,7 @@ export type UpdateEndpointResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookEndpointResponse;
-    };
+    200: WebhookEndpointResponse;
 };
 
 export type UpdateEndpointResponse = UpdateEndpointResponses[keyof UpdateEndpointResponses];
@@ -3929,6 +3382,9 @@ export type GetEndpointStatsData = {
         id: string;
     };
     query?: {
+        /**
+         * Default: `24h`.
+         */
         window?: '1h' | '24h' | '7d';
     };
     url: '/portal/v1/webhook-endpoints/{id}/stats';
@@ -3938,81 +3394,55 @@ export type GetEndpointStatsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetEndpointStatsError = GetEndpointStatsErrors[keyof GetEndpointStatsErrors];
@@ -4021,16 +3451,13 @@ export type GetEndpointStatsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EndpointStatsResponse;
-    };
+    200: EndpointStatsResponse;
 };
 
 export type GetEndpointStatsResponse = GetEndpointStatsResponses[keyof GetEndpointStatsResponses];
 
 export type EnableEndpointData = {
-    body?: EnableWebhookEndpointDto;
+    body?: EnableWebhookEndpointRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -4051,99 +3478,67 @@ export type EnableEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type EnableEndpointError = EnableEndpointErrors[keyof EnableEndpointErrors];
@@ -4152,10 +3547,7 @@ export type EnableEndpointResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookEndpointResponse;
-    };
+    200: WebhookEndpointResponse;
 };
 
 export type EnableEndpointResponse = EnableEndpointResponses[keyof EnableEndpointResponses];
@@ -4182,99 +3574,67 @@ export type DisableEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type DisableEndpointError = DisableEndpointErrors[keyof DisableEndpointErrors];
@@ -4283,16 +3643,13 @@ export type DisableEndpointResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookEndpointResponse;
-    };
+    200: WebhookEndpointResponse;
 };
 
 export type DisableEndpointResponse = DisableEndpointResponses[keyof DisableEndpointResponses];
 
 export type RotateSecretData = {
-    body?: RotateWebhookSecretDto;
+    body?: RotateWebhookSecretRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -4313,99 +3670,67 @@ export type RotateSecretErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type RotateSecretError = RotateSecretErrors[keyof RotateSecretErrors];
@@ -4414,10 +3739,7 @@ export type RotateSecretResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: RotatedWebhookSecretResponse;
-    };
+    200: RotatedWebhookSecretResponse;
 };
 
 export type RotateSecretResponse = RotateSecretResponses[keyof RotateSecretResponses];
@@ -4444,99 +3766,67 @@ export type FinishRotationErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type FinishRotationError = FinishRotationErrors[keyof FinishRotationErrors];
@@ -4545,10 +3835,7 @@ export type FinishRotationResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookEndpointResponse;
-    };
+    200: WebhookEndpointResponse;
 };
 
 export type FinishRotationResponse = FinishRotationResponses[keyof FinishRotationResponses];
@@ -4575,99 +3862,67 @@ export type SendTestErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type SendTestError = SendTestErrors[keyof SendTestErrors];
@@ -4676,10 +3931,7 @@ export type SendTestResponses = {
     /**
      * Accepted; the work goes on.
      */
-    202: {
-        request_id: RequestId;
-        data: WebhookDeliveryResponse;
-    };
+    202: WebhookDeliveryResponse;
 };
 
 export type SendTestResponse = SendTestResponses[keyof SendTestResponses];
@@ -4693,6 +3945,9 @@ export type ListDeliveriesData = {
         id: string;
     };
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -4725,81 +3980,55 @@ export type ListDeliveriesErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListDeliveriesError = ListDeliveriesErrors[keyof ListDeliveriesErrors];
@@ -4808,15 +4037,7 @@ export type ListDeliveriesResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<WebhookDeliveryResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: WebhookDeliveryPage;
 };
 
 export type ListDeliveriesResponse = ListDeliveriesResponses[keyof ListDeliveriesResponses];
@@ -4837,81 +4058,55 @@ export type GetDeliveryErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetDeliveryError = GetDeliveryErrors[keyof GetDeliveryErrors];
@@ -4920,10 +4115,7 @@ export type GetDeliveryResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookDeliveryWithAttemptsResponse;
-    };
+    200: WebhookDeliveryWithAttemptsResponse;
 };
 
 export type GetDeliveryResponse = GetDeliveryResponses[keyof GetDeliveryResponses];
@@ -4950,99 +4142,67 @@ export type ResendDeliveryErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ResendDeliveryError = ResendDeliveryErrors[keyof ResendDeliveryErrors];
@@ -5051,16 +4211,13 @@ export type ResendDeliveryResponses = {
     /**
      * Accepted; the work goes on.
      */
-    202: {
-        request_id: RequestId;
-        data: WebhookDeliveryResponse;
-    };
+    202: WebhookDeliveryResponse;
 };
 
 export type ResendDeliveryResponse = ResendDeliveryResponses[keyof ResendDeliveryResponses];
 
 export type StartReplayData = {
-    body: ReplayEventsDto;
+    body: ReplayEventsRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -5081,99 +4238,67 @@ export type StartReplayErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed. `step_up_required`: This needs a session younger than 15 minutes: sign in again.
      */
-    403: Problem & {
-        code?: 'forbidden' | 'step_up_required';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type StartReplayError = StartReplayErrors[keyof StartReplayErrors];
@@ -5182,10 +4307,7 @@ export type StartReplayResponses = {
     /**
      * Accepted; the work goes on.
      */
-    202: {
-        request_id: RequestId;
-        data: WebhookReplayResponse;
-    };
+    202: WebhookReplayResponse;
 };
 
 export type StartReplayResponse = StartReplayResponses[keyof StartReplayResponses];
@@ -5206,81 +4328,55 @@ export type GetReplayErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetReplayError = GetReplayErrors[keyof GetReplayErrors];
@@ -5289,10 +4385,7 @@ export type GetReplayResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookReplayResponse;
-    };
+    200: WebhookReplayResponse;
 };
 
 export type GetReplayResponse = GetReplayResponses[keyof GetReplayResponses];
@@ -5319,99 +4412,67 @@ export type CancelReplayErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page. `conflict`: The current state does not allow this.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed' | 'conflict';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type CancelReplayError = CancelReplayErrors[keyof CancelReplayErrors];
@@ -5420,10 +4481,7 @@ export type CancelReplayResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: WebhookReplayResponse;
-    };
+    200: WebhookReplayResponse;
 };
 
 export type CancelReplayResponse = CancelReplayResponses[keyof CancelReplayResponses];
@@ -5444,81 +4502,55 @@ export type ExplainDeliveryErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ExplainDeliveryError = ExplainDeliveryErrors[keyof ExplainDeliveryErrors];
@@ -5527,10 +4559,7 @@ export type ExplainDeliveryResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: ExplanationResponse;
-    };
+    200: ExplanationResponse;
 };
 
 export type ExplainDeliveryResponse = ExplainDeliveryResponses[keyof ExplainDeliveryResponses];
@@ -5551,81 +4580,55 @@ export type ExplainEndpointErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'session_changed';
-    };
+    409: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ExplainEndpointError = ExplainEndpointErrors[keyof ExplainEndpointErrors];
@@ -5634,16 +4637,13 @@ export type ExplainEndpointResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: ExplanationResponse;
-    };
+    200: ExplanationResponse;
 };
 
 export type ExplainEndpointResponse = ExplainEndpointResponses[keyof ExplainEndpointResponses];
 
 export type DiagnoseSignatureData = {
-    body: SignatureDoctorDto;
+    body: SignatureDoctorRequest;
     headers?: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -5659,93 +4659,63 @@ export type DiagnoseSignatureErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `session_changed`: The browser has another session of the portal than this page.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'session_changed';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type DiagnoseSignatureError = DiagnoseSignatureErrors[keyof DiagnoseSignatureErrors];
@@ -5754,10 +4724,7 @@ export type DiagnoseSignatureResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: DiagnosisResponse;
-    };
+    200: DiagnosisResponse;
 };
 
 export type DiagnoseSignatureResponse = DiagnoseSignatureResponses[keyof DiagnoseSignatureResponses];

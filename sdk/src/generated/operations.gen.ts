@@ -1,29 +1,31 @@
 // Written by npm run sdk:types.
-import type * as Api from './types.gen.js';
 
-/** What each operation of the document can be refused with. */
-export interface OperationErrors {
-  getMe: Api.GetMeErrors;
-  listPackages: Api.ListPackagesErrors;
-  getPackage: Api.GetPackageErrors;
-  placeOrder: Api.PlaceOrderErrors;
-  listOrders: Api.ListOrdersErrors;
-  getOrder: Api.GetOrderErrors;
-  cancelOrder: Api.CancelOrderErrors;
-  placeTopup: Api.PlaceTopupErrors;
-  listTopups: Api.ListTopupsErrors;
-  getTopup: Api.GetTopupErrors;
-  listEsims: Api.ListEsimsErrors;
-  getEsim: Api.GetEsimErrors;
-  getQrCode: Api.GetQrCodeErrors;
-  getUsage: Api.GetUsageErrors;
-  listTopupPackages: Api.ListTopupPackagesErrors;
-  activateEsim: Api.ActivateEsimErrors;
-  consumeData: Api.ConsumeDataErrors;
-  expireEsim: Api.ExpireEsimErrors;
-  listEvents: Api.ListEventsErrors;
-  getEvent: Api.GetEventErrors;
-  getBalance: Api.GetBalanceErrors;
-  listTransactions: Api.ListTransactionsErrors;
-  listOwnRequests: Api.ListOwnRequestsErrors;
+/**
+ * The codes that each operation is documented to answer with, by its `operationId`. `isApiError(error)` does not know
+ * which operation an error is of: name the codes that you ask for.
+ */
+export interface CodesOf {
+  readonly getMe: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listPackages: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getPackage: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listOrders: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly placeOrder: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getOrder: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly cancelOrder: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'order_not_cancelable' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listTopups: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly placeTopup: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required' | 'unauthorized' | 'insufficient_balance' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getTopup: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listEsims: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getEsim: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getQrCode: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getUsage: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listTopupPackages: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly activateEsim: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required' | 'unauthorized' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly consumeData: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required' | 'unauthorized' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly expireEsim: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required' | 'unauthorized' | 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached' | 'payload_too_large' | 'uri_too_long' | 'unsupported_media_type' | 'expectation_failed' | 'idempotency_key_reused' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listEvents: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getEvent: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly getBalance: 'bad_request' | 'validation_failed' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listTransactions: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
+  readonly listRequests: 'bad_request' | 'validation_failed' | 'invalid_cursor' | 'unauthorized' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden' | 'method_not_allowed' | 'request_timeout' | 'uri_too_long' | 'expectation_failed' | 'rate_limited' | 'headers_too_large' | 'internal_error' | 'service_unavailable';
 }

@@ -6,14 +6,312 @@ export type ClientOptions = {
 
 export type Webhooks = ReceiveOrderIssuedEventWebhookRequest | ReceiveOrderFailedEventWebhookRequest | ReceiveEsimActivatedEventWebhookRequest | ReceiveEsimExpiredEventWebhookRequest | ReceiveEsimUsageThresholdEventWebhookRequest | ReceiveOrderTopupCompletedEventWebhookRequest | ReceiveOrderTopupFailedEventWebhookRequest;
 
-export type BalanceResponse = {
-    currency: string;
-    posted: MoneyResponse;
-    held: MoneyResponse;
-    available: MoneyResponse;
+export type Account = {
+    partner_id: string;
+    partner_name: string;
+    mode: 'sandbox' | 'live';
+    key_id: string;
+    limits: Limits;
 };
 
-export type CallResponse = {
+export type AccountResponse = {
+    request_id: RequestId;
+    data: Account;
+};
+
+export type Balance = {
+    currency: string;
+    posted: Money;
+    held: Money;
+    available: Money;
+};
+
+export type BalancePage = {
+    request_id: RequestId;
+    data: Array<Balance>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * Exactly one of the two fields.
+ */
+export type ConsumeRequest = {
+    bytes?: number | null;
+    /**
+     * Of `total_bytes`, rounded up.
+     */
+    percent?: number | null;
+};
+
+export type Esim = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    order_id: string;
+    package_id: string;
+    iccid: string;
+    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * Grows by one with each change, also of the usage.
+     */
+    version: number;
+    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    apn: string | null;
+    data: EsimData;
+    install_by: string | null;
+    activated_at: string | null;
+    expires_at: string | null;
+    created_at: string;
+    updated_at: string;
+};
+
+/**
+ * The customer installed and activated the eSIM on a device.
+ */
+export type EsimActivatedEvent = {
+    /**
+     * Unique; ignore an id that you have seen.
+     */
+    id: string;
+    type: 'esim.activated';
+    /**
+     * When it happened.
+     */
+    created_at: string;
+    data: EsimActivatedEventData;
+};
+
+export type EsimActivatedEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+};
+
+export type EsimData = {
+    /**
+     * Null when unlimited.
+     */
+    total_bytes: number | null;
+    used_bytes: number;
+    remaining_bytes: number | null;
+    unlimited: boolean;
+    as_of: string;
+};
+
+/**
+ * The plan validity has elapsed.
+ */
+export type EsimExpiredEvent = {
+    /**
+     * Unique; ignore an id that you have seen.
+     */
+    id: string;
+    type: 'esim.expired';
+    /**
+     * When it happened.
+     */
+    created_at: string;
+    data: EsimExpiredEventData;
+};
+
+export type EsimExpiredEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    reason: 'validity_ended' | 'never_used';
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type EsimPackage = {
+    id: string;
+    title: string;
+    type: 'country' | 'regional' | 'global';
+    region: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania' | null;
+    /**
+     * ISO 3166-1 alpha-2.
+     */
+    coverage: Array<string>;
+    kind: 'base' | 'topup';
+    /**
+     * 1 GB = 10^9 bytes.
+     */
+    data_bytes: number | null;
+    unlimited: boolean;
+    voice_minutes: number | null;
+    sms_count: number | null;
+    validity_days: number;
+    activation_policy: 'on_install' | 'on_first_use' | 'on_purchase';
+    topup_supported: boolean;
+    networks: Array<PackageNetwork>;
+    /**
+     * When data becomes slower, in words to show to customers; null where nothing is known of it.
+     */
+    speed_policy: string | null;
+    /**
+     * What else there is to say of the package, as one line of plain text.
+     */
+    notes: string | null;
+    price: Money;
+    retail_price: Money | null;
+    /**
+     * Withdrawn packages stay, with false.
+     */
+    available: boolean;
+    updated_at: string;
+};
+
+export type EsimPackagePage = {
+    request_id: RequestId;
+    data: Array<EsimPackage>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type EsimPackageResponse = {
+    request_id: RequestId;
+    data: EsimPackage;
+};
+
+export type EsimPage = {
+    request_id: RequestId;
+    data: Array<Esim>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type EsimResponse = {
+    request_id: RequestId;
+    data: Esim;
+};
+
+/**
+ * Usage crossed 50%, 80% or 100% of the plan's data.
+ */
+export type EsimUsageThresholdEvent = {
+    /**
+     * Unique; ignore an id that you have seen.
+     */
+    id: string;
+    type: 'esim.usage.threshold';
+    /**
+     * When it happened.
+     */
+    created_at: string;
+    data: EsimUsageThresholdEventData;
+};
+
+export type EsimUsageThresholdEventData = {
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    threshold_percent: 50 | 80 | 100;
+    used_bytes: number;
+    total_bytes: number;
+    as_of: string;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type EsimWithInstall = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    order_id: string;
+    package_id: string;
+    iccid: string;
+    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
+    /**
+     * Grows by one with each change, also of the usage.
+     */
+    version: number;
+    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
+    apn: string | null;
+    data: EsimData;
+    install_by: string | null;
+    activated_at: string | null;
+    expires_at: string | null;
+    created_at: string;
+    updated_at: string;
+    smdp_address: string;
+    matching_id: string;
+    activation_code: string;
+    confirmation_code: string | null;
+    install: InstallLinks;
+};
+
+export type EsimWithInstallResponse = {
+    request_id: RequestId;
+    data: EsimWithInstall;
+};
+
+/**
+ * An event, byte for byte as webhooks deliver it.
+ */
+export type Event = ({
+    type: 'order.issued';
+} & OrderIssuedEvent) | ({
+    type: 'order.failed';
+} & OrderFailedEvent) | ({
+    type: 'esim.activated';
+} & EsimActivatedEvent) | ({
+    type: 'esim.expired';
+} & EsimExpiredEvent) | ({
+    type: 'esim.usage.threshold';
+} & EsimUsageThresholdEvent) | ({
+    type: 'order.topup.completed';
+} & OrderTopupCompletedEvent) | ({
+    type: 'order.topup.failed';
+} & OrderTopupFailedEvent);
+
+export type EventPage = {
+    request_id: RequestId;
+    data: Array<Event>;
+    has_more: boolean;
+    /**
+     * Never null: come back with it for what is new.
+     */
+    next_cursor: string;
+};
+
+export type EventResponse = {
+    request_id: RequestId;
+    data: Event;
+};
+
+export type Failure = {
+    code: string;
+    reason: string;
+};
+
+export type InstallLinks = {
+    ios_url: string;
+    android_url: string;
+};
+
+export type IssuedEsim = {
+    esim_id: string;
+    iccid: string;
+};
+
+export type Limits = {
+    requests_per_minute: number;
+    burst: number;
+};
+
+export type LoggedCall = {
     request_id: string;
     /**
      * The client's own `X-Request-Id`.
@@ -58,194 +356,17 @@ export type CallResponse = {
     created_at: string;
 };
 
-export type ConsumeDto = ({
-    bytes: unknown;
-    percent?: null;
-} | {
-    bytes?: null;
-    percent: unknown;
-}) & {
-    bytes?: number | null;
+export type LoggedCallPage = {
+    request_id: RequestId;
+    data: Array<LoggedCall>;
+    has_more: boolean;
     /**
-     * Of `total_bytes`, rounded up.
+     * The `cursor` of the next page; null on the last one.
      */
-    percent?: number | null;
+    next_cursor: string | null;
 };
 
-/**
- * The customer installed and activated the eSIM on a device.
- */
-export type EsimActivatedEvent = {
-    /**
-     * Unique; ignore an id that you have seen.
-     */
-    id: string;
-    type: 'esim.activated';
-    /**
-     * When it happened.
-     */
-    created_at: string;
-    data: {
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-    };
-};
-
-export type EsimDataResponse = {
-    /**
-     * Null when unlimited.
-     */
-    total_bytes: number | null;
-    used_bytes: number;
-    remaining_bytes: number | null;
-    unlimited: boolean;
-    as_of: string;
-};
-
-/**
- * The plan validity has elapsed.
- */
-export type EsimExpiredEvent = {
-    /**
-     * Unique; ignore an id that you have seen.
-     */
-    id: string;
-    type: 'esim.expired';
-    /**
-     * When it happened.
-     */
-    created_at: string;
-    data: {
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        reason: 'validity_ended' | 'never_used';
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
-};
-
-export type EsimResponse = {
-    id: string;
-    mode: 'sandbox' | 'live';
-    order_id: string;
-    package_id: string;
-    iccid: string;
-    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
-    /**
-     * Grows by one with each change, also of the usage.
-     */
-    version: number;
-    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
-    apn: string | null;
-    data: EsimDataResponse;
-    install_by: string | null;
-    activated_at: string | null;
-    expires_at: string | null;
-    created_at: string;
-    updated_at: string;
-};
-
-/**
- * Usage crossed 50%, 80% or 100% of the plan's data.
- */
-export type EsimUsageThresholdEvent = {
-    /**
-     * Unique; ignore an id that you have seen.
-     */
-    id: string;
-    type: 'esim.usage.threshold';
-    /**
-     * When it happened.
-     */
-    created_at: string;
-    data: {
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        threshold_percent: 50 | 80 | 100;
-        used_bytes: number;
-        total_bytes: number;
-        as_of: string;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
-};
-
-export type EsimWithInstallResponse = {
-    id: string;
-    mode: 'sandbox' | 'live';
-    order_id: string;
-    package_id: string;
-    iccid: string;
-    status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
-    /**
-     * Grows by one with each change, also of the usage.
-     */
-    version: number;
-    profile_status: 'released' | 'downloaded' | 'installed' | 'enabled' | 'disabled' | 'deleted' | 'unknown';
-    apn: string | null;
-    data: EsimDataResponse;
-    install_by: string | null;
-    activated_at: string | null;
-    expires_at: string | null;
-    created_at: string;
-    updated_at: string;
-    smdp_address: string;
-    matching_id: string;
-    activation_code: string;
-    confirmation_code: string | null;
-    install: InstallLinksResponse;
-};
-
-/**
- * An event, byte for byte as webhooks deliver it.
- */
-export type EventResponse = ({
-    type: 'order.issued';
-} & OrderIssuedEvent) | ({
-    type: 'order.failed';
-} & OrderFailedEvent) | ({
-    type: 'esim.activated';
-} & EsimActivatedEvent) | ({
-    type: 'esim.expired';
-} & EsimExpiredEvent) | ({
-    type: 'esim.usage.threshold';
-} & EsimUsageThresholdEvent) | ({
-    type: 'order.topup.completed';
-} & OrderTopupCompletedEvent) | ({
-    type: 'order.topup.failed';
-} & OrderTopupFailedEvent);
-
-export type FailureResponse = {
-    code: string;
-    reason: string;
-};
-
-export type InstallLinksResponse = {
-    ios_url: string;
-    android_url: string;
-};
-
-export type LimitsResponse = {
-    requests_per_minute: number;
-    burst: number;
-};
-
-export type MeResponse = {
-    partner_id: string;
-    partner_name: string;
-    mode: 'sandbox' | 'live';
-    key_id: string;
-    limits: LimitsResponse;
-};
-
-export type MoneyDto = {
+export type Money = {
     /**
      * Minor units.
      */
@@ -256,7 +377,7 @@ export type MoneyDto = {
     currency: string;
 };
 
-export type MoneyResponse = {
+export type MoneyInput = {
     /**
      * Minor units.
      */
@@ -267,7 +388,38 @@ export type MoneyResponse = {
     currency: string;
 };
 
-export type OrderEsimResponse = {
+export type Order = {
+    id: string;
+    mode: 'sandbox' | 'live';
+    status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
+    /**
+     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
+     */
+    version: number;
+    package_id: string;
+    quantity: number;
+    quantity_issued: number;
+    quantity_failed: number;
+    unit_price: Money;
+    total: Money;
+    /**
+     * What came back: released or refunded.
+     */
+    refunded: Money;
+    reference: string | null;
+    metadata: {
+        [key: string]: string;
+    };
+    esims: Array<OrderEsim>;
+    failure: Failure | null;
+    cancel_failure: Failure | null;
+    created_at: string;
+    updated_at: string;
+    issued_at: string | null;
+    failed_at: string | null;
+};
+
+export type OrderEsim = {
     esim_id: string;
     iccid: string;
     status: 'issued' | 'active' | 'depleted' | 'expired' | 'suspended' | 'canceled';
@@ -286,21 +438,23 @@ export type OrderFailedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        order_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        package_id: string;
-        code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
-        reason: string;
-        refunded: MoneyResponse;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderFailedEventData;
+};
+
+export type OrderFailedEventData = {
+    order_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    package_id: string;
+    code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
+    reason: string;
+    refunded: Money;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
 };
 
 /**
@@ -316,58 +470,41 @@ export type OrderIssuedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        order_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        package_id: string;
-        quantity_issued: number;
-        /**
-         * Above 0 when the order is `partially_issued`.
-         */
-        quantity_failed: number;
-        esims: Array<{
-            esim_id: string;
-            iccid: string;
-        }>;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderIssuedEventData;
+};
+
+export type OrderIssuedEventData = {
+    order_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    package_id: string;
+    quantity_issued: number;
+    /**
+     * Above 0 when the order is `partially_issued`.
+     */
+    quantity_failed: number;
+    esims: Array<IssuedEsim>;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type OrderPage = {
+    request_id: RequestId;
+    data: Array<Order>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
 };
 
 export type OrderResponse = {
-    id: string;
-    mode: 'sandbox' | 'live';
-    status: 'pending' | 'processing' | 'issued' | 'partially_issued' | 'failed' | 'canceling' | 'canceled';
-    /**
-     * Grows by one with each change of the order; a change of one of its eSIMs counts there.
-     */
-    version: number;
-    package_id: string;
-    quantity: number;
-    quantity_issued: number;
-    quantity_failed: number;
-    unit_price: MoneyResponse;
-    total: MoneyResponse;
-    /**
-     * What came back: released or refunded.
-     */
-    refunded: MoneyResponse;
-    reference: string | null;
-    metadata: {
-        [key: string]: string;
-    };
-    esims: Array<OrderEsimResponse>;
-    failure: FailureResponse | null;
-    cancel_failure: FailureResponse | null;
-    created_at: string;
-    updated_at: string;
-    issued_at: string | null;
-    failed_at: string | null;
+    request_id: RequestId;
+    data: Order;
 };
 
 /**
@@ -383,23 +520,25 @@ export type OrderTopupCompletedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        topup_id: string;
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        package_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        data_added_bytes: number | null;
-        validity_added_days: number;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderTopupCompletedEventData;
+};
+
+export type OrderTopupCompletedEventData = {
+    topup_id: string;
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    package_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    data_added_bytes: number | null;
+    validity_added_days: number;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
 };
 
 /**
@@ -415,71 +554,38 @@ export type OrderTopupFailedEvent = {
      * When it happened.
      */
     created_at: string;
-    data: {
-        topup_id: string;
-        esim_id: string;
-        order_id: string;
-        iccid: string;
-        package_id: string;
-        /**
-         * Your own id of the order or top-up.
-         */
-        reference: string | null;
-        code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
-        reason: string;
-        /**
-         * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
-         */
-        version: number;
-    };
+    data: OrderTopupFailedEventData;
 };
 
-export type PackageNetworkResponse = {
+export type OrderTopupFailedEventData = {
+    topup_id: string;
+    esim_id: string;
+    order_id: string;
+    iccid: string;
+    package_id: string;
+    /**
+     * Your own id of the order or top-up.
+     */
+    reference: string | null;
+    code: 'insufficient_balance' | 'package_unavailable' | 'price_changed' | 'esim_expired' | 'topup_not_supported' | 'provider_rejected' | 'provider_unavailable';
+    reason: string;
+    /**
+     * Of the order, eSIM or top-up that the event is about: of two events, the greater is newer.
+     */
+    version: number;
+};
+
+export type PackageNetwork = {
     country: string;
     operator: string;
     generations: Array<string>;
 };
 
-export type PackageResponse = {
-    id: string;
-    title: string;
-    type: 'country' | 'regional' | 'global';
-    region: 'africa' | 'asia' | 'balkans' | 'caribbean' | 'europe' | 'latin-america' | 'middle-east' | 'north-america' | 'oceania' | null;
-    /**
-     * ISO 3166-1 alpha-2.
-     */
-    coverage: Array<string>;
-    kind: 'base' | 'topup';
-    /**
-     * 1 GB = 10^9 bytes.
-     */
-    data_bytes: number | null;
-    unlimited: boolean;
-    voice_minutes: number | null;
-    sms_count: number | null;
-    validity_days: number;
-    activation_policy: 'on_install' | 'on_first_use' | 'on_purchase';
-    topup_supported: boolean;
-    networks: Array<PackageNetworkResponse>;
-    /**
-     * When data becomes slower, in words to show to customers; null where nothing is known of it.
-     */
-    speed_policy: string | null;
-    /**
-     * What else there is to say of the package, as one line of plain text.
-     */
-    notes: string | null;
-    price: MoneyResponse;
-    retail_price: MoneyResponse | null;
-    /**
-     * Withdrawn packages stay, with false.
-     */
-    available: boolean;
-    updated_at: string;
-};
-
-export type PlaceOrderDto = {
+export type PlaceOrderRequest = {
     package_id: string;
+    /**
+     * Default: `1`.
+     */
     quantity?: number | null;
     /**
      * Your own id of the order, unique for ever per mode.
@@ -488,13 +594,13 @@ export type PlaceOrderDto = {
     /**
      * The order is refused with `price_changed` above this.
      */
-    max_unit_price?: MoneyDto | null;
+    max_unit_price?: MoneyInput | null;
     metadata?: {
         [key: string]: string;
     } | null;
 };
 
-export type PlaceTopupDto = {
+export type PlaceTopupRequest = {
     esim_id: string;
     /**
      * One of the `topup-packages` of the eSIM.
@@ -507,7 +613,7 @@ export type PlaceTopupDto = {
     /**
      * The top-up is refused with `price_changed` above this.
      */
-    max_price?: MoneyDto | null;
+    max_price?: MoneyInput | null;
     metadata?: {
         [key: string]: string;
     } | null;
@@ -545,7 +651,7 @@ export type ProblemField = {
     message: string;
 };
 
-export type QrCodeResponse = {
+export type QrCode = {
     activation_code: string;
     /**
      * The QR code as an SVG document.
@@ -557,12 +663,17 @@ export type QrCodeResponse = {
     png_base64: string;
 };
 
+export type QrCodeResponse = {
+    request_id: RequestId;
+    data: QrCode;
+};
+
 /**
  * The id of the call; in a replayed answer, of the first call.
  */
 export type RequestId = string;
 
-export type TopupResponse = {
+export type Topup = {
     id: string;
     mode: 'sandbox' | 'live';
     esim_id: string;
@@ -573,7 +684,7 @@ export type TopupResponse = {
      * Grows by one with each change.
      */
     version: number;
-    price: MoneyResponse;
+    price: Money;
     /**
      * Null when the package adds days only.
      */
@@ -583,27 +694,52 @@ export type TopupResponse = {
     metadata: {
         [key: string]: string;
     };
-    failure: FailureResponse | null;
+    failure: Failure | null;
     created_at: string;
     completed_at: string | null;
     failed_at: string | null;
 };
 
-export type TransactionResponse = {
+export type TopupPage = {
+    request_id: RequestId;
+    data: Array<Topup>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type TopupResponse = {
+    request_id: RequestId;
+    data: Topup;
+};
+
+export type Transaction = {
     id: string;
     type: 'charge' | 'refund' | 'deposit' | 'adjustment';
     /**
      * Signed.
      */
-    amount: MoneyResponse;
-    balance_after: MoneyResponse;
+    amount: Money;
+    balance_after: Money;
     order_id: string | null;
     topup_id: string | null;
     reference: string | null;
     created_at: string;
 };
 
-export type UsageResponse = {
+export type TransactionPage = {
+    request_id: RequestId;
+    data: Array<Transaction>;
+    has_more: boolean;
+    /**
+     * The `cursor` of the next page; null on the last one.
+     */
+    next_cursor: string | null;
+};
+
+export type Usage = {
     esim_id: string;
     unlimited: boolean;
     /**
@@ -619,6 +755,11 @@ export type UsageResponse = {
     thresholds_crossed: Array<number>;
     as_of: string;
     source: 'callback' | 'poll' | 'simulated';
+};
+
+export type UsageResponse = {
+    request_id: RequestId;
+    data: Usage;
 };
 
 /**
@@ -647,69 +788,47 @@ export type GetMeErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetMeError = GetMeErrors[keyof GetMeErrors];
@@ -718,10 +837,7 @@ export type GetMeResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: MeResponse;
-    };
+    200: AccountResponse;
 };
 
 export type GetMeResponse = GetMeResponses[keyof GetMeResponses];
@@ -736,6 +852,9 @@ export type ListPackagesData = {
     };
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -768,69 +887,47 @@ export type ListPackagesErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListPackagesError = ListPackagesErrors[keyof ListPackagesErrors];
@@ -839,15 +936,7 @@ export type ListPackagesResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<PackageResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: EsimPackagePage;
 };
 
 export type ListPackagesResponse = ListPackagesResponses[keyof ListPackagesResponses];
@@ -874,75 +963,51 @@ export type GetPackageErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetPackageError = GetPackageErrors[keyof GetPackageErrors];
@@ -951,10 +1016,7 @@ export type GetPackageResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: PackageResponse;
-    };
+    200: EsimPackageResponse;
 };
 
 export type GetPackageResponse = GetPackageResponses[keyof GetPackageResponses];
@@ -963,6 +1025,9 @@ export type ListOrdersData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -986,69 +1051,47 @@ export type ListOrdersErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListOrdersError = ListOrdersErrors[keyof ListOrdersErrors];
@@ -1057,21 +1100,13 @@ export type ListOrdersResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<OrderResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: OrderPage;
 };
 
 export type ListOrdersResponse = ListOrdersResponses[keyof ListOrdersResponses];
 
 export type PlaceOrderData = {
-    body: PlaceOrderDto;
+    body: PlaceOrderRequest;
     headers: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -1087,105 +1122,71 @@ export type PlaceOrderErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `insufficient_balance`: The wallet does not cover the price.
      */
-    402: Problem & {
-        code?: 'insufficient_balance';
-    };
+    402: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type PlaceOrderError = PlaceOrderErrors[keyof PlaceOrderErrors];
@@ -1194,10 +1195,7 @@ export type PlaceOrderResponses = {
     /**
      * Accepted; the work goes on.
      */
-    202: {
-        request_id: RequestId;
-        data: OrderResponse;
-    };
+    202: OrderResponse;
 };
 
 export type PlaceOrderResponse = PlaceOrderResponses[keyof PlaceOrderResponses];
@@ -1218,75 +1216,51 @@ export type GetOrderErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetOrderError = GetOrderErrors[keyof GetOrderErrors];
@@ -1295,10 +1269,7 @@ export type GetOrderResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: OrderResponse;
-    };
+    200: OrderResponse;
 };
 
 export type GetOrderResponse = GetOrderResponses[keyof GetOrderResponses];
@@ -1325,99 +1296,67 @@ export type CancelOrderErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `order_not_cancelable`: The order can no longer be canceled.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'order_not_cancelable';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type CancelOrderError = CancelOrderErrors[keyof CancelOrderErrors];
@@ -1426,10 +1365,7 @@ export type CancelOrderResponses = {
     /**
      * Accepted; the work goes on.
      */
-    202: {
-        request_id: RequestId;
-        data: OrderResponse;
-    };
+    202: OrderResponse;
 };
 
 export type CancelOrderResponse = CancelOrderResponses[keyof CancelOrderResponses];
@@ -1438,6 +1374,9 @@ export type ListTopupsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -1454,69 +1393,47 @@ export type ListTopupsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListTopupsError = ListTopupsErrors[keyof ListTopupsErrors];
@@ -1525,21 +1442,13 @@ export type ListTopupsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<TopupResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: TopupPage;
 };
 
 export type ListTopupsResponse = ListTopupsResponses[keyof ListTopupsResponses];
 
 export type PlaceTopupData = {
-    body: PlaceTopupDto;
+    body: PlaceTopupRequest;
     headers: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -1555,105 +1464,71 @@ export type PlaceTopupErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `insufficient_balance`: The wallet does not cover the price.
      */
-    402: Problem & {
-        code?: 'insufficient_balance';
-    };
+    402: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `package_unavailable`: The package cannot be sold now. `price_changed`: The price is above the stated maximum. `reference_taken`: The reference is already in use. `esim_not_ready`: The state of the eSIM does not allow this. `topup_not_supported`: The package does not fit this eSIM. `esim_expired`: The eSIM has expired. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'package_unavailable' | 'price_changed' | 'reference_taken' | 'esim_not_ready' | 'topup_not_supported' | 'esim_expired' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type PlaceTopupError = PlaceTopupErrors[keyof PlaceTopupErrors];
@@ -1662,10 +1537,7 @@ export type PlaceTopupResponses = {
     /**
      * Accepted; the work goes on.
      */
-    202: {
-        request_id: RequestId;
-        data: TopupResponse;
-    };
+    202: TopupResponse;
 };
 
 export type PlaceTopupResponse = PlaceTopupResponses[keyof PlaceTopupResponses];
@@ -1686,75 +1558,51 @@ export type GetTopupErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetTopupError = GetTopupErrors[keyof GetTopupErrors];
@@ -1763,10 +1611,7 @@ export type GetTopupResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: TopupResponse;
-    };
+    200: TopupResponse;
 };
 
 export type GetTopupResponse = GetTopupResponses[keyof GetTopupResponses];
@@ -1775,6 +1620,9 @@ export type ListEsimsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -1791,69 +1639,47 @@ export type ListEsimsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListEsimsError = ListEsimsErrors[keyof ListEsimsErrors];
@@ -1862,15 +1688,7 @@ export type ListEsimsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<EsimResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: EsimPage;
 };
 
 export type ListEsimsResponse = ListEsimsResponses[keyof ListEsimsResponses];
@@ -1891,75 +1709,51 @@ export type GetEsimErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetEsimError = GetEsimErrors[keyof GetEsimErrors];
@@ -1968,10 +1762,7 @@ export type GetEsimResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EsimWithInstallResponse;
-    };
+    200: EsimWithInstallResponse;
 };
 
 export type GetEsimResponse = GetEsimResponses[keyof GetEsimResponses];
@@ -1992,75 +1783,51 @@ export type GetQrCodeErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetQrCodeError = GetQrCodeErrors[keyof GetQrCodeErrors];
@@ -2069,10 +1836,7 @@ export type GetQrCodeResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: QrCodeResponse;
-    };
+    200: QrCodeResponse;
 };
 
 export type GetQrCodeResponse = GetQrCodeResponses[keyof GetQrCodeResponses];
@@ -2093,75 +1857,51 @@ export type GetUsageErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetUsageError = GetUsageErrors[keyof GetUsageErrors];
@@ -2170,10 +1910,7 @@ export type GetUsageResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: UsageResponse;
-    };
+    200: UsageResponse;
 };
 
 export type GetUsageResponse = GetUsageResponses[keyof GetUsageResponses];
@@ -2187,6 +1924,9 @@ export type ListTopupPackagesData = {
         id: string;
     };
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2200,75 +1940,51 @@ export type ListTopupPackagesErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListTopupPackagesError = ListTopupPackagesErrors[keyof ListTopupPackagesErrors];
@@ -2277,15 +1993,7 @@ export type ListTopupPackagesResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<PackageResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: EsimPackagePage;
 };
 
 export type ListTopupPackagesResponse = ListTopupPackagesResponses[keyof ListTopupPackagesResponses];
@@ -2312,99 +2020,67 @@ export type ActivateEsimErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `sandbox_only`: This operation exists in Sandbox only. `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ActivateEsimError = ActivateEsimErrors[keyof ActivateEsimErrors];
@@ -2413,16 +2089,13 @@ export type ActivateEsimResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EsimResponse;
-    };
+    200: EsimResponse;
 };
 
 export type ActivateEsimResponse = ActivateEsimResponses[keyof ActivateEsimResponses];
 
 export type ConsumeDataData = {
-    body: ConsumeDto;
+    body: ConsumeRequest;
     headers: {
         /**
          * Names this call for 24 hours: a retry with the same key and request gets the original answer. A UUID will do.
@@ -2443,99 +2116,67 @@ export type ConsumeDataErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `sandbox_only`: This operation exists in Sandbox only. `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ConsumeDataError = ConsumeDataErrors[keyof ConsumeDataErrors];
@@ -2544,10 +2185,7 @@ export type ConsumeDataResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EsimResponse;
-    };
+    200: EsimResponse;
 };
 
 export type ConsumeDataResponse = ConsumeDataResponses[keyof ConsumeDataResponses];
@@ -2574,99 +2212,67 @@ export type ExpireEsimErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_json`: The body is not acceptable JSON. `idempotency_key_required`: A valid Idempotency-Key is required.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_json' | 'idempotency_key_required';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `sandbox_only`: This operation exists in Sandbox only. `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'sandbox_only' | 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `idempotency_in_progress`: The first call with this Idempotency-Key is still running. `esim_not_ready`: The state of the eSIM does not allow this. `limit_reached`: A limit is reached.
      */
-    409: Problem & {
-        code?: 'idempotency_in_progress' | 'esim_not_ready' | 'limit_reached';
-    };
+    409: Problem;
     /**
      * `payload_too_large`: The body is too large.
      */
-    413: Problem & {
-        code?: 'payload_too_large';
-    };
+    413: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `unsupported_media_type`: Only application/json is accepted.
      */
-    415: Problem & {
-        code?: 'unsupported_media_type';
-    };
+    415: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `idempotency_key_reused`: The Idempotency-Key was used for another request.
      */
-    422: Problem & {
-        code?: 'idempotency_key_reused';
-    };
+    422: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ExpireEsimError = ExpireEsimErrors[keyof ExpireEsimErrors];
@@ -2675,10 +2281,7 @@ export type ExpireEsimResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EsimResponse;
-    };
+    200: EsimResponse;
 };
 
 export type ExpireEsimResponse = ExpireEsimResponses[keyof ExpireEsimResponses];
@@ -2693,6 +2296,9 @@ export type ListEventsData = {
     };
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -2715,69 +2321,47 @@ export type ListEventsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListEventsError = ListEventsErrors[keyof ListEventsErrors];
@@ -2786,15 +2370,7 @@ export type ListEventsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<EventResponse>;
-        has_more: boolean;
-        /**
-         * Never null: come back with it for what is new.
-         */
-        next_cursor: string;
-    };
+    200: EventPage;
 };
 
 export type ListEventsResponse = ListEventsResponses[keyof ListEventsResponses];
@@ -2815,75 +2391,51 @@ export type GetEventErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `not_found`: There is no such resource.
      */
-    404: Problem & {
-        code?: 'not_found';
-    };
+    404: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetEventError = GetEventErrors[keyof GetEventErrors];
@@ -2892,10 +2444,7 @@ export type GetEventResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: EventResponse;
-    };
+    200: EventResponse;
 };
 
 export type GetEventResponse = GetEventResponses[keyof GetEventResponses];
@@ -2911,69 +2460,47 @@ export type GetBalanceErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type GetBalanceError = GetBalanceErrors[keyof GetBalanceErrors];
@@ -2982,15 +2509,7 @@ export type GetBalanceResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<BalanceResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: BalancePage;
 };
 
 export type GetBalanceResponse = GetBalanceResponses[keyof GetBalanceResponses];
@@ -2999,6 +2518,9 @@ export type ListTransactionsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -3012,69 +2534,47 @@ export type ListTransactionsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
 export type ListTransactionsError = ListTransactionsErrors[keyof ListTransactionsErrors];
@@ -3083,23 +2583,18 @@ export type ListTransactionsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<TransactionResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: TransactionPage;
 };
 
 export type ListTransactionsResponse = ListTransactionsResponses[keyof ListTransactionsResponses];
 
-export type ListOwnRequestsData = {
+export type ListRequestsData = {
     body?: never;
     path?: never;
     query?: {
+        /**
+         * Default: `25`.
+         */
         limit?: number;
         /**
          * The `next_cursor` of the page before.
@@ -3133,93 +2628,63 @@ export type ListOwnRequestsData = {
     url: '/v1/requests';
 };
 
-export type ListOwnRequestsErrors = {
+export type ListRequestsErrors = {
     /**
      * `bad_request`: The request is malformed. `validation_failed`: A field is invalid. `invalid_cursor`: The cursor does not belong to this list.
      */
-    400: Problem & {
-        code?: 'bad_request' | 'validation_failed' | 'invalid_cursor';
-    };
+    400: Problem;
     /**
      * `unauthorized`: A valid API key is required.
      */
-    401: Problem & {
-        code?: 'unauthorized';
-    };
+    401: Problem;
     /**
      * `partner_suspended`: The partner is suspended. `ip_not_allowed`: This key is not allowed from this address. `forbidden`: The operation is not allowed.
      */
-    403: Problem & {
-        code?: 'partner_suspended' | 'ip_not_allowed' | 'forbidden';
-    };
+    403: Problem;
     /**
      * `method_not_allowed`: The method is not allowed here.
      */
-    405: Problem & {
-        code?: 'method_not_allowed';
-    };
+    405: Problem;
     /**
      * `request_timeout`: The request took too long to arrive.
      */
-    408: Problem & {
-        code?: 'request_timeout';
-    };
+    408: Problem;
     /**
      * `uri_too_long`: The URL is too long.
      */
-    414: Problem & {
-        code?: 'uri_too_long';
-    };
+    414: Problem;
     /**
      * `expectation_failed`: The expectation cannot be met.
      */
-    417: Problem & {
-        code?: 'expectation_failed';
-    };
+    417: Problem;
     /**
      * `rate_limited`: The rate limit of this key is exceeded.
      */
-    429: Problem & {
-        code?: 'rate_limited';
-    };
+    429: Problem;
     /**
      * `headers_too_large`: The request headers are too large.
      */
-    431: Problem & {
-        code?: 'headers_too_large';
-    };
+    431: Problem;
     /**
      * `internal_error`: Something went wrong on our side.
      */
-    500: Problem & {
-        code?: 'internal_error';
-    };
+    500: Problem;
     /**
      * `service_unavailable`: The service is not available right now.
      */
-    503: Problem & {
-        code?: 'service_unavailable';
-    };
+    503: Problem;
 };
 
-export type ListOwnRequestsError = ListOwnRequestsErrors[keyof ListOwnRequestsErrors];
+export type ListRequestsError = ListRequestsErrors[keyof ListRequestsErrors];
 
-export type ListOwnRequestsResponses = {
+export type ListRequestsResponses = {
     /**
      * Done.
      */
-    200: {
-        request_id: RequestId;
-        data: Array<CallResponse>;
-        has_more: boolean;
-        /**
-         * The `cursor` of the next page; null on the last one.
-         */
-        next_cursor: string | null;
-    };
+    200: LoggedCallPage;
 };
 
-export type ListOwnRequestsResponse = ListOwnRequestsResponses[keyof ListOwnRequestsResponses];
+export type ListRequestsResponse = ListRequestsResponses[keyof ListRequestsResponses];
 
 export type ReceiveOrderIssuedEventWebhookPayload = OrderIssuedEvent;
 

@@ -15,7 +15,11 @@ export class AlertsController {
   constructor(private readonly alerts: AlertsRepository) {}
 
   @Get()
-  @RespondsPage(AlertResponse, { summary: 'List what happened that somebody should look at, oldest first' })
+  @RespondsPage(AlertResponse, {
+    summary: 'List alerts, oldest first',
+    description:
+      'Returns what a person should look at: blocked endpoints, low balances, expiring keys, purchases that need a review.',
+  })
   @NeedsScope('alerts:read')
   async listAlerts(@Query() query: AlertsQueryDto): Promise<ListResponse<AlertResponse>> {
     const page = await this.alerts.list(toAlertFilters(query), toListOptions(query));

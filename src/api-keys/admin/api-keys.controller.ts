@@ -42,7 +42,8 @@ export class ApiKeysController {
   @IdempotentPost('/', {
     status: 201,
     response: IssuedApiKeyResponse,
-    summary: 'Create an API key; it is shown in this answer only',
+    summary: 'Create an API key',
+    description: 'Only this answer shows the key.',
     refusals: ['limit_reached'],
   })
   @NeedsScope('keys:write')
@@ -57,7 +58,11 @@ export class ApiKeysController {
   }
 
   @Get()
-  @RespondsPage(ApiKeyResponse, { summary: "List a partner's keys, newest first" })
+  @RespondsPage(ApiKeyResponse, {
+    summary: "List a partner's keys, newest first",
+    description:
+      'Returns active, replaced, expired and revoked keys, each with its prefix and last four characters.',
+  })
   @NeedsScope('keys:read')
   async listKeys(
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -70,7 +75,8 @@ export class ApiKeysController {
   @IdempotentPost(':id/revoke', {
     status: 200,
     response: ApiKeyResponse,
-    summary: 'Revoke a key at once; revoking twice is 200',
+    summary: 'Revoke a key',
+    description: 'Calls with the key get 401, from the next one on. Revoking it twice is 200.',
   })
   @NeedsScope('keys:write')
   async revokeKey(
@@ -87,7 +93,9 @@ export class ApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key; the old one stays valid for a grace, the one before it ends at once',
+    summary: 'Replace a key',
+    description:
+      'Returns the new key, which only this answer shows. The old key stays valid for `grace_seconds`. A key that it had replaced ends at once.',
     refusals: ['conflict'],
   })
   @NeedsScope('keys:write')

@@ -41,7 +41,11 @@ export class PortalApiKeysController {
 
   @Get()
   @NeedsScope('keys:read')
-  @RespondsPage(ApiKeyResponse, { summary: 'List keys of a mode, newest first; `mode` is required' })
+  @RespondsPage(ApiKeyResponse, {
+    summary: 'List the API keys of a mode, newest first',
+    description:
+      'Returns active, replaced, expired and revoked keys, each with its prefix and last four characters.',
+  })
   async listKeys(
     @Caller() caller: PortalPrincipal,
     @Query() query: ApiKeysQueryDto,
@@ -53,7 +57,8 @@ export class PortalApiKeysController {
   @IdempotentPost('/', {
     status: 201,
     response: IssuedApiKeyResponse,
-    summary: 'Create an API key, shown in this answer only; a live one in a young session',
+    summary: 'Create an API key',
+    description: 'Only this answer shows the key. A live key needs a session younger than 15 minutes.',
     refusals: ['limit_reached', 'step_up_required'],
   })
   @NeedsScope('keys:write')
@@ -75,7 +80,9 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/revoke', {
     status: 200,
     response: ApiKeyResponse,
-    summary: 'Revoke a key at once; a live one only in a session younger than 15 minutes',
+    summary: 'Revoke a key',
+    description:
+      'Calls with the key get 401, from the next one on. A live key needs a session younger than 15 minutes.',
     refusals: ['step_up_required'],
   })
   @NeedsScope('keys:write')
@@ -94,7 +101,9 @@ export class PortalApiKeysController {
   @IdempotentPost(':id/rotate', {
     status: 200,
     response: IssuedApiKeyResponse,
-    summary: 'Replace a key, a live one in a young session; the key that it had replaced ends at once',
+    summary: 'Replace a key',
+    description:
+      'Returns the new key, which only this answer shows. A key that the old one had replaced ends at once. A live key needs a session younger than 15 minutes.',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('keys:write')

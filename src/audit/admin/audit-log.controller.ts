@@ -20,9 +20,12 @@ export class AuditLogController {
   constructor(private readonly entries: AuditRepository) {}
 
   @Get()
-  @RespondsPage(AuditEntryResponse, { summary: 'List who changed what, newest first' })
+  @RespondsPage(AuditEntryResponse, {
+    summary: 'List who changed what, newest first',
+    description: 'Returns each change with its time, its author and what it changed.',
+  })
   @NeedsScope('audit:read')
-  async listEntries(@Query() query: AuditLogQueryDto): Promise<ListResponse<AuditEntryResponse>> {
+  async listAuditEntries(@Query() query: AuditLogQueryDto): Promise<ListResponse<AuditEntryResponse>> {
     const page = await this.entries.list(toAuditFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toAuditEntryResponse));
   }

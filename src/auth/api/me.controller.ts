@@ -14,7 +14,7 @@ export class LimitsResponse {
   burst!: number;
 }
 
-export class MeResponse {
+export class AccountResponse {
   @ApiProperty({ type: String, example: 'ptn_01KAEXAMPLE0000000000000000' })
   partner_id!: string;
 
@@ -39,8 +39,11 @@ export class MeController {
   constructor(@Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'rateLimit'>) {}
 
   @Get()
-  @Responds(MeResponse, { summary: 'Whose key this is, its mode and its limits' })
-  getMe(@Caller() caller: PartnerPrincipal): MeResponse {
+  @Responds(AccountResponse, {
+    summary: 'Get the account of the key',
+    description: 'Returns the partner, the mode and the limits of the API key that makes the call.',
+  })
+  getMe(@Caller() caller: PartnerPrincipal): AccountResponse {
     const { perMinute, burst } = this.config.rateLimit;
     return {
       partner_id: caller.partnerId,

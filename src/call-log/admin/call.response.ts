@@ -3,7 +3,7 @@ import { ERROR_CODES, type ErrorCode } from '../../common/errors/index.js';
 import { MODES, type Mode } from '../../common/mode.js';
 import type { ApiCallEntity } from '../api-call.entity.js';
 
-export class CallResponse {
+export class LoggedCallResponse {
   @ApiProperty({ type: String, example: 'req_01KAEXAMPLE000000000000000' })
   request_id!: string;
 
@@ -67,7 +67,7 @@ export class CallResponse {
   created_at!: string;
 }
 
-export function toCallResponse(call: ApiCallEntity): CallResponse {
+export function toCallResponse(call: ApiCallEntity): LoggedCallResponse {
   return {
     request_id: call.id,
     client_request_id: call.clientRequestId,

@@ -7,7 +7,7 @@ import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { PartnersService } from '../../partners/index.js';
 import { CallLogRepository } from '../call-log.repository.js';
-import { CallResponse, toCallResponse } from './call.response.js';
+import { LoggedCallResponse, toCallResponse } from './call.response.js';
 import { CallsQueryDto, toCallFilters } from './calls-query.dto.js';
 
 /** The call log, for support: what a partner did, and the call behind a request id (D38). */
@@ -21,26 +21,28 @@ export class RequestsController {
   ) {}
 
   @Get('partners/:pid/requests')
-  @RespondsPage(CallResponse, {
+  @RespondsPage(LoggedCallResponse, {
     summary: "List a partner's calls, newest first",
     description:
-      'A page of a filter that few calls pass may have fewer items than `limit`, or none, while `has_more` is true: ' +
-      'the next page goes on looking.',
+      'A page of a filter that few calls pass may hold fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })
   @NeedsScope('requests:read')
   async listPartnerRequests(
     @Param('pid', PathId('ptn')) partnerId: string,
     @Query() query: CallsQueryDto,
-  ): Promise<ListResponse<CallResponse>> {
+  ): Promise<ListResponse<LoggedCallResponse>> {
     await this.partners.getById(partnerId);
     const page = await this.calls.list(partnerId, toCallFilters(query), toListOptions(query));
     return new ListResponse(mapPage(page, toCallResponse));
   }
 
   @Get('requests/:request_id')
-  @Responds(CallResponse, { summary: 'Get one call, whoever made it' })
+  @Responds(LoggedCallResponse, {
+    summary: 'Get one call',
+    description: 'Finds the call by its request id, whichever partner made it.',
+  })
   @NeedsScope('requests:read')
-  async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<CallResponse> {
+  async getRequest(@Param('request_id', PathId('req')) requestId: string): Promise<LoggedCallResponse> {
     const call = await this.calls.findByRequestId(requestId);
     if (!call) throw new NotFound();
     return toCallResponse(call);

@@ -4,7 +4,7 @@ import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, toListOptions } from '../../infra/http/index.js';
 import { RespondsPage } from '../../infra/http/openapi/responds.js';
-import { CallResponse, toCallResponse } from '../admin/call.response.js';
+import { LoggedCallResponse, toCallResponse } from '../admin/call.response.js';
 import { OwnCallsQueryDto, toCallFilters } from '../admin/calls-query.dto.js';
 import { CallLogRepository } from '../call-log.repository.js';
 
@@ -19,16 +19,15 @@ export class OwnRequestsController {
   constructor(private readonly calls: CallLogRepository) {}
 
   @Get()
-  @RespondsPage(CallResponse, {
-    summary: "List calls of the key's partner and mode, newest first",
+  @RespondsPage(LoggedCallResponse, {
+    summary: "List the calls of the key's partner and mode, newest first",
     description:
-      'Calls of this list are not in it. A call is listed about a second after its answer. A page of a filter that few ' +
-      'calls pass may have fewer items than `limit`, or none, while `has_more` is true: the next page goes on looking.',
+      'Leaves out calls of this list. A call appears about a second after its answer. A page of a filter that few calls pass may hold fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })
-  async listOwnRequests(
+  async listRequests(
     @Caller() { partnerId, mode }: PartnerPrincipal,
     @Query() query: OwnCallsQueryDto,
-  ): Promise<ListResponse<CallResponse>> {
+  ): Promise<ListResponse<LoggedCallResponse>> {
     const filters = { ...toCallFilters(query), mode, otherThanRoute: OWN_ROUTE };
     const page = await this.calls.list(partnerId, filters, toListOptions(query));
     return new ListResponse(mapPage(page, toCallResponse));

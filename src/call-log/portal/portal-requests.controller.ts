@@ -5,7 +5,7 @@ import { NotFound } from '../../common/errors/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
-import { CallResponse, toCallResponse } from '../admin/call.response.js';
+import { LoggedCallResponse, toCallResponse } from '../admin/call.response.js';
 import { CallsQueryDto, toCallFilters } from '../admin/calls-query.dto.js';
 import { CallLogRepository } from '../call-log.repository.js';
 
@@ -18,16 +18,15 @@ export class PortalRequestsController {
 
   @Get()
   @NeedsScope('requests:read')
-  @RespondsPage(CallResponse, {
-    summary: 'List calls of a mode, newest first; `mode` is required',
+  @RespondsPage(LoggedCallResponse, {
+    summary: 'List the calls of a mode, newest first',
     description:
-      'A page of a filter that few calls pass may have fewer items than `limit`, or none, while `has_more` is true: ' +
-      'the next page goes on looking.',
+      'A page of a filter that few calls pass may hold fewer items than `limit`, or none, while `has_more` is true. The next page continues the search.',
   })
   async listRequests(
     @Caller() caller: PortalPrincipal,
     @Query() query: CallsQueryDto,
-  ): Promise<ListResponse<CallResponse>> {
+  ): Promise<ListResponse<LoggedCallResponse>> {
     const { partnerId, mode } = caller.inMode(query);
     const page = await this.calls.list(partnerId, { ...toCallFilters(query), mode }, toListOptions(query));
     return new ListResponse(mapPage(page, toCallResponse));
@@ -35,11 +34,11 @@ export class PortalRequestsController {
 
   @Get(':request_id')
   @NeedsScope('requests:read')
-  @Responds(CallResponse, { summary: 'Get one call' })
+  @Responds(LoggedCallResponse, { summary: 'Get one call', description: 'Finds the call by its request id.' })
   async getRequest(
     @Caller() caller: PortalPrincipal,
     @Param('request_id', PathId('req')) requestId: string,
-  ): Promise<CallResponse> {
+  ): Promise<LoggedCallResponse> {
     const call = await this.calls.findByRequestId(requestId);
     if (call?.partnerId !== caller.partnerId) throw new NotFound();
     if (call.mode !== null) caller.assertSees(call.mode);

@@ -34,7 +34,10 @@ export class ProvidersController {
   ) {}
 
   @Get('providers')
-  @RespondsPage(ProviderResponse, { summary: 'List the wholesalers that are connected, with their health' })
+  @RespondsPage(ProviderResponse, {
+    summary: 'List the connected wholesalers',
+    description: 'Returns the health, the balance and the last catalog synchronization of each wholesaler.',
+  })
   @NeedsScope('providers:read')
   async listProviders(): Promise<ListResponse<ProviderResponse>> {
     const health = new Map((await this.health.list()).map((each) => [each.provider, each]));
@@ -47,7 +50,9 @@ export class ProvidersController {
   @IdempotentPost('catalog/sync', {
     status: 202,
     response: CatalogSyncResponse,
-    summary: 'Bring the live catalogue up to date now',
+    summary: 'Synchronize the live catalog now',
+    description:
+      'Starts a synchronization in the background. `GET /internal/v1/providers` shows its outcome.',
   })
   @NeedsScope('catalog:sync')
   async syncCatalog(

@@ -19,7 +19,11 @@ export class PriceListController {
   ) {}
 
   @Put()
-  @Responds(PriceListResponse, { summary: "Replace a partner's price list for live packages" })
+  @Responds(PriceListResponse, {
+    summary: "Replace a partner's price list for live packages",
+    description:
+      'Replaces all margins and fixed prices at once. Orders keep the price that they were accepted with.',
+  })
   @NeedsScope('money:write')
   async replacePriceList(
     @Author() by: ChangeAuthor,

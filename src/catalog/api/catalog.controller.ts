@@ -7,7 +7,7 @@ import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
 import { CatalogList } from '../catalog-list.js';
 import { CatalogService } from '../catalog.service.js';
 import { CatalogQueryDto, toCatalogFilters } from './catalog-query.dto.js';
-import { PackageResponse, toPackageResponse } from './package.response.js';
+import { EsimPackageResponse, toPackageResponse } from './package.response.js';
 
 @ApiTags('Catalog')
 @UseGuards(BearerKeyGuard)
@@ -19,7 +19,12 @@ export class CatalogController {
   ) {}
 
   @Get()
-  @RespondsPage(PackageResponse, { summary: 'List the packages that this key may sell', cached: true })
+  @RespondsPage(EsimPackageResponse, {
+    summary: 'List the packages that this key may sell',
+    description:
+      'Returns base and top-up packages with their prices. Send the `ETag` back in `If-None-Match`: the answer is 304 while nothing has changed.',
+    cached: true,
+  })
   async listPackages(
     @Caller() caller: PartnerPrincipal,
     @Query() query: CatalogQueryDto,
@@ -37,13 +42,17 @@ export class CatalogController {
   }
 
   @Get(':package_id')
-  @Responds(PackageResponse, { summary: 'Get a package', cached: true })
+  @Responds(EsimPackageResponse, {
+    summary: 'Get a package',
+    description: 'Returns one package. A withdrawn package stays readable, with `available: false`.',
+    cached: true,
+  })
   async getPackage(
     @Caller() caller: PartnerPrincipal,
     @Param('package_id') id: string,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<PackageResponse | NotModified> {
+  ): Promise<EsimPackageResponse | NotModified> {
     const { item, version } = await this.catalog.getPackage(caller, id);
     return isNotModified(request, reply, `W/"${version}-${item.id}"`)
       ? new NotModified()

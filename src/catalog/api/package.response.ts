@@ -25,7 +25,7 @@ export class PackageNetworkResponse {
   generations!: readonly string[];
 }
 
-export class PackageResponse {
+export class EsimPackageResponse {
   @ApiProperty({ type: String, example: 'pkg_fr_1gb_7d' })
   id!: string;
 
@@ -100,7 +100,7 @@ export class PackageResponse {
   updated_at!: string;
 }
 
-export function toPackageResponse(item: PackageEntity): PackageResponse {
+export function toPackageResponse(item: PackageEntity): EsimPackageResponse {
   return {
     id: item.id,
     title: item.title,

@@ -16,7 +16,10 @@ export class PartnerEsimsController {
   constructor(private readonly esims: EsimsRepository) {}
 
   @Get()
-  @RespondsPage(EsimResponse, { summary: "List a partner's eSIMs in both modes, without install data" })
+  @RespondsPage(EsimResponse, {
+    summary: "List a partner's eSIMs in both modes, without install data",
+    description: "Returns the eSIMs as the partner's list shows them.",
+  })
   @NeedsScope('orders:read')
   async listPartnerEsims(
     @Param('pid', ExistingPartner) partnerId: string,

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { BearerKeyGuard, Caller, PartnerPrincipal } from '../../auth/index.js';
-import { PackageResponse, toPackageResponse } from '../../catalog/index.js';
+import { EsimPackageResponse, toPackageResponse } from '../../catalog/index.js';
 import { mapPage } from '../../common/page.js';
 import { ListQueryDto, ListResponse, PathId, toListOptions } from '../../infra/http/index.js';
 import { Responds, RespondsPage } from '../../infra/http/openapi/responds.js';
@@ -19,7 +19,7 @@ import {
 } from './esim.dto.js';
 import { QrCodes } from '../qr-codes.js';
 
-@ApiTags('eSIMs')
+@ApiTags('Esims')
 @UseGuards(BearerKeyGuard)
 @Controller('v1/esims')
 export class EsimsController {
@@ -29,7 +29,10 @@ export class EsimsController {
   ) {}
 
   @Get()
-  @RespondsPage(EsimResponse, { summary: 'List eSIMs, newest first, without install data' })
+  @RespondsPage(EsimResponse, {
+    summary: 'List eSIMs, newest first, without install data',
+    description: "Returns the eSIMs of the key's mode. Filter them by status, order or ICCID.",
+  })
   async listEsims(
     @Caller() caller: PartnerPrincipal,
     @Query() query: EsimsQueryDto,
@@ -41,7 +44,11 @@ export class EsimsController {
   }
 
   @Get(':id')
-  @Responds(EsimWithInstallResponse, { summary: 'Get an eSIM with its install data' })
+  @Responds(EsimWithInstallResponse, {
+    summary: 'Get an eSIM with its install data',
+    description:
+      'Returns the eSIM with its activation code. Besides the QR code, no other call shows install data.',
+  })
   async getEsim(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -51,7 +58,11 @@ export class EsimsController {
   }
 
   @Get(':id/qr')
-  @Responds(QrCodeResponse, { summary: 'Get the QR code that installs an eSIM' })
+  @Responds(QrCodeResponse, {
+    summary: 'Get the QR code that installs an eSIM',
+    description:
+      'Returns the activation code as text, as SVG and as Base64 PNG. The customer scans it with the device.',
+  })
   async getQrCode(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -63,7 +74,10 @@ export class EsimsController {
   }
 
   @Get(':id/usage')
-  @Responds(UsageResponse, { summary: 'Get the data usage of an eSIM' })
+  @Responds(UsageResponse, {
+    summary: 'Get the data usage of an eSIM',
+    description: 'Returns the data used and the data left. `as_of` is the time of the measurement.',
+  })
   async getUsage(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -72,12 +86,15 @@ export class EsimsController {
   }
 
   @Get(':id/topup-packages')
-  @RespondsPage(PackageResponse, { summary: 'List the top-up packages that fit an eSIM now, cheapest first' })
+  @RespondsPage(EsimPackageResponse, {
+    summary: 'List the top-up packages that fit an eSIM now, cheapest first',
+    description: 'Returns the top-up packages that this eSIM accepts now.',
+  })
   async listTopupPackages(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('esim')) id: string,
     @Query() query: ListQueryDto,
-  ): Promise<ListResponse<PackageResponse>> {
+  ): Promise<ListResponse<EsimPackageResponse>> {
     const page = await this.esims.listTopupPackages(caller, id, toListOptions(query));
     return new ListResponse(mapPage(page, toPackageResponse));
   }

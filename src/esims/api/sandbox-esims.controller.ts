@@ -27,7 +27,9 @@ export class SandboxEsimsController {
   @IdempotentPost('activate', {
     status: 200,
     response: EsimResponse,
-    summary: 'Play the first use of an eSIM on a device',
+    summary: 'Simulate the first use of an eSIM',
+    description:
+      'Works with Sandbox keys only. Activates the eSIM and sends `esim.activated`. A second call changes nothing and sends no event.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async activateEsim(
@@ -41,7 +43,9 @@ export class SandboxEsimsController {
   @IdempotentPost('consume', {
     status: 200,
     response: EsimResponse,
-    summary: 'Play data usage: exactly one of `bytes` and `percent`',
+    summary: 'Simulate data usage',
+    description:
+      'Works with Sandbox keys only. Takes exactly one of `bytes` and `percent`, and adds it to the data used. Sends `esim.usage.threshold` at 50, 80 and 100 percent.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async consumeData(
@@ -57,7 +61,9 @@ export class SandboxEsimsController {
   @IdempotentPost('expire', {
     status: 200,
     response: EsimResponse,
-    summary: 'Play the end of an eSIM',
+    summary: 'Simulate the end of an eSIM',
+    description:
+      'Works with Sandbox keys only. Ends the eSIM and sends `esim.expired`. A second call changes nothing and sends no event.',
     refusals: ['sandbox_only', 'esim_not_ready', 'limit_reached'],
   })
   async expireEsim(

@@ -20,7 +20,7 @@ export class PortalEsimsQueryDto extends EsimsQueryDto {
 }
 
 /** A partner's eSIMs in the portal; what installs one is behind a POST that the audit log keeps (D25). */
-@ApiTags('eSIMs')
+@ApiTags('Esims')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/esims')
 export class PortalEsimsController {
@@ -33,7 +33,10 @@ export class PortalEsimsController {
 
   @Get()
   @NeedsScope('orders:read')
-  @RespondsPage(EsimResponse, { summary: 'List eSIMs of a mode, newest first, without install data' })
+  @RespondsPage(EsimResponse, {
+    summary: 'List the eSIMs of a mode, newest first',
+    description: 'Returns the eSIMs without install data.',
+  })
   async listEsims(
     @Caller() caller: PortalPrincipal,
     @Query() query: PortalEsimsQueryDto,
@@ -45,7 +48,10 @@ export class PortalEsimsController {
 
   @Get(':id')
   @NeedsScope('orders:read')
-  @Responds(EsimResponse, { summary: 'Get an eSIM, without install data' })
+  @Responds(EsimResponse, {
+    summary: 'Get an eSIM, without install data',
+    description: 'Returns the eSIM. Its install data has a call of its own.',
+  })
   async getEsim(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('esim')) id: string,
@@ -60,7 +66,9 @@ export class PortalEsimsController {
   @NeedsScope('orders:read')
   @ApiRefusals('step_up_required')
   @Responds(InstallDataResponse, {
-    summary: 'Show what installs an eSIM, a live one in a young session; the audit log keeps who looked',
+    summary: 'Show the install data of an eSIM',
+    description:
+      'Returns the activation code and the QR code. The audit log records who viewed them. A live eSIM needs a session younger than 15 minutes.',
   })
   async showInstallData(
     @Author() by: ChangeAuthor,

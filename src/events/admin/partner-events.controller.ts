@@ -25,7 +25,10 @@ export class PartnerEventsController {
   constructor(private readonly events: EventsRepository) {}
 
   @Get()
-  @RespondsPage(EventResponse, { summary: "List a partner's events in both modes, newest first" })
+  @RespondsPage(EventResponse, {
+    summary: "List a partner's events in both modes, newest first",
+    description: 'Returns the events as webhooks deliver them.',
+  })
   @NeedsScope('webhooks:read')
   async listPartnerEvents(
     @Param('pid', ExistingPartner) partnerId: string,

@@ -81,7 +81,9 @@ export class EventsController {
 
   @Get()
   @RespondsPage(EventResponse, {
-    summary: 'List events, oldest first, as webhooks deliver them',
+    summary: 'List events, oldest first',
+    description:
+      'Returns events as webhooks deliver them. The list has no last page: send `next_cursor` as `after` to get newer events. With `Prefer: wait=N` the call waits for one.',
     endless: true,
     waits: true,
   })
@@ -133,7 +135,10 @@ export class EventsController {
   }
 
   @Get(':id')
-  @Responds(EventResponse, { summary: 'Get an event' })
+  @Responds(EventResponse, {
+    summary: 'Get an event',
+    description: 'Returns one event, byte for byte as its webhook delivers it.',
+  })
   async getEvent(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('evt')) id: string,

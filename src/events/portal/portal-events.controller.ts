@@ -24,7 +24,10 @@ export class PortalEventsController {
 
   @Get()
   @NeedsScope('webhooks:read')
-  @RespondsPage(EventResponse, { summary: 'List events of a mode, newest first' })
+  @RespondsPage(EventResponse, {
+    summary: 'List the events of a mode, newest first',
+    description: 'Returns the events as webhooks deliver them.',
+  })
   async listEvents(
     @Caller() caller: PortalPrincipal,
     @Query() query: PortalEventsQueryDto,
@@ -35,7 +38,10 @@ export class PortalEventsController {
 
   @Get(':id')
   @NeedsScope('webhooks:read')
-  @Responds(EventResponse, { summary: 'Get an event' })
+  @Responds(EventResponse, {
+    summary: 'Get an event',
+    description: 'Returns one event as its webhook delivers it.',
+  })
   async getEvent(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('evt')) id: string,

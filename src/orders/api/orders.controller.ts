@@ -34,6 +34,8 @@ export class OrdersController {
     status: 202,
     response: OrderResponse,
     summary: 'Place an order',
+    description:
+      'Reserves the price and accepts the order. Its eSIMs follow within seconds: poll the order, or wait for `order.issued` or `order.failed`.',
     location: true,
     refusals: [
       'not_found',
@@ -59,7 +61,11 @@ export class OrdersController {
   }
 
   @Get()
-  @RespondsPage(OrderResponse, { summary: 'List orders, newest first' })
+  @RespondsPage(OrderResponse, {
+    summary: 'List orders, newest first',
+    description:
+      "Returns the orders of the key's mode. Filter them by status, reference or time of creation.",
+  })
   async listOrders(
     @Caller() caller: PartnerPrincipal,
     @Query() query: OrdersQueryDto,
@@ -69,7 +75,11 @@ export class OrdersController {
   }
 
   @Get(':id')
-  @Responds(OrderResponse, { summary: 'Get an order' })
+  @Responds(OrderResponse, {
+    summary: 'Get an order',
+    description:
+      'Returns the order with its status and the ids of its eSIMs. `failure` explains an order that failed.',
+  })
   async getOrder(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('ord')) id: string,
@@ -80,7 +90,9 @@ export class OrdersController {
   @IdempotentPost(':id/cancel', {
     status: 202,
     response: OrderResponse,
-    summary: 'Cancel an order while no eSIM of it is downloaded, and refund it',
+    summary: 'Cancel an order and refund it',
+    description:
+      'Asks the wholesaler to take all eSIMs of the order back, then refunds them. An order that is not issued, was topped up or has a downloaded eSIM is 409 `order_not_cancelable`.',
     location: true,
     refusals: ['order_not_cancelable'],
   })

@@ -23,7 +23,10 @@ export class PortalOrdersController {
 
   @Get()
   @NeedsScope('orders:read')
-  @RespondsPage(OrderResponse, { summary: 'List orders of a mode, newest first' })
+  @RespondsPage(OrderResponse, {
+    summary: 'List the orders of a mode, newest first',
+    description: 'Returns the orders as the partner API shows them.',
+  })
   async listOrders(
     @Caller() caller: PortalPrincipal,
     @Query() query: PortalOrdersQueryDto,
@@ -34,7 +37,10 @@ export class PortalOrdersController {
 
   @Get(':id')
   @NeedsScope('orders:read')
-  @Responds(OrderResponse, { summary: 'Get an order' })
+  @Responds(OrderResponse, {
+    summary: 'Get an order',
+    description: 'Returns the order as the partner API shows it.',
+  })
   async getOrder(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('ord')) id: string,

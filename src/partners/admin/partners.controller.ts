@@ -41,6 +41,7 @@ export class PartnersController {
     status: 201,
     response: PartnerResponse,
     summary: 'Create a partner',
+    description: 'Creates a partner without keys, endpoints or money.',
     location: true,
   })
   @NeedsScope('partners:write')
@@ -56,7 +57,10 @@ export class PartnersController {
   }
 
   @Get()
-  @RespondsPage(PartnerResponse, { summary: 'List partners, newest first' })
+  @RespondsPage(PartnerResponse, {
+    summary: 'List partners, newest first',
+    description: 'Returns every partner, suspended ones included.',
+  })
   @NeedsScope('partners:read')
   async listPartners(@Query() query: PartnersQueryDto): Promise<ListResponse<PartnerResponse>> {
     const page = await this.repository.list({ status: query.status }, toListOptions(query));
@@ -64,14 +68,20 @@ export class PartnersController {
   }
 
   @Get(':pid')
-  @Responds(PartnerResponse, { summary: 'Get a partner' })
+  @Responds(PartnerResponse, {
+    summary: 'Get a partner',
+    description: 'Returns the partner with its name, e-mail address and status.',
+  })
   @NeedsScope('partners:read')
   async getPartner(@Param('pid', PathId('ptn')) id: string): Promise<PartnerResponse> {
     return toPartnerResponse(await this.partners.getById(id));
   }
 
   @Patch(':pid')
-  @Responds(PartnerResponse, { summary: 'Change the name or the address of a partner' })
+  @Responds(PartnerResponse, {
+    summary: 'Change the name or the e-mail address of a partner',
+    description: 'Changes the fields that are sent and keeps the others.',
+  })
   @NeedsScope('partners:write')
   async updatePartner(
     @Author() by: ChangeAuthor,
@@ -85,7 +95,9 @@ export class PartnersController {
   @IdempotentPost(':pid/suspend', {
     status: 200,
     response: PartnerResponse,
-    summary: 'Suspend a partner: its calls answer 403 from the next one on',
+    summary: 'Suspend a partner',
+    description:
+      'Its calls get 403 `partner_suspended`, from the next one on. Accepted orders and owed webhooks continue.',
   })
   @NeedsScope('partners:write')
   async suspendPartner(
@@ -96,7 +108,12 @@ export class PartnersController {
     return this.idempotent.execute(key, async (tx) => ok(await this.partners.suspend(tx, by, id)));
   }
 
-  @IdempotentPost(':pid/reinstate', { status: 200, response: PartnerResponse, summary: 'Undo a suspension' })
+  @IdempotentPost(':pid/reinstate', {
+    status: 200,
+    response: PartnerResponse,
+    summary: 'End the suspension of a partner',
+    description: 'Its calls work again, from the next one on.',
+  })
   @NeedsScope('partners:write')
   async reinstatePartner(
     @Author() by: ChangeAuthor,

@@ -41,7 +41,9 @@ export class PortalSessionsController {
   @IdempotentPost('/', {
     status: 201,
     response: MintedPortalSessionResponse,
-    summary: 'Make a session of the partner portal; the link is shown in this answer only',
+    summary: 'Create a session of the partner portal',
+    description:
+      'Returns a link with a code that works once within five minutes. Only this answer shows the link.',
     refusals: ['partner_suspended'],
   })
   @NeedsScope(...PORTAL_SCOPES)
@@ -60,7 +62,10 @@ export class PortalSessionsController {
   }
 
   @Get()
-  @RespondsPage(PortalSessionResponse, { summary: "List a partner's portal sessions, newest first" })
+  @RespondsPage(PortalSessionResponse, {
+    summary: "List a partner's portal sessions, newest first",
+    description: 'Returns sessions that are open, ended or not begun, without their codes.',
+  })
   @NeedsScope(...PORTAL_SCOPES)
   async listPortalSessions(
     @Param('pid', ExistingPartner) partnerId: string,
@@ -72,7 +77,10 @@ export class PortalSessionsController {
   }
 
   @Delete(':id')
-  @Responds(PortalSessionResponse, { summary: 'End a portal session, from its next call on' })
+  @Responds(PortalSessionResponse, {
+    summary: 'End a portal session',
+    description: 'The session ends with its next call, in every process. Ending it twice is 200.',
+  })
   @NeedsScope(...PORTAL_SCOPES)
   async revokePortalSession(
     @Author() by: ChangeAuthor,
@@ -87,7 +95,8 @@ export class PortalSessionsController {
   @IdempotentPost('revoke-all', {
     status: 200,
     response: RevokedPortalSessionsResponse,
-    summary: "End all of a partner's portal sessions, from their next call on",
+    summary: 'End all portal sessions of a partner',
+    description: 'Each session ends with its next call, in every process.',
   })
   @NeedsScope(...PORTAL_SCOPES)
   async revokeAllPortalSessions(

@@ -35,7 +35,8 @@ export class SessionController {
   @NoIdempotencyKey()
   @UseGuards(PortalCodeGuard)
   @Responds(SessionResponse, {
-    summary: 'Exchange the code of a link for the cookie of its session, once',
+    summary: 'Begin a session with the code of a link',
+    description: "Sets the session's cookie. A code works once within five minutes.",
     anonymous: true,
   })
   async beginSession(
@@ -55,7 +56,10 @@ export class SessionController {
   @Get()
   @NeedsScope('any')
   @UseGuards(PortalSessionGuard)
-  @Responds(SessionResponse, { summary: 'Get the session: whose it is, and what it may do' })
+  @Responds(SessionResponse, {
+    summary: 'Get the session',
+    description: 'Returns the partner, the person, the modes and the scopes of the session.',
+  })
   getSession(@Caller() { session }: PortalPrincipal): SessionResponse {
     return toSessionResponse(session, this.config.portal);
   }
@@ -63,7 +67,10 @@ export class SessionController {
   @Delete()
   @NeedsScope('any')
   @UseGuards(PortalSessionGuard)
-  @Responds(EndedSessionResponse, { summary: 'End the session' })
+  @Responds(EndedSessionResponse, {
+    summary: 'End the session',
+    description: 'Removes the cookie. The session ends in every process.',
+  })
   async endSession(
     @Author() by: ChangeAuthor,
     @Caller() { session }: PortalPrincipal,

@@ -84,7 +84,7 @@ export class SessionResponse {
 }
 
 export class EndedSessionResponse {
-  @ApiProperty({ type: Boolean, enum: [true] })
+  @ApiProperty({ type: Boolean, example: true })
   ended!: true;
 }
 

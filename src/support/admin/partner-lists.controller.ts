@@ -28,7 +28,10 @@ export class PartnerOrdersController {
   constructor(private readonly orders: ReadOrders) {}
 
   @Get()
-  @RespondsPage(OrderResponse, { summary: "List a partner's orders in both modes, newest first" })
+  @RespondsPage(OrderResponse, {
+    summary: "List a partner's orders in both modes, newest first",
+    description: 'Returns the orders as the partner sees them.',
+  })
   @NeedsScope('orders:read')
   async listPartnerOrders(
     @Param('pid', ExistingPartner) partnerId: string,
@@ -47,7 +50,10 @@ export class PartnerTopupsController {
   constructor(private readonly topups: ReadTopups) {}
 
   @Get()
-  @RespondsPage(TopupResponse, { summary: "List a partner's top-ups in both modes, newest first" })
+  @RespondsPage(TopupResponse, {
+    summary: "List a partner's top-ups in both modes, newest first",
+    description: 'Returns the top-ups as the partner sees them.',
+  })
   @NeedsScope('orders:read')
   async listPartnerTopups(
     @Param('pid', ExistingPartner) partnerId: string,

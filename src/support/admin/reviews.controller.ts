@@ -47,7 +47,8 @@ export class OrderReviewsController {
 
   @Get('needs-review')
   @RespondsPage(OrderReviewResponse, {
-    summary: 'List orders that have waited too long for the word of their upstream, oldest first',
+    summary: 'List orders that need a review, oldest first',
+    description: 'Returns orders whose wholesaler has not confirmed an outcome for too long.',
   })
   @NeedsScope('orders:read')
   async listOrdersNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<OrderReviewResponse>> {
@@ -56,7 +57,9 @@ export class OrderReviewsController {
 
   @Get(':id/upstream')
   @Responds(OrderUpstreamResponse, {
-    summary: 'Ask the upstream what it has of an order that waits for its word',
+    summary: 'Get what the wholesaler has of an order',
+    description:
+      'Asks the wholesaler now. Only an order without a final outcome can be asked about; others are 409 `conflict`.',
   })
   @ApiRefusals('conflict')
   @NeedsScope('orders:read')
@@ -67,7 +70,9 @@ export class OrderReviewsController {
   @IdempotentPost(':id/reconcile', {
     status: 200,
     response: OrderResponse,
-    summary: 'Settle an order that does not settle by itself',
+    summary: 'Settle an order that needs a review',
+    description:
+      "Queries the wholesaler again, or records support's decision. The note goes to the audit log.",
     refusals: ['conflict'],
   })
   @NeedsScope('orders:resolve')
@@ -100,7 +105,8 @@ export class TopupReviewsController {
 
   @Get('needs-review')
   @RespondsPage(TopupReviewResponse, {
-    summary: 'List top-ups that have waited too long for the word of their upstream, oldest first',
+    summary: 'List top-ups that need a review, oldest first',
+    description: 'Returns top-ups whose wholesaler has not confirmed an outcome for too long.',
   })
   @NeedsScope('orders:read')
   async listTopupsNeedingReview(@Query() query: ListQueryDto): Promise<ListResponse<TopupReviewResponse>> {
@@ -110,7 +116,9 @@ export class TopupReviewsController {
   @IdempotentPost(':id/reconcile', {
     status: 200,
     response: TopupResponse,
-    summary: 'Settle a top-up that does not settle by itself',
+    summary: 'Settle a top-up that needs a review',
+    description:
+      "Queries the wholesaler again, or records support's decision. The note goes to the audit log.",
     refusals: ['conflict'],
   })
   @NeedsScope('orders:resolve')

@@ -16,7 +16,7 @@ import { ReadTopups } from '../topups.repository.js';
 import { PlaceTopupDto, toPlaceTopup, toTopupFilters, TopupsQueryDto } from './topup-requests.dto.js';
 import { TopupResponse, toTopupResponse } from './topup.response.js';
 
-@ApiTags('Top-ups')
+@ApiTags('Topups')
 @UseGuards(BearerKeyGuard)
 @Controller('v1/topups')
 export class TopupsController {
@@ -30,6 +30,8 @@ export class TopupsController {
     status: 202,
     response: TopupResponse,
     summary: 'Top up an eSIM',
+    description:
+      'Reserves the price and accepts the top-up of an existing eSIM. Poll the top-up, or wait for `order.topup.completed` or `order.topup.failed`.',
     location: true,
     refusals: [
       'not_found',
@@ -56,7 +58,10 @@ export class TopupsController {
   }
 
   @Get()
-  @RespondsPage(TopupResponse, { summary: 'List top-ups, newest first' })
+  @RespondsPage(TopupResponse, {
+    summary: 'List top-ups, newest first',
+    description: "Returns the top-ups of the key's mode. Filter them by eSIM, status or reference.",
+  })
   async listTopups(
     @Caller() caller: PartnerPrincipal,
     @Query() query: TopupsQueryDto,
@@ -66,7 +71,10 @@ export class TopupsController {
   }
 
   @Get(':id')
-  @Responds(TopupResponse, { summary: 'Get a top-up' })
+  @Responds(TopupResponse, {
+    summary: 'Get a top-up',
+    description: 'Returns the top-up with its status. `failure` explains a top-up that failed.',
+  })
   async getTopup(
     @Caller() caller: PartnerPrincipal,
     @Param('id', PathId('top')) id: string,

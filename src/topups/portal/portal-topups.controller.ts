@@ -15,7 +15,7 @@ export class PortalTopupsQueryDto extends TopupsQueryDto {
 }
 
 /** A partner's top-ups in the portal. */
-@ApiTags('Top-ups')
+@ApiTags('Topups')
 @UseGuards(PortalSessionGuard)
 @Controller('portal/v1/topups')
 export class PortalTopupsController {
@@ -23,7 +23,10 @@ export class PortalTopupsController {
 
   @Get()
   @NeedsScope('orders:read')
-  @RespondsPage(TopupResponse, { summary: 'List top-ups of a mode, newest first' })
+  @RespondsPage(TopupResponse, {
+    summary: 'List the top-ups of a mode, newest first',
+    description: 'Returns the top-ups as the partner API shows them.',
+  })
   async listTopups(
     @Caller() caller: PortalPrincipal,
     @Query() query: PortalTopupsQueryDto,
@@ -34,7 +37,10 @@ export class PortalTopupsController {
 
   @Get(':id')
   @NeedsScope('orders:read')
-  @Responds(TopupResponse, { summary: 'Get a top-up' })
+  @Responds(TopupResponse, {
+    summary: 'Get a top-up',
+    description: 'Returns the top-up as the partner API shows it.',
+  })
   async getTopup(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('top')) id: string,

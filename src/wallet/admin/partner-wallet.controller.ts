@@ -42,7 +42,11 @@ export class PartnerWalletController {
   ) {}
 
   @Get()
-  @RespondsPage(WalletResponse, { summary: "List a partner's balances, one per currency" })
+  @RespondsPage(WalletResponse, {
+    summary: "List a partner's balances, one per currency",
+    description:
+      'Returns the booked, reserved and available amount of each currency, with the threshold of a low balance.',
+  })
   @NeedsScope('wallet:read')
   async listWallets(@Param('pid', ExistingPartner) partnerId: string): Promise<ListResponse<WalletResponse>> {
     const items = (await this.wallets.listByPartner(partnerId)).map(toWalletResponse);
@@ -50,7 +54,10 @@ export class PartnerWalletController {
   }
 
   @Patch()
-  @Responds(WalletResponse, { summary: 'Set the available amount below which a wallet counts as low' })
+  @Responds(WalletResponse, {
+    summary: 'Set the threshold of a low balance',
+    description: 'The alert `balance.low` is raised when the available amount falls below it.',
+  })
   @NeedsScope('money:write')
   async updateWallet(
     @Author() by: ChangeAuthor,
@@ -62,7 +69,11 @@ export class PartnerWalletController {
   }
 
   @Get('transactions')
-  @RespondsPage(LedgerTransactionResponse, { summary: "List a partner's transactions, newest first" })
+  @RespondsPage(LedgerTransactionResponse, {
+    summary: "List a partner's transactions, newest first",
+    description:
+      'Returns charges, refunds, deposits and adjustments, with the note and author of those booked by hand.',
+  })
   @NeedsScope('wallet:read')
   async listWalletTransactions(
     @Param('pid', ExistingPartner) partnerId: string,
@@ -75,7 +86,8 @@ export class PartnerWalletController {
   @IdempotentPost('deposits', {
     status: 201,
     response: LedgerTransactionResponse,
-    summary: 'Book money that a partner paid in',
+    summary: 'Book a deposit',
+    description: 'Adds money that the partner paid in. A `reference` that is taken is 409 `reference_taken`.',
     refusals: ['reference_taken', 'conflict'],
   })
   @NeedsScope('money:write')
@@ -92,7 +104,9 @@ export class PartnerWalletController {
   @IdempotentPost('adjustments', {
     status: 201,
     response: LedgerTransactionResponse,
-    summary: 'Correct a balance, up or down; what is held cannot be taken',
+    summary: 'Correct a balance',
+    description:
+      'Raises or lowers the available amount. Money that is reserved for open orders cannot be taken.',
     refusals: ['reference_taken', 'conflict'],
   })
   @NeedsScope('money:write')

@@ -24,7 +24,11 @@ export class WalletController {
   constructor(private readonly wallets: WalletsRepository) {}
 
   @Get('balance')
-  @RespondsPage(BalanceResponse, { summary: 'Get the balance in every currency' })
+  @RespondsPage(BalanceResponse, {
+    summary: 'Get the balance in every currency',
+    description:
+      'Returns one balance for each currency: the booked amount, the part reserved for open orders, and the available rest.',
+  })
   async getBalance(@Caller() caller: PartnerPrincipal): Promise<ListResponse<BalanceResponse>> {
     const items =
       caller.mode === 'sandbox'
@@ -34,7 +38,10 @@ export class WalletController {
   }
 
   @Get('transactions')
-  @RespondsPage(TransactionResponse, { summary: 'List the transactions of the wallet, newest first' })
+  @RespondsPage(TransactionResponse, {
+    summary: 'List the transactions of the wallet, newest first',
+    description: 'Returns charges, refunds, deposits and adjustments. A reserved amount is no transaction.',
+  })
   async listTransactions(
     @Caller() caller: PartnerPrincipal,
     @Query() query: ListQueryDto,

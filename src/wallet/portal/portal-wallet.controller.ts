@@ -40,7 +40,10 @@ export class PortalWalletController {
 
   @Get()
   @NeedsScope('wallet:read')
-  @RespondsPage(BalanceResponse, { summary: 'List the balances, one for each currency' })
+  @RespondsPage(BalanceResponse, {
+    summary: 'List the balances, one for each currency',
+    description: 'Returns the booked, reserved and available amount of each currency.',
+  })
   async listBalances(@Caller() caller: PortalPrincipal): Promise<ListResponse<BalanceResponse>> {
     caller.chosenMode('live');
     const items = (await this.wallets.listByPartner(caller.partnerId)).map(toBalanceResponse);
@@ -49,7 +52,10 @@ export class PortalWalletController {
 
   @Get('transactions')
   @NeedsScope('wallet:read')
-  @RespondsPage(TransactionResponse, { summary: 'List the transactions, newest first' })
+  @RespondsPage(TransactionResponse, {
+    summary: 'List the transactions, newest first',
+    description: 'Returns charges, refunds, deposits and adjustments. `format=csv` returns a file.',
+  })
   async listTransactions(
     @Caller() caller: PortalPrincipal,
     @Query() query: StatementQueryDto,

@@ -50,7 +50,10 @@ export class WebhookDeliveriesController {
   ) {}
 
   @Get('webhook-endpoints')
-  @RespondsPage(WebhookEndpointResponse, { summary: 'List the webhook endpoints of all partners' })
+  @RespondsPage(WebhookEndpointResponse, {
+    summary: 'List the webhook endpoints of all partners',
+    description: 'Returns the endpoints of every partner. Filter them by status to find those that fail.',
+  })
   @NeedsScope('webhooks:read')
   async listEndpointsOfAllPartners(
     @Query() query: WebhookEndpointsQueryDto,
@@ -59,7 +62,11 @@ export class WebhookDeliveriesController {
   }
 
   @Get('partners/:pid/webhook-endpoints/:id/deliveries')
-  @RespondsPage(WebhookDeliveryResponse, { summary: 'List the deliveries of an endpoint, newest first' })
+  @RespondsPage(WebhookDeliveryResponse, {
+    summary: 'List the deliveries of an endpoint, newest first',
+    description:
+      'Returns the deliveries with the last attempt of each. Filter them by status, event, outcome or time.',
+  })
   @NeedsScope('webhooks:read')
   async listDeliveries(
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -73,7 +80,10 @@ export class WebhookDeliveriesController {
   }
 
   @Get('partners/:pid/webhook-endpoints/:id/stats')
-  @Responds(EndpointStatsResponse, { summary: 'Get what the attempts of an endpoint came to, over time' })
+  @Responds(EndpointStatsResponse, {
+    summary: 'Get the attempts of an endpoint over time',
+    description: 'Returns delivered and failed attempts with their latency, in buckets of the window.',
+  })
   @NeedsScope('webhooks:read')
   async getEndpointStats(
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -86,7 +96,10 @@ export class WebhookDeliveriesController {
   }
 
   @Get('deliveries/:id')
-  @Responds(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
+  @Responds(WebhookDeliveryWithAttemptsResponse, {
+    summary: 'Get a delivery with its attempts',
+    description: 'Returns the delivery with each attempt: its outcome, status code, latency and answer.',
+  })
   @NeedsScope('webhooks:read')
   async getDelivery(@Param('id', PathId('dlv')) id: string): Promise<WebhookDeliveryWithAttemptsResponse> {
     const found = await this.deliveries.findWithLog(id);
@@ -95,7 +108,10 @@ export class WebhookDeliveriesController {
   }
 
   @Get('deliveries/:id/explanation')
-  @Responds(ExplanationResponse, { summary: 'Explain how a delivery stands, and what happens next' })
+  @Responds(ExplanationResponse, {
+    summary: 'Explain the state of a delivery',
+    description: 'Says who can fix it, how, and what happens next.',
+  })
   @NeedsScope('webhooks:read')
   async explainDelivery(@Param('id', PathId('dlv')) id: string): Promise<ExplanationResponse> {
     const delivery = await this.deliveries.find(id);
@@ -107,6 +123,7 @@ export class WebhookDeliveriesController {
     status: 202,
     response: WebhookDeliveryResponse,
     summary: 'Send the event of a delivery once more, as a new delivery',
+    description: 'The new delivery has its own id and the same event.',
     location: true,
     refusals: ['conflict'],
   })

@@ -98,7 +98,7 @@ export class DeletedWebhookEndpointResponse {
   @ApiProperty({ type: String, example: 'whe_01KAEXAMPLE000000000000000' })
   id!: string;
 
-  @ApiProperty({ type: Boolean, enum: [true] })
+  @ApiProperty({ type: Boolean, example: true })
   deleted!: true;
 }
 

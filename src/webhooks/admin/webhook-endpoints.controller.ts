@@ -58,7 +58,8 @@ export class WebhookEndpointsController {
   @IdempotentPost('/', {
     status: 201,
     response: CreatedWebhookEndpointResponse,
-    summary: 'Register a webhook endpoint; the signing secret is shown in this answer only',
+    summary: 'Create a webhook endpoint',
+    description: 'Only this answer shows the signing secret.',
     location: true,
     refusals: ['limit_reached'],
   })
@@ -82,7 +83,10 @@ export class WebhookEndpointsController {
   }
 
   @Get()
-  @RespondsPage(WebhookEndpointResponse, { summary: "List a partner's webhook endpoints, newest first" })
+  @RespondsPage(WebhookEndpointResponse, {
+    summary: "List a partner's webhook endpoints, newest first",
+    description: 'Returns the endpoints of both modes with their status.',
+  })
   @NeedsScope('webhooks:read')
   async listEndpoints(
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -93,7 +97,10 @@ export class WebhookEndpointsController {
   }
 
   @Get(':id')
-  @Responds(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
+  @Responds(WebhookEndpointResponse, {
+    summary: 'Get a webhook endpoint',
+    description: 'Returns the endpoint with its status, its backlog and its last success.',
+  })
   @NeedsScope('webhooks:read')
   async getEndpoint(
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -103,7 +110,10 @@ export class WebhookEndpointsController {
   }
 
   @Patch(':id')
-  @Responds(WebhookEndpointResponse, { summary: 'Change the URL, the description or the event types' })
+  @Responds(WebhookEndpointResponse, {
+    summary: 'Change the URL, the description or the event types',
+    description: 'Changes the fields that are sent and keeps the others.',
+  })
   @NeedsScope('webhooks:write')
   async updateEndpoint(
     @Author() by: ChangeAuthor,
@@ -122,7 +132,8 @@ export class WebhookEndpointsController {
 
   @Delete(':id')
   @Responds(DeletedWebhookEndpointResponse, {
-    summary: 'Delete a webhook endpoint and discard what it is owed',
+    summary: 'Delete a webhook endpoint',
+    description: 'Discards the deliveries that are pending or held. This cannot be undone.',
   })
   @NeedsScope('webhooks:write')
   async deleteEndpoint(
@@ -137,7 +148,9 @@ export class WebhookEndpointsController {
   @IdempotentPost(':id/enable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint on, and choose what becomes of what it missed',
+    summary: 'Enable a webhook endpoint',
+    description:
+      '`held` decides about the deliveries held while it was off, `failed` about those that failed since its last success.',
   })
   @NeedsScope('webhooks:write')
   async enableEndpoint(
@@ -156,7 +169,8 @@ export class WebhookEndpointsController {
   @IdempotentPost(':id/disable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint off; its deliveries are held',
+    summary: 'Disable a webhook endpoint',
+    description: 'Stops sending. New deliveries are held until the endpoint is enabled.',
   })
   @NeedsScope('webhooks:write')
   async disableEndpoint(
@@ -173,7 +187,9 @@ export class WebhookEndpointsController {
   @IdempotentPost(':id/rotate-secret', {
     status: 200,
     response: RotatedWebhookSecretResponse,
-    summary: 'Make a new signing secret; the old one signs too for a grace',
+    summary: 'Rotate the signing secret',
+    description:
+      'Returns the new secret, which only this answer shows. The old secret signs as well for `grace_seconds`.',
   })
   @NeedsScope('webhooks:write')
   async rotateSecret(
@@ -194,7 +210,8 @@ export class WebhookEndpointsController {
   @IdempotentPost(':id/rotate-secret/finish', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'End the grace of the old signing secret now',
+    summary: 'End the grace period of the old signing secret',
+    description: 'Deliveries carry the signature of the new secret only, from the next one on.',
   })
   @NeedsScope('webhooks:write')
   async finishRotation(
@@ -212,6 +229,7 @@ export class WebhookEndpointsController {
     status: 202,
     response: WebhookDeliveryResponse,
     summary: 'Send a `webhook.test` once, without retries',
+    description: 'Sends in the background. The delivery log shows the outcome.',
     refusals: ['conflict'],
   })
   @NeedsScope('webhooks:write')

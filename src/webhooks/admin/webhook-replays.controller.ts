@@ -30,7 +30,8 @@ export class WebhookReplaysController {
   @IdempotentPost('partners/:pid/webhook-endpoints/:id/replay', {
     status: 202,
     response: WebhookReplayResponse,
-    summary: 'Send the events of a time again, or count them (`dry_run`)',
+    summary: 'Send the events of a time range again',
+    description: 'Creates new deliveries in the background. With `dry_run` it only counts them.',
     location: true,
   })
   @NeedsScope('webhooks:replay')
@@ -60,7 +61,10 @@ export class WebhookReplaysController {
   }
 
   @Get('replays/:id')
-  @Responds(WebhookReplayResponse, { summary: 'Get a replay and how far it is' })
+  @Responds(WebhookReplayResponse, {
+    summary: 'Get a replay',
+    description: 'Returns how many deliveries the replay has created and how many are pending.',
+  })
   @NeedsScope('webhooks:read')
   async getReplay(@Param('id', PathId('rpl')) id: string): Promise<WebhookReplayResponse> {
     return toReplayResponse(await this.replays.get(id));
@@ -69,7 +73,8 @@ export class WebhookReplaysController {
   @IdempotentPost('replays/:id/cancel', {
     status: 200,
     response: WebhookReplayResponse,
-    summary: 'Stop a replay; what it has not sent is discarded',
+    summary: 'Cancel a replay',
+    description: 'Discards the deliveries of the replay that are not sent yet.',
     refusals: ['conflict'],
   })
   @NeedsScope('webhooks:replay')

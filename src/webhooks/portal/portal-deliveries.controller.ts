@@ -53,7 +53,11 @@ export class PortalDeliveriesController {
 
   @Get('webhook-endpoints/:id/deliveries')
   @NeedsScope('webhooks:read')
-  @RespondsPage(WebhookDeliveryResponse, { summary: 'List the deliveries of an endpoint, newest first' })
+  @RespondsPage(WebhookDeliveryResponse, {
+    summary: 'List the deliveries of an endpoint, newest first',
+    description:
+      'Returns the deliveries with the last attempt of each. Filter them by status, event, outcome or time.',
+  })
   async listDeliveries(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('whe')) id: string,
@@ -66,7 +70,10 @@ export class PortalDeliveriesController {
 
   @Get('deliveries/:id')
   @NeedsScope('webhooks:read')
-  @Responds(WebhookDeliveryWithAttemptsResponse, { summary: 'Get a delivery with its attempts' })
+  @Responds(WebhookDeliveryWithAttemptsResponse, {
+    summary: 'Get a delivery with its attempts',
+    description: 'Returns the delivery with each attempt: its outcome, status code, latency and answer.',
+  })
   async getDelivery(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('dlv')) id: string,
@@ -78,6 +85,8 @@ export class PortalDeliveriesController {
     status: 202,
     response: WebhookDeliveryResponse,
     summary: 'Send the event of a delivery once more, as a new delivery',
+    description:
+      'The new delivery has its own id and the same event. Sending many needs a session younger than 15 minutes.',
     refusals: ['conflict', 'step_up_required'],
   })
   @NeedsScope('webhooks:replay')
@@ -97,7 +106,9 @@ export class PortalDeliveriesController {
   @IdempotentPost('webhook-endpoints/:id/replay', {
     status: 202,
     response: WebhookReplayResponse,
-    summary: 'Send the events of a time again, or count them; above 1,000 an hour in a young session',
+    summary: 'Send the events of a time range again',
+    description:
+      'Creates new deliveries in the background. More than 1,000 events an hour need a session younger than 15 minutes.',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:replay')
@@ -130,7 +141,10 @@ export class PortalDeliveriesController {
 
   @Get('replays/:id')
   @NeedsScope('webhooks:read')
-  @Responds(WebhookReplayResponse, { summary: 'Get a replay and how far it is' })
+  @Responds(WebhookReplayResponse, {
+    summary: 'Get a replay',
+    description: 'Returns how many deliveries the replay has created and how many are pending.',
+  })
   async getReplay(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('rpl')) id: string,
@@ -141,7 +155,8 @@ export class PortalDeliveriesController {
   @IdempotentPost('replays/:id/cancel', {
     status: 200,
     response: WebhookReplayResponse,
-    summary: 'Stop a replay; what it has not sent is discarded',
+    summary: 'Cancel a replay',
+    description: 'Discards the deliveries of the replay that are not sent yet.',
     refusals: ['conflict'],
   })
   @NeedsScope('webhooks:replay')

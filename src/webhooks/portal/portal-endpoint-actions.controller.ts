@@ -48,7 +48,9 @@ export class PortalEndpointActionsController {
   @IdempotentPost('enable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint on; in a young session send again what failed, or discard',
+    summary: 'Enable a webhook endpoint',
+    description:
+      'Resending what failed, or discarding what was held, needs a session younger than 15 minutes.',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')
@@ -71,7 +73,9 @@ export class PortalEndpointActionsController {
   @IdempotentPost('disable', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'Switch an endpoint off, a live one in a young session; its deliveries are held',
+    summary: 'Disable a webhook endpoint',
+    description:
+      'Stops sending. New deliveries are held until the endpoint is enabled. A live endpoint needs a session younger than 15 minutes.',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')
@@ -92,7 +96,9 @@ export class PortalEndpointActionsController {
   @IdempotentPost('rotate-secret', {
     status: 200,
     response: RotatedWebhookSecretResponse,
-    summary: 'Make a new signing secret, in a young session; the old one signs too for a grace',
+    summary: 'Rotate the signing secret',
+    description:
+      'Only this answer shows the new secret. The old one signs as well for `grace_seconds`. Needs a session younger than 15 minutes.',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')
@@ -118,7 +124,9 @@ export class PortalEndpointActionsController {
   @IdempotentPost('rotate-secret/finish', {
     status: 200,
     response: WebhookEndpointResponse,
-    summary: 'End the grace of the old signing secret now, in a session younger than 15 minutes',
+    summary: 'End the grace period of the old signing secret',
+    description:
+      'Deliveries carry the signature of the new secret only. Needs a session younger than 15 minutes.',
     refusals: ['step_up_required'],
   })
   @NeedsScope('webhooks:write')
@@ -139,6 +147,7 @@ export class PortalEndpointActionsController {
     status: 202,
     response: WebhookDeliveryResponse,
     summary: 'Send a `webhook.test` once, without retries',
+    description: 'Sends in the background. The delivery log shows the outcome.',
     refusals: ['conflict'],
   })
   @NeedsScope('webhooks:write')

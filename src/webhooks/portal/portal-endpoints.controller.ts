@@ -80,7 +80,10 @@ export class PortalEndpointsController {
 
   @Get()
   @NeedsScope('webhooks:read')
-  @RespondsPage(WebhookEndpointResponse, { summary: 'List webhook endpoints of a mode, newest first' })
+  @RespondsPage(WebhookEndpointResponse, {
+    summary: 'List the webhook endpoints of a mode, newest first',
+    description: 'Returns the endpoints with their status.',
+  })
   async listEndpoints(
     @Caller() caller: PortalPrincipal,
     @Query() query: PortalEndpointsQueryDto,
@@ -91,7 +94,9 @@ export class PortalEndpointsController {
   @IdempotentPost('/', {
     status: 201,
     response: CreatedWebhookEndpointResponse,
-    summary: 'Register a webhook endpoint, a live one in a young session; its secret is shown once',
+    summary: 'Create a webhook endpoint',
+    description:
+      'Only this answer shows the signing secret. A live endpoint needs a session younger than 15 minutes.',
     refusals: ['limit_reached', 'step_up_required'],
   })
   @NeedsScope('webhooks:write')
@@ -114,7 +119,10 @@ export class PortalEndpointsController {
 
   @Get(':id')
   @NeedsScope('webhooks:read')
-  @Responds(WebhookEndpointResponse, { summary: 'Get a webhook endpoint' })
+  @Responds(WebhookEndpointResponse, {
+    summary: 'Get a webhook endpoint',
+    description: 'Returns the endpoint with its status, its backlog and its last success.',
+  })
   async getEndpoint(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('whe')) id: string,
@@ -124,7 +132,10 @@ export class PortalEndpointsController {
 
   @Get(':id/stats')
   @NeedsScope('webhooks:read')
-  @Responds(EndpointStatsResponse, { summary: 'Get what the attempts of an endpoint came to, over time' })
+  @Responds(EndpointStatsResponse, {
+    summary: 'Get the attempts of an endpoint over time',
+    description: 'Returns delivered and failed attempts with their latency, in buckets of the window.',
+  })
   async getEndpointStats(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('whe')) id: string,
@@ -139,7 +150,8 @@ export class PortalEndpointsController {
   @NeedsScope('webhooks:write')
   @ApiRefusals('step_up_required')
   @Responds(WebhookEndpointResponse, {
-    summary: 'Change an endpoint; what takes events from a live one needs a young session',
+    summary: 'Change the URL, the description or the event types',
+    description: 'A change that takes events from a live endpoint needs a session younger than 15 minutes.',
   })
   async updateEndpoint(
     @Author() by: ChangeAuthor,
@@ -161,7 +173,9 @@ export class PortalEndpointsController {
   @NeedsScope('webhooks:write')
   @ApiRefusals('step_up_required')
   @Responds(DeletedWebhookEndpointResponse, {
-    summary: 'Delete an endpoint and discard what it is owed; a live one in a young session',
+    summary: 'Delete a webhook endpoint',
+    description:
+      'Discards the deliveries that are pending or held. A live endpoint needs a session younger than 15 minutes.',
   })
   async deleteEndpoint(
     @Author() by: ChangeAuthor,

@@ -25,7 +25,10 @@ export class PortalExplanationsController {
 
   @Get('deliveries/:id/explanation')
   @NeedsScope('webhooks:read')
-  @Responds(ExplanationResponse, { summary: 'Explain how a delivery stands, and what happens next' })
+  @Responds(ExplanationResponse, {
+    summary: 'Explain the state of a delivery',
+    description: 'Says who can fix it, how, and what happens next.',
+  })
   async explainDelivery(
     @Caller() caller: PortalPrincipal,
     @Param('id', PathId('dlv')) id: string,
@@ -37,7 +40,8 @@ export class PortalExplanationsController {
   @Get('webhook-endpoints/:id/explanation')
   @NeedsScope('webhooks:read')
   @Responds(ExplanationResponse, {
-    summary: 'Explain why an endpoint is blocked or disabled, and what happens next',
+    summary: 'Explain the state of an endpoint',
+    description: 'Says why the endpoint is blocked or disabled, who can fix it, and what happens next.',
   })
   async explainEndpoint(
     @Caller() caller: PortalPrincipal,
@@ -51,7 +55,10 @@ export class PortalExplanationsController {
   @HttpCode(200)
   @NoIdempotencyKey()
   @NeedsScope('webhooks:read')
-  @Responds(DiagnosisResponse, { summary: 'Tell why a receiver does not accept a signature' })
+  @Responds(DiagnosisResponse, {
+    summary: 'Find out why a signature is not accepted',
+    description: 'Compares a received request with the signature that we would have sent. Changes nothing.',
+  })
   async diagnoseSignature(
     @Caller() caller: PortalPrincipal,
     @Body() { endpoint_id, headers, body, received_at, computed }: SignatureDoctorDto,

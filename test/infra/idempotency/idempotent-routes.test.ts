@@ -16,7 +16,12 @@ class ThingResponse {}
 
 @Controller('things')
 class IdempotentController {
-  @IdempotentPost('/', { status: 201, response: ThingResponse, summary: 'Make a thing' })
+  @IdempotentPost('/', {
+    status: 201,
+    response: ThingResponse,
+    summary: 'Make a thing',
+    description: 'A thing.',
+  })
   make(): string {
     return 'ok';
   }
@@ -44,7 +49,12 @@ class OpenController {
     return 'ok';
   }
 
-  @IdempotentPost('two', { status: 200, response: ThingResponse, summary: 'Close a thing' })
+  @IdempotentPost('two', {
+    status: 200,
+    response: ThingResponse,
+    summary: 'Close a thing',
+    description: 'A thing.',
+  })
   two(): string {
     return 'ok';
   }

@@ -34,21 +34,17 @@ export function validFields(
     .map((fields) => new Map<string, string>(Object.entries(fields)));
 }
 
-/** Of fields that exclude each other exactly one. */
+/** Of a body that takes one field at most, exactly one. */
 function withOneChoice<Fields extends object>(
-  { oneOf = [] }: SchemaObject,
+  { maxProperties }: SchemaObject,
   fields: Fields,
   values: Readonly<Record<string, fc.Arbitrary<string>>>,
 ): fc.Arbitrary<Fields> {
-  const choices = oneOf.flatMap((each) => ('required' in each ? each.required : []));
-  if (choices.length === 0) return fc.constant(fields);
-  const others = Object.entries(fields).filter(([name]) => !choices.includes(name));
+  if (maxProperties !== 1) return fc.constant(fields);
   return fc
-    .constantFrom(...choices)
+    .constantFrom(...Object.keys(values))
     .chain((choice) =>
-      values[choice]!.filter((value) => value !== 'null').map(
-        (value) => Object.fromEntries([...others, [choice, value]]) as Fields,
-      ),
+      values[choice]!.filter((value) => value !== 'null').map((value) => ({ [choice]: value }) as Fields),
     );
 }
 

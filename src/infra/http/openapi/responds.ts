@@ -27,16 +27,17 @@ export interface ResponseTraits {
 }
 
 export interface RespondsOptions extends ResponseTraits {
-  /** One line of the reference. */
+  /** One line of the reference, at most 90 characters. */
   readonly summary: string;
-  readonly description?: string;
+  /** What the call does beyond the summary, in one to three sentences. */
+  readonly description: string;
   /** Default 200. */
   readonly status?: 200 | 201 | 202;
 }
 
 export interface PageOptions extends ResponseTraits {
   readonly summary: string;
-  readonly description?: string;
+  readonly description: string;
   /** The list has no last page: `next_cursor` is never null (D39). Its handler takes `ListSlots`: it may wait without one. */
   readonly endless?: true;
 }
@@ -69,7 +70,7 @@ function responds(
     cached,
     waits,
     anonymous,
-  }: ResponseTraits & { summary: string; description?: string },
+  }: ResponseTraits & { summary: string; description: string },
   { status, schema }: { status: number; schema: ReturnType<typeof envelopeOf> },
 ): MethodDecorator {
   const traits: ResponseTraits = {
@@ -80,7 +81,7 @@ function responds(
   };
   return applyDecorators(
     ApiExtraModels(model),
-    ApiOperation({ summary, ...(description === undefined ? {} : { description }) }),
+    ApiOperation({ summary, description }),
     ApiResponse({ status, description: SUCCESS[status] ?? 'Done.', schema }),
     ApiExtension(RESPONSE_TRAITS, traits),
   );

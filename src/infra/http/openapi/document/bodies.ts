@@ -19,26 +19,25 @@ export function closeRequestBodies(document: OpenAPIObject, operations: readonly
 }
 
 /** Some field is required, or one of several. */
-function needsField({ required = [], oneOf = [] }: SchemaObject): boolean {
-  return required.length > 0 || (oneOf.length > 0 && oneOf.every((one) => 'required' in one));
+function needsField({ required = [], minProperties = 0 }: SchemaObject): boolean {
+  return required.length > 0 || minProperties > 0;
 }
 
-/** Bodies that take one of several fields, which no decorator can say. */
-const EXACTLY_ONE_OF: Readonly<Record<string, readonly string[]>> = { ConsumeDto: ['bytes', 'percent'] };
+/** Bodies that take one of several fields, which no decorator can say; the first is the one of the example. */
+const EXACTLY_ONE_OF: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  ConsumeRequest: ['bytes', 'percent'],
+};
 
-function requireExactlyOne(document: OpenAPIObject, name: string, fields: readonly string[]): void {
+/** Counts the fields: generators turn a choice of required fields (`oneOf`) into types that do not compile. */
+function requireExactlyOne(
+  document: OpenAPIObject,
+  name: string,
+  [first]: readonly [string, ...string[]],
+): void {
   const schema = document.components?.schemas?.[name];
   if (!schema || '$ref' in schema) return;
-  const [first] = fields;
-  const example: unknown = resolve(document, schema.properties![first!]!).example;
-  schema.example = { [first!]: example };
-  schema.oneOf = fields.map((field) => ({
-    required: [field],
-    properties: Object.fromEntries(
-      fields.map((each) => [each, each === field ? { not: { type: 'null' } } : { type: 'null' }]),
-    ),
-    additionalProperties: false,
-  }));
+  const example: unknown = resolve(document, schema.properties![first]!).example;
+  Object.assign(schema, { example: { [first]: example }, minProperties: 1, maxProperties: 1 });
 }
 
 /** The schema behind a reference. @throws Error when there is none. */
@@ -52,9 +51,18 @@ export function resolve(document: OpenAPIObject, schema: SchemaObject | Referenc
 function closeSchema(document: OpenAPIObject, schema: SchemaObject | ReferenceObject): void {
   const target = resolve(document, schema);
   if (target.properties) target.additionalProperties ??= false;
-  if (isFreeText(target)) target.pattern = target.minLength ? '^[^\\u0000]+$' : '^[^\\u0000]*$';
-  const parts = [...Object.values(target.properties ?? {}), ...(target.anyOf ?? []), ...(target.allOf ?? [])];
-  for (const part of target.items ? [...parts, target.items] : parts) closeSchema(document, part);
+  if (isFreeText(target)) target.pattern = target.minLength ? '^[^\\x00]+$' : '^[^\\x00]*$';
+  for (const part of partsOf(target)) closeSchema(document, part);
+}
+
+/** The schemas of the properties, items and alternatives of a schema. */
+export function partsOf({
+  properties = {},
+  items,
+  anyOf = [],
+  allOf = [],
+}: SchemaObject): (SchemaObject | ReferenceObject)[] {
+  return [...Object.values(properties), ...anyOf, ...allOf, ...(items ? [items] : [])];
 }
 
 /** Text that nothing else bounds is kept as it is, and PostgreSQL has no U+0000 in text. */

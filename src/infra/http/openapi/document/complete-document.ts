@@ -1,4 +1,4 @@
-import type { ComponentsObject, OpenAPIObject, OperationObject, ResponseObject } from '@nestjs/swagger';
+import type { ComponentsObject, OpenAPIObject, OperationObject } from '@nestjs/swagger';
 import { type HeaderName, headerRefs, HEADERS, PARAMETERS, SCHEMAS } from './components.js';
 import { closeRequestBodies, exampleOf } from './bodies.js';
 import { linksOf } from './links.js';
@@ -8,8 +8,11 @@ import {
   describeOperations,
   METHODS,
   type Port,
+  successOf,
 } from './operation.js';
 import { addProblems, problemExamples, rateHeaders, shareProblems } from './problems.js';
+import { nameEnvelopes, withSchemaNames } from './schema-names.js';
+import { useCommonForms } from './value-forms.js';
 
 /** The name of a port's security scheme: a token in `Authorization`, or the cookie of a session. */
 export function securitySchemeOf(port: Port): string {
@@ -18,14 +21,15 @@ export function securitySchemeOf(port: Port): string {
 
 /**
  * Adds to a fresh document of Swagger what holds for every operation of a port: security, headers, parameters, the
- * problems of D6 and D7, closed request bodies, examples. Changes the document and returns it in a stable order.
+ * problems of D6 and D7, closed request bodies, examples. Names its schemas, and returns it in a stable order.
  */
-export function completeDocument(document: OpenAPIObject, port: Port): OpenAPIObject {
+export function completeDocument(fresh: OpenAPIObject, port: Port): OpenAPIObject {
+  const document = withSchemaNames(fresh);
   const operations = describeOperations(document, port);
   document.components = {
     ...document.components,
-    schemas: { ...document.components?.schemas, ...SCHEMAS },
-    headers: { ...HEADERS },
+    schemas: { ...document.components?.schemas, ...structuredClone(SCHEMAS) },
+    headers: structuredClone(HEADERS),
     parameters: { ...PARAMETERS },
     examples: problemExamples(),
   };
@@ -35,6 +39,10 @@ export function completeDocument(document: OpenAPIObject, port: Port): OpenAPIOb
     described.operation.security = traits.anonymous ? [] : [{ [securitySchemeOf(port)]: [] }];
     addExamples(document, described);
     addSuccessHeaders(described);
+  }
+  nameEnvelopes(document, operations);
+  useCommonForms(document, operations);
+  for (const described of operations) {
     addParameters(described);
     addProblems(described);
   }
@@ -83,13 +91,6 @@ function addSuccessHeaders(described: DescribedOperation): void {
   }
 }
 
-function successOf(operation: DescribedOperation['operation']): { status: string; response: ResponseObject } {
-  const status = Object.keys(operation.responses).find((code) => code.startsWith('2')) ?? '200';
-  const response = operation.responses[status];
-  if (!response || '$ref' in response) throw new Error(`${operation.operationId} has no success response`);
-  return { status, response };
-}
-
 const KINDS = ['schemas', 'responses', 'parameters', 'headers', 'examples'] as const;
 const OPERATION_KEYS = [
   'operationId',
@@ -130,10 +131,10 @@ function inReadingOrder(document: OpenAPIObject): OpenAPIObject {
     }
   }
   const { openapi, info, servers, tags, paths, webhooks, components } = document;
-  const { title, version, description = '' } = info;
+  const { title, version, description = '', contact, license } = info;
   return {
     openapi,
-    info: { title, version, description },
+    info: { title, version, description, ...(contact ? { contact } : {}), ...(license ? { license } : {}) },
     ...(servers ? { servers } : {}),
     ...(tags && tags.length > 0 ? { tags } : {}),
     paths,

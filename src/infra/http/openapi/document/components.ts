@@ -121,7 +121,7 @@ export const SCHEMAS: Readonly<Record<string, SchemaObject>> = {
     properties: {
       type: { type: 'string', format: 'uri-reference' },
       title: { type: 'string' },
-      status: { type: 'integer' },
+      status: { type: 'integer', minimum: 400, maximum: 599 },
       code: { type: 'string', enum: ERROR_CODES, description: 'What to branch on.' },
       detail: { type: 'string', description: 'Prose for people; may change.' },
       request_id: { $ref: `#/components/schemas/${REQUEST_ID_SCHEMA}` },

@@ -1,4 +1,10 @@
-import type { OpenAPIObject, OperationObject, ParameterObject, ReferenceObject } from '@nestjs/swagger';
+import type {
+  OpenAPIObject,
+  OperationObject,
+  ParameterObject,
+  ReferenceObject,
+  ResponseObject,
+} from '@nestjs/swagger';
 import type { ErrorCode } from '../../../../common/errors/index.js';
 import { REFUSALS, RESPONSE_TRAITS, type ResponseTraits } from '../responds.js';
 import type { IdPrefix } from '../../../../common/ids.js';
@@ -41,6 +47,14 @@ export function describeOperations(document: OpenAPIObject, port: Port): Describ
 /** The operation's own parameters, before references are added. */
 export function parametersOf({ operation }: DescribedOperation): ParameterObject[] {
   return (operation.parameters ?? []).filter((parameter) => 'name' in parameter);
+}
+
+/** The one success response of an operation. @throws Error when there is none */
+export function successOf(operation: OperationObject): { status: string; response: ResponseObject } {
+  const status = Object.keys(operation.responses).find((code) => code.startsWith('2')) ?? '200';
+  const response = operation.responses[status];
+  if (!response || '$ref' in response) throw new Error(`${operation.operationId} has no success response`);
+  return { status, response };
 }
 
 /** What the id after a path segment begins with (D10). */

@@ -87,15 +87,12 @@ function problemResponse(
   status: number,
   codes: readonly ErrorCode[],
 ): ResponseObject {
-  const schema = { $ref: `#/components/schemas/${PROBLEM_SCHEMA}` };
   return {
     description: codes.map((code) => `\`${code}\`: ${ERROR_CATALOGUE[code].title}`).join(' '),
     headers: headerRefs(headersOf(described, status, codes)),
     content: {
       [PROBLEM_CONTENT_TYPE]: {
-        schema: {
-          allOf: [schema, { type: 'object', properties: { code: { type: 'string', enum: [...codes] } } }],
-        },
+        schema: { $ref: `#/components/schemas/${PROBLEM_SCHEMA}` },
         examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
       },
     },
