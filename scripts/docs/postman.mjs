@@ -2,12 +2,68 @@ import { exampleOf } from './open-api.mjs';
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
-/** docs/postman.json: a folder for each tag; `base_url` and `api_key` are the collection's variables. */
+/** The variable that has the id after a segment of a path. */
+const ID_VARIABLES = { orders: 'order_id', esims: 'esim_id', topups: 'topup_id', events: 'event_id' };
+
+/** Fields of a body that no two calls may share, or that only an earlier answer has. */
+const BODY_VALUES = { reference: 'booking-{{$guid}}', esim_id: '{{esim_id}}' };
+
+/** What a request leaves to those after it, by operation. */
+const KEEPS = {
+  placeOrder: [
+    "pm.collectionVariables.set('order_id', data.id);",
+    "pm.collectionVariables.unset('esim_id');",
+  ],
+  placeTopup: ["pm.collectionVariables.set('topup_id', data.id);"],
+  listEvents: ["if (data.length > 0) pm.collectionVariables.set('event_id', data[0].id);"],
+  cancelOrder: forgetOrder(),
+  expireEsim: forgetOrder(),
+};
+
+function forgetOrder() {
+  return ["pm.collectionVariables.unset('order_id');", "pm.collectionVariables.unset('esim_id');"];
+}
+
+/** Runs before each request. A Live key never orders here: an order costs money. */
+const ORDER_FIRST = String.raw`
+// A request that needs an order or an eSIM waits for one. Without one, a Sandbox key orders it.
+const variables = pm.collectionVariables;
+const needs = (name) => JSON.stringify(pm.request).includes('{{' + name + '}}');
+const call = (method, path, body, done) =>
+  pm.sendRequest(
+    {
+      method,
+      url: pm.variables.replaceIn('{{base_url}}') + path,
+      header: {
+        Authorization: pm.variables.replaceIn('Bearer {{api_key}}'),
+        'Content-Type': 'application/json',
+        'Idempotency-Key': pm.variables.replaceIn('{{$guid}}'),
+      },
+      body: body && { mode: 'raw', raw: JSON.stringify(body) },
+    },
+    (error, answer) => !error && done(answer.json().data),
+  );
+const waitForEsim = (triesLeft) =>
+  call('GET', '/v1/orders/' + variables.get('order_id'), null, ({ esims }) => {
+    if (esims.length > 0) variables.set('esim_id', esims[0].esim_id);
+    else if (triesLeft > 0) setTimeout(() => waitForEsim(triesLeft - 1), 500);
+  });
+if ((needs('order_id') || needs('esim_id')) && !variables.get('esim_id')) {
+  if (variables.get('order_id')) waitForEsim(60);
+  else if (pm.variables.get('api_key').includes('_test_'))
+    call('POST', '/v1/orders', { package_id: 'pkg_fr_1gb_7d' }, ({ id }) => {
+      variables.set('order_id', id);
+      waitForEsim(60);
+    });
+}`;
+
+/** docs/postman.json: a folder for each tag. Its requests pass from top to bottom, and each one alone. */
 export function renderPostmanCollection(api) {
   const { info } = api.document;
   const collection = {
     info: { name: info.title, description: info.description, version: info.version, schema: SCHEMA },
     auth: { type: 'bearer', bearer: [{ key: 'token', value: '{{api_key}}', type: 'string' }] },
+    event: [script('prerequest', ORDER_FIRST.trim().split('\n'))],
     variable: [
       { key: 'base_url', value: 'http://localhost:3000' },
       {
@@ -15,18 +71,43 @@ export function renderPostmanCollection(api) {
         value: '',
         description: 'A Sandbox key; never save a Live key in a shared collection.',
       },
+      ...Object.values(ID_VARIABLES).map((key) => ({
+        key,
+        value: '',
+        description: 'Set by the requests.',
+      })),
     ],
     item: [...api.operationsByTag()].map(([tag, operations]) => ({
-      name: tag,
-      item: operations.map((operation) => ({ name: operation.summary, request: requestOf(api, operation) })),
+      name: api.labelOf(tag),
+      item: operations.map((operation) => ({
+        name: operation.summary,
+        event: [script('test', testOf(operation))],
+        request: requestOf(api, operation),
+      })),
     })),
   };
   return `${JSON.stringify(collection, null, 2)}\n`;
 }
 
+function script(listen, exec) {
+  return { listen, script: { type: 'text/javascript', exec } };
+}
+
+function testOf({ operationId, responses }) {
+  const status = Object.keys(responses).find((code) => code.startsWith('2'));
+  return [
+    `pm.test('answers ${status}', () => {`,
+    `  pm.response.to.have.status(${status});`,
+    '  const { data } = pm.response.json();',
+    ...(KEEPS[operationId] ?? []).map((line) => `  ${line}`),
+    '});',
+  ];
+}
+
 function requestOf(api, operation) {
   const parameters = api.parametersOf(operation);
-  const body = api.bodyOf(operation)?.example;
+  const example = api.bodyOf(operation)?.example;
+  const body = example && { ...example, ...pick(BODY_VALUES, Object.keys(example)) };
   return {
     method: operation.method.toUpperCase(),
     header: headersOf(operation, parameters, body),
@@ -80,9 +161,18 @@ function urlOf({ path }, parameters) {
       ? {
           variable: inPath.map((parameter) => ({
             key: parameter.name,
-            value: String(exampleOf(parameter) ?? ''),
+            value: idOf(segments, parameter),
           })),
         }
       : {}),
   };
+}
+
+function idOf(segments, parameter) {
+  const variable = ID_VARIABLES[segments[segments.indexOf(`:${parameter.name}`) - 1]];
+  return variable === undefined ? String(exampleOf(parameter) ?? '') : `{{${variable}}}`;
+}
+
+function pick(values, names) {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
 }
