@@ -1,0 +1,32 @@
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { outputOf } from '../docs/program.js';
+import { PROJECT_ROOT } from '../harness/child-process.js';
+import { whyMissing } from '../harness/why-missing.js';
+
+/** Either reads all rules and three documents, on a machine that is busy with other tests. */
+const LINT_MS = 400_000;
+const DOCUMENTS = ['partner', 'admin', 'portal'].map((port) =>
+  path.join(PROJECT_ROOT, `docs/openapi/${port}.json`),
+);
+const RULESET = path.join(PROJECT_ROOT, 'test/openapi/spectral.yaml');
+
+const noSpectral = whyMissing('spectral', '--version');
+const noRedocly = whyMissing('redocly', '--version');
+for (const reason of [noSpectral, noRedocly])
+  if (reason) console.warn(`the OpenAPI documents are not linted: ${reason}`);
+
+it.skipIf(noSpectral !== null)('give Spectral nothing to complain about', { timeout: LINT_MS }, async () => {
+  // It ends with an exit code of its own, and so rejects, when it finds something.
+  const options = ['--ruleset', RULESET, '--fail-severity', 'hint'];
+  const said = await outputOf(['spectral', 'lint', ...options, ...DOCUMENTS], PROJECT_ROOT, '', LINT_MS);
+  expect(said).toContain('No results');
+});
+
+it.skipIf(noRedocly !== null)('give Redocly nothing to complain about', { timeout: LINT_MS }, async () => {
+  const options = ['--extends', 'recommended', '--format', 'json'];
+  const said = await outputOf(['redocly', 'lint', ...options, ...DOCUMENTS], PROJECT_ROOT, '', LINT_MS);
+  expect(said.match(/"(errors|warnings)": \d+/g)).toEqual(
+    DOCUMENTS.flatMap(() => ['"errors": 0', '"warnings": 0']),
+  );
+});
