@@ -47,7 +47,7 @@ export class SimulateEsim {
   ): Promise<EsimEntity> {
     const esim = await this.esims.findForUpdate(tx, scope, id);
     if (!esim) throw new NotFound();
-    await this.sandboxQuota.take(scope, 1);
+    this.sandboxQuota.take(scope, 1);
     return this.observer.apply(tx, esim, toObservation(esim));
   }
 }

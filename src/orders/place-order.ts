@@ -57,6 +57,7 @@ export class PlaceOrder {
     const { quantity, reference, idempotencyKey } = command;
     const item = assertSold(found, { kind: 'base', maxPrice: command.maxUnitPrice });
     const { price, source } = item;
+    this.sandboxQuota.take(scope, quantity, command.metadata);
     const id = newId('ord');
     const bought = [item.id, quantity];
     const inserted = this.orders.insert(tx, {
@@ -84,8 +85,7 @@ export class PlaceOrder {
     // The order first, then its hold (D40): the wallet's row, which all orders share, is locked last and shortest.
     const money = multiplyMoney(price, quantity);
     const held = this.wallet.hold(tx, { partnerId, mode, money, subject: { orderId: id }, reference });
-    const quota = this.sandboxQuota.take(scope, quantity, command.metadata);
-    const [order] = await Promise.all([inserted, held, quota]);
+    const [order] = await Promise.all([inserted, held]);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return order;
   }

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuditModule } from '../audit/index.js';
+import { Clock, SystemClock } from '../common/clock.js';
 import { PartnersController } from './admin/partners.controller.js';
 import { PartnersRepository } from './partners.repository.js';
 import { PartnersService } from './partners.service.js';
@@ -7,7 +8,7 @@ import { SandboxQuota } from './sandbox-quota.js';
 
 @Module({
   imports: [AuditModule],
-  providers: [PartnersRepository, PartnersService, SandboxQuota],
+  providers: [PartnersRepository, PartnersService, SandboxQuota, { provide: Clock, useClass: SystemClock }],
   exports: [PartnersRepository, PartnersService, SandboxQuota],
 })
 export class PartnersModule {}

@@ -1,52 +1,112 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import { Clock } from '../common/clock.js';
 import { AppError } from '../common/errors/index.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { APP_CONFIG, type AppConfig } from '../config/index.js';
+import { Batcher } from '../infra/batcher.js';
+import { boundedCache } from '../infra/bounded-cache.js';
 import { EDGE_POOL } from '../infra/database/index.js';
+import { LOGGER } from '../infra/logging.js';
 
-const USED = 'EXCLUDED.used + CASE WHEN q.day >= EXCLUDED.day THEN q.used ELSE 0 END';
+/** What a partner has used on a day, as far as this process knows. */
+interface Usage {
+  readonly day: string;
+  units: number;
+  /** Of those, what is not written yet. */
+  unwritten: number;
+}
 
-/** $1 partner, $2 units, $3 units of a day. Writes nothing when that many are not left. */
-const TAKE = `
+interface Use {
+  readonly partnerId: string;
+  readonly usage: Usage;
+  readonly units: number;
+}
+
+/** $1 partners, each once, $2 their units, $3 the day. */
+const ADD = `
   INSERT INTO sandbox_quotas AS q (partner_id, day, used)
-  SELECT $1, (statement_timestamp() AT TIME ZONE 'UTC')::date, $2::int WHERE $2::int <= $3::int
-  ON CONFLICT (partner_id) DO UPDATE SET day = greatest(q.day, EXCLUDED.day), used = ${USED}
-  WHERE ${USED} <= $3::int`;
+  SELECT partner_id, $3::date, units FROM unnest($1::text[], $2::int[]) AS u (partner_id, units) ORDER BY partner_id
+  ON CONFLICT (partner_id) DO UPDATE SET day = greatest(q.day, EXCLUDED.day),
+    used = EXCLUDED.used + CASE WHEN q.day >= EXCLUDED.day THEN q.used ELSE 0 END
+  RETURNING partner_id, used`;
 
+const PARTNERS_KEPT = 20_000;
+const WRITE_EVERY_MS = 50;
+const MAX_BATCH = 1_000;
 const BYTES_OF_A_UNIT = 1_024;
 
 /**
  * Bounds what a partner can have stored by free Sandbox calls in a UTC day (D26): each eSIM, top-up and step of a
  * simulated device is a unit, and so is each full kilobyte of metadata. Live is bounded by what it costs.
+ *
+ * Each process decides by what it knows and writes down what it has granted a moment later, so that a call waits for no
+ * row and takes no second connection. Several processes may together grant what they do in that moment on top.
  */
 @Injectable()
 export class SandboxQuota {
+  private readonly usages = boundedCache<Usage>(PARTNERS_KEPT);
+  private readonly writes = new Batcher<Use>({
+    maxItems: MAX_BATCH,
+    gather: WRITE_EVERY_MS,
+    handle: (uses) => this.write(uses),
+    failed: ({ partnerId }, error) =>
+      this.logger.warn({ event: 'sandbox_quota.not_written', partnerId, err: error }, 'usage is not counted'),
+  });
+
   constructor(
-    @Inject(EDGE_POOL) private readonly pool: Pool,
+    @Inject(EDGE_POOL) private readonly pool: Pick<Pool, 'query'>,
     @Inject(APP_CONFIG) private readonly config: Pick<AppConfig, 'sandboxQuotaPerDay'>,
+    @Inject(LOGGER) private readonly logger: Logger,
+    private readonly clock: Clock,
   ) {}
 
   /**
-   * Takes units of the partner's day; does nothing in Live. A statement of its own: in the caller's transaction, the
-   * partner's row would be locked until the commit, and its calls would wait for each other. Units of a call that fails
-   * afterwards stay taken.
-   * @throws AppError `limit_reached` when that many are not left, exact however many calls run at once
+   * Takes units of the partner's day; does nothing in Live. Units of a call that fails afterwards stay taken.
+   * @throws AppError `limit_reached` when that many are not left
    */
-  async take(
+  take(
     { partnerId, mode }: TenantScope,
     units: number,
     metadata: Readonly<Record<string, string>> = {},
-  ): Promise<void> {
+  ): void {
     if (mode === 'live') return;
     const limit = this.config.sandboxQuotaPerDay;
     const all = units + Math.floor(Buffer.byteLength(JSON.stringify(metadata)) / BYTES_OF_A_UNIT);
-    const { rowCount } = await this.pool.query({
-      name: 'take-sandbox-quota',
-      text: TAKE,
-      values: [partnerId, all, limit],
-    });
-    if (rowCount === 0) throw limitReached(limit);
+    const usage = this.usageOf(partnerId);
+    if (usage.units + all > limit) throw limitReached(limit);
+    usage.units += all;
+    usage.unwritten += all;
+    this.writes.add({ partnerId, usage, units: all });
+  }
+
+  private usageOf(partnerId: string): Usage {
+    const day = this.clock.now().toISOString().slice(0, 10);
+    const known = this.usages.get(partnerId);
+    if (known?.day === day) return known;
+    const usage = { day, units: 0, unwritten: 0 };
+    this.usages.set(partnerId, usage);
+    return usage;
+  }
+
+  private async write(uses: readonly Use[]): Promise<void> {
+    for (const [day, ofDay] of Map.groupBy(uses, ({ usage }) => usage.day)) {
+      const byPartner = Map.groupBy(ofDay, ({ partnerId }) => partnerId);
+      const sums = [...byPartner.values()].map((some) => some.reduce((sum, { units }) => sum + units, 0));
+      const { rows } = await this.pool.query<{ partner_id: string; used: number }>({
+        name: 'add-sandbox-usage',
+        text: ADD,
+        values: [[...byPartner.keys()], sums, day],
+      });
+      const used = new Map(rows.map((row) => [row.partner_id, row.used]));
+      [...byPartner].forEach(([partnerId, [first]], index) => {
+        const { usage } = first!;
+        usage.unwritten -= sums[index]!;
+        // Other processes have granted units, too.
+        usage.units = Math.max(usage.units, used.get(partnerId)! + usage.unwritten);
+      });
+    }
   }
 }
 

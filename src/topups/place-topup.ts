@@ -96,7 +96,7 @@ export class PlaceTopup {
       subject: { topupId: topup.id },
       reference: command.reference,
     });
-    await this.sandboxQuota.take(scope, 1, command.metadata);
+    this.sandboxQuota.take(scope, 1, command.metadata);
     tx.afterCommit(() => this.notifier.notify(partnerGroup(scope)));
     return topup;
   }

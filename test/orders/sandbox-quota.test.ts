@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ApiAnswer, startTestService, type TestPartner, type TestService } from '../harness/index.js';
+import type { Logger } from 'pino';
+import { SandboxQuota } from '../../src/partners/index.js';
+import {
+  type ApiAnswer,
+  eventually,
+  startTestService,
+  type TestPartner,
+  type TestService,
+} from '../harness/index.js';
 import { issueEsim } from '../harness/order-steps.js';
 
 const QUOTA = 12;
@@ -29,6 +37,15 @@ async function ordered(): Promise<number> {
   return rows[0]!.n;
 }
 
+function refuses(take: () => void): boolean {
+  try {
+    take();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 function expectRefused({ status, body }: ApiAnswer): void {
   expect([status, body.code]).toEqual([409, 'limit_reached']);
   expect(body.detail).toContain(`Sandbox quota of ${QUOTA} a day`);
@@ -49,7 +66,7 @@ describe("a partner's Sandbox quota of a day", () => {
     expect((await order(1, {}, await service.createPartner())).status).toBe(202);
   });
 
-  it('takes nothing for an order that does not fit, nor for a replay, and begins anew the next day', async () => {
+  it('takes nothing for an order that does not fit, nor for a replay', async () => {
     expectRefused(await order(QUOTA + 1));
     const key = 'quota-once-0001';
     expect((await order(QUOTA - 1, {}, partner, key)).status).toBe(202);
@@ -58,10 +75,31 @@ describe("a partner's Sandbox quota of a day", () => {
     expect((await order(1)).status).toBe(202);
     expectRefused(await order(1));
     expect(await ordered()).toBe(QUOTA);
-    await service.database.pool.query('UPDATE sandbox_quotas SET day = day - 1 WHERE partner_id = $1', [
-      partner.id,
-    ]);
-    expect((await order(QUOTA)).status).toBe(202);
+  });
+
+  it('begins anew at midnight UTC, and knows what other processes have granted', async () => {
+    const clock = { now: () => new Date('2026-11-26T23:59:59.999Z') };
+    const logger = { warn: () => undefined } as unknown as Logger;
+    const newProcess = (): SandboxQuota =>
+      new SandboxQuota(service.database.pool, { sandboxQuotaPerDay: QUOTA }, logger, clock);
+    const [first, second] = [newProcess(), newProcess()];
+    const scope = { partnerId: partner.id, mode: 'sandbox' } as const;
+    const used = async (): Promise<unknown> =>
+      (
+        await service.database.pool.query('SELECT used FROM sandbox_quotas WHERE partner_id = $1', [
+          partner.id,
+        ])
+      ).rows[0]?.used;
+    first.take(scope, QUOTA - 2);
+    await eventually('the first process has written', async () => (await used()) === QUOTA - 2);
+    second.take(scope, 1);
+    await eventually('the second process has written', async () => (await used()) === QUOTA - 1);
+    await eventually('the second process knows', async () =>
+      Promise.resolve(refuses(() => second.take(scope, 2))),
+    );
+    clock.now = () => new Date('2026-11-27T00:00:00Z');
+    second.take(scope, QUOTA);
+    expect(refuses(() => second.take(scope, 1))).toBe(true);
   });
 
   it('counts each full kilobyte of metadata', async () => {
