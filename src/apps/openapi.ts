@@ -210,7 +210,6 @@ export function previewProcess(): ProcessResources {
     dataSource: nothing as ProcessResources['dataSource'],
     edgePool: nothing as ProcessResources['edgePool'],
     directDataSource: nothing as ProcessResources['directDataSource'],
-    standby: null,
     metrics: new Registry(),
     queue: nothing as ProcessResources['queue'],
     tracer: NO_TRACER,

@@ -18,7 +18,6 @@ import {
   openDataSource,
   openEdgePool,
   poolOf,
-  Standby,
   StatementFailures,
   watchPool,
 } from '../infra/database/index.js';
@@ -67,8 +66,6 @@ export interface ProcessResources {
   readonly edgePool: Pool;
   /** Sessions of this process's own: past the pooler, where there is one; else those of `dataSource`. */
   readonly directDataSource: DataSource;
-  /** Where lists are read from (D55); null: from `dataSource`. */
-  readonly standby: Standby | null;
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
@@ -96,9 +93,6 @@ const APP_ROLES: Readonly<Record<ProcessName, readonly [AppRole, ...AppRole[]]>>
 const QUEUE_POOL_MAX = 8;
 /** Beside a pooler: partitions are detached one after the other. */
 const DIRECT_POOL_MAX = 2;
-/** The primary reads as well as a standby that nobody reaches. */
-const STANDBY_POOL_WAIT_MS = 1_000;
-const STANDBY_ANSWER_MS = 2_000;
 /** What a collector may take of a stop for the last spans, while connections are closed. */
 const LAST_SPANS_MS = 500;
 
@@ -143,7 +137,6 @@ export async function openProcess(
     dataSource: dataSources.get(APP_ROLES[role][0])!,
     edgePool,
     directDataSource: directOf(dataSources, dataSources.get(APP_ROLES[role][0])!),
-    standby: standbyOf(config, role, dataSources.get(APP_ROLES[role][0])!, metrics, log),
     queue,
     metrics,
     tracer,
@@ -155,7 +148,6 @@ export async function openProcess(
       const sent = tracer.close(LAST_SPANS_MS);
       await queue.close();
       await edgePool.end();
-      await resources.standby?.close();
       await destroyAll(dataSources);
       await sent;
       await destination?.close();
@@ -212,27 +204,6 @@ async function openDataSources(
     throw error;
   }
   return opened;
-}
-
-/** The connection past the pooler, if there is one, cannot lead to it: it has its own address, and is read only. */
-function standbyOf(
-  config: AppConfig,
-  role: ProcessName,
-  primary: DataSource,
-  metrics: Registry,
-  logger: Logger,
-): Standby | null {
-  if (config.databaseStandbyUrl === null) return null;
-  const standby = createDataSource({
-    url: config.databaseStandbyUrl,
-    poolMax: config.databasePoolMax,
-    poolWaitMs: STANDBY_POOL_WAIT_MS,
-    statementTimeoutMs: STANDBY_ANSWER_MS,
-    answerTimeoutMs: STANDBY_ANSWER_MS,
-    entities: [],
-    applicationName: `partner-esim-${role}-standby`,
-  });
-  return new Standby({ primary, metrics, logger, open: () => openDataSource(standby) });
 }
 
 function openDirect(config: AppConfig, role: ProcessName): Promise<DataSource> {

@@ -31,8 +31,6 @@ export interface AppConfig {
   readonly databaseDirectUrl: string;
   /** `databaseUrl` leads to a pooler in transaction mode. */
   readonly databaseIsPooled: boolean;
-  /** A standby that lists are read from once it shows all that the primary does; null: from the primary. */
-  readonly databaseStandbyUrl: string | null;
   readonly databasePoolMax: number;
   /** How long a call waits for a connection before it gets 503. */
   readonly databasePoolWaitMs: number;

@@ -5,7 +5,6 @@ interface DatabaseUrls {
   readonly databaseUrl: string;
   readonly databaseDirectUrl: string;
   readonly databaseIsPooled: boolean;
-  readonly databaseStandbyUrl: string | null;
 }
 
 /** A second address says that the first one leads to a pooler: only then do the two differ. */
@@ -16,7 +15,6 @@ export function readDatabaseUrls(read: EnvReader): DatabaseUrls {
     databaseUrl,
     databaseDirectUrl: direct ?? databaseUrl,
     databaseIsPooled: direct !== undefined && direct !== databaseUrl,
-    databaseStandbyUrl: read.url('DATABASE_STANDBY_URL', ['postgres:', 'postgresql:']) ?? null,
   };
 }
 

@@ -4,8 +4,7 @@ import pg, { Client, type Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type Logger } from 'typeorm';
 import { DEFAULT_POOL_WAIT_MS } from '../../config/index.js';
 import { limitTransactions } from './pooled-sessions.js';
-import { KeysetPages, STANDBY } from './keyset-page.js';
-import type { Standby } from './standby.js';
+import { KeysetPages } from './keyset-page.js';
 import { Transactions } from './transactions.js';
 
 interface DataSourceSettings {
@@ -15,8 +14,6 @@ interface DataSourceSettings {
   readonly poolWaitMs?: number;
   /** After this PostgreSQL cancels a statement; 0, the default, never. */
   readonly statementTimeoutMs?: number;
-  /** After this nobody waits for the server any more, whatever became of it; never by default. */
-  readonly answerTimeoutMs?: number;
   readonly entities: NonNullable<DataSourceOptions['entities']>;
   readonly migrations?: NonNullable<DataSourceOptions['migrations']>;
   readonly applicationName: string;
@@ -112,7 +109,6 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       connectionTimeoutMillis: settings.poolWaitMs ?? DEFAULT_POOL_WAIT_MS,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
       keepAlive: true,
-      ...(settings.answerTimeoutMs === undefined ? {} : { query_timeout: settings.answerTimeoutMs }),
       // Statements go out as they come, and are answered in order (`OpenTransaction`).
       pipeline: true,
       ...preparing(settings.prepared ?? true),
@@ -139,12 +135,7 @@ export const DIRECT_DATABASE = Symbol('DIRECT_DATABASE');
 @Global()
 @Module({})
 export class DatabaseModule {
-  static of(
-    dataSource: DataSource,
-    edgePool: Pool,
-    direct: DataSource = dataSource,
-    standby: Standby | null = null,
-  ): DynamicModule {
+  static of(dataSource: DataSource, edgePool: Pool, direct: DataSource = dataSource): DynamicModule {
     return {
       module: DatabaseModule,
       providers: [
@@ -152,7 +143,6 @@ export class DatabaseModule {
         { provide: getEntityManagerToken(), useValue: dataSource.manager },
         { provide: EDGE_POOL, useValue: edgePool },
         { provide: DIRECT_DATABASE, useValue: direct },
-        { provide: STANDBY, useValue: standby },
         Transactions,
         KeysetPages,
       ],

@@ -47,7 +47,6 @@ export { StatementFailures, watchPool } from './database-metrics.js';
 export { readAgeSeconds, readWithin } from './short-read.js';
 export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
-export { Standby } from './standby.js';
 export { rowToEntity } from './row-to-entity.js';
 export { limitLockWait, Transactions, withSavepoint } from './transactions.js';
 export { updateVersioned } from './versioned-update.js';

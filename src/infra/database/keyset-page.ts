@@ -1,10 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
-import type { ObjectLiteral, QueryRunner, SelectQueryBuilder } from 'typeorm';
+import { Injectable } from '@nestjs/common';
+import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { type IdPrefix, idFloor, timeOfId } from '../../common/ids.js';
 import type { Page } from '../../common/page.js';
 import { CursorCodec } from '../crypto/index.js';
 import { type DayWindow, dayWindows } from './day-windows.js';
-import type { Standby } from './standby.js';
 
 /** What a caller may choose of a list (D11). */
 export interface ListOptions {
@@ -59,18 +58,12 @@ const SORTINGS: Readonly<Record<ListOrder, Sorting>> = {
   oldest_first: { direction: 'ASC', byIdAlone: false },
 };
 
-/** Injection token of the `Standby` that lists are read from; null where there is none. */
-export const STANDBY = Symbol('STANDBY');
-
 const AT = `to_char(t.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /** Pages through a table by (created_at, id): stable while rows are inserted, no OFFSET (D11). */
 @Injectable()
 export class KeysetPages {
-  constructor(
-    private readonly cursors: CursorCodec,
-    @Inject(STANDBY) private readonly standby: Standby | null = null,
-  ) {}
+  constructor(private readonly cursors: CursorCodec) {}
 
   /**
    * Lists what `query` selects; its only alias is `t`. The cursor is bound to the query's text and parameters, so
@@ -176,17 +169,9 @@ export class KeysetPages {
     count: number,
     sorting: Sorting,
   ): Promise<readonly Placed<T>[]> {
-    const asked = queries.map((query) => behind(query, start, sorting));
-    const parts =
-      this.standby && !asked.some(isInTransaction)
-        ? await this.standby.read((runner) =>
-            readParts(
-              asked.map((query) => through(runner, query)),
-              count,
-              sorting,
-            ),
-          )
-        : await readParts(asked, count, sorting);
+    const parts: Placed<T>[][] = [];
+    // One after the other: a list must not hold two connections.
+    for (const query of queries) parts.push(await readPart(behind(query, start, sorting), count, sorting));
     return parts.length === 1 ? parts[0]! : merge(parts, sorting).slice(0, count);
   }
 
@@ -232,31 +217,6 @@ function ordered<T extends Listed>(
 ): SelectQueryBuilder<T> {
   if (byIdAlone) return query.orderBy('t.id', direction);
   return query.orderBy('t.created_at', direction).addOrderBy('t.id', direction);
-}
-
-/** What a transaction reads is of its own snapshot, and with its connection: a list must not hold two. */
-function isInTransaction<T extends Listed>(query: SelectQueryBuilder<T>): boolean {
-  const { queryRunner } = query as unknown as { readonly queryRunner?: QueryRunner };
-  return queryRunner?.isTransactionActive ?? false;
-}
-
-/** A copy of `query` that reads with this connection, or as `query` would. */
-function through<T extends Listed>(
-  runner: QueryRunner | null,
-  query: SelectQueryBuilder<T>,
-): SelectQueryBuilder<T> {
-  return runner === null ? query.clone() : query.clone().setQueryRunner(runner);
-}
-
-async function readParts<T extends Listed>(
-  queries: readonly SelectQueryBuilder<T>[],
-  count: number,
-  sorting: Sorting,
-): Promise<readonly (readonly Placed<T>[])[]> {
-  const parts: Placed<T>[][] = [];
-  // One after the other: a list must not hold two connections.
-  for (const query of queries) parts.push(await readPart(query, count, sorting));
-  return parts;
 }
 
 async function readPart<T extends Listed>(
