@@ -26,18 +26,31 @@ export function malformedLine(text) {
   return null;
 }
 
+/** Editors on Windows begin a file with a byte order mark. @throws Error when it is not UTF-8 */
+function textOf(bytes, file) {
+  try {
+    // Removes the mark of UTF-8. That of UTF-16 is no UTF-8.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (!text.includes('\0')) return text;
+  } catch {
+    // Said below.
+  }
+  throw new Error(`${file} is not UTF-8 text: save it as UTF-8, with or without a byte order mark`);
+}
+
 /**
  * Sets what `file` sets and `env` does not have; does nothing when there is no such file.
  * @throws Error with one line for the person who typed the command; it names the line and never its content
  */
 export function loadEnvFile(file, env = process.env) {
-  let text;
+  let bytes;
   try {
-    text = readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
+    bytes = readFileSync(file);
   } catch (error) {
     if (error.code === 'ENOENT') return;
     throw new Error(`cannot read ${file} (${error.code})`);
   }
+  const text = textOf(bytes, file).replaceAll(/\r\n?/g, '\n');
   const line = malformedLine(text);
   if (line !== null) {
     throw new Error(`${file}, line ${line}: expected NAME=value; begin a comment with #, close every quote`);

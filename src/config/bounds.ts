@@ -35,7 +35,7 @@ export function readStatementTimeouts(read: EnvReader): StatementTimeouts {
   return {
     apiMs: read.integer('DATABASE_STATEMENT_TIMEOUT_MS', 8_000, range),
     adminMs: read.integer('DATABASE_STATEMENT_TIMEOUT_ADMIN_MS', 30_000, range),
-    workerMs: read.integer('DATABASE_STATEMENT_TIMEOUT_WORKER_MS', 60_000, range),
+    workerMs: read.integer('DATABASE_STATEMENT_TIMEOUT_WORKER_MS', 15_000, range),
     reconcileMs: read.integer('DATABASE_STATEMENT_TIMEOUT_RECONCILE_MS', 600_000, range),
   };
 }

@@ -1,5 +1,5 @@
 import { parseSecretKeys, type SecretKey } from './credentials.js';
-import { readDatabaseUrl, readDatabaseUrls } from './database-urls.js';
+import { readDatabaseUrls } from './database-urls.js';
 import { ConfigError, EnvReader } from './env-reader.js';
 
 /** The direct address alone, for `npm run migrate`, whose lock is a session's. @throws ConfigError */
@@ -15,10 +15,13 @@ interface ResealSettings {
   readonly secretKeys: readonly SecretKey[];
 }
 
-/** What `npm run reseal` needs. @throws ConfigError */
+/** What `npm run reseal` needs; it works past the pooler, if there is one. @throws ConfigError */
 export function readResealSettings(env: NodeJS.ProcessEnv): ResealSettings {
   const read = new EnvReader(env);
-  const settings = { databaseUrl: readDatabaseUrl(read), secretKeys: parseSecretKeys(read) };
+  const settings = {
+    databaseUrl: readDatabaseUrls(read).databaseDirectUrl,
+    secretKeys: parseSecretKeys(read),
+  };
   if (read.problems.length > 0) throw new ConfigError(read.problems);
   return settings;
 }

@@ -1,3 +1,5 @@
+import type { ClientConfig } from 'pg';
+import { parse, toClientConfig } from 'pg-connection-string';
 import type { EnvReader } from './env-reader.js';
 
 /** Where the database is, for transactions and for what needs a session. */
@@ -10,7 +12,7 @@ interface DatabaseUrls {
 /** A second address says that the first one leads to a pooler: only then do the two differ. */
 export function readDatabaseUrls(read: EnvReader): DatabaseUrls {
   const databaseUrl = readDatabaseUrl(read);
-  const direct = read.url('DATABASE_DIRECT_URL', ['postgres:', 'postgresql:']);
+  const direct = readPostgresUrl(read, 'DATABASE_DIRECT_URL');
   return {
     databaseUrl,
     databaseDirectUrl: direct ?? databaseUrl,
@@ -19,10 +21,64 @@ export function readDatabaseUrls(read: EnvReader): DatabaseUrls {
 }
 
 /** Required but for the embedded start, which sets it. */
-export function readDatabaseUrl(read: EnvReader): string {
-  const url = read.url('DATABASE_URL', ['postgres:', 'postgresql:']);
+function readDatabaseUrl(read: EnvReader): string {
+  const url = readPostgresUrl(read, 'DATABASE_URL');
   if (url === undefined && read.text('DATABASE_URL') === undefined) {
     read.problems.push('DATABASE_URL is required (only `npm start` without it runs an embedded PostgreSQL)');
   }
   return url ?? '';
+}
+
+/** The parts of a database's URL that say where to connect, and as whom. The service decides all else itself. */
+export type DatabaseAddress = Pick<
+  ClientConfig,
+  'host' | 'port' | 'user' | 'password' | 'database' | 'ssl' | 'sslnegotiation' | 'options'
+>;
+
+/** Reads a URL as pg does. @throws Error when pg cannot; its text may hold the password */
+export function parseDatabaseUrl(url: string): DatabaseAddress {
+  const { host, port, user, password, database, ssl, sslnegotiation, options } = toClientConfig(parse(url));
+  return { host, port, user, password, database, ssl, sslnegotiation, options };
+}
+
+function readPostgresUrl(read: EnvReader, name: string): string | undefined {
+  const url = read.text(name);
+  if (url === undefined) return undefined;
+  const problem = problemOf(url);
+  if (problem === null) return url;
+  read.problems.push(`${name} ${problem}`);
+  return undefined;
+}
+
+const SSL_MODES = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full'];
+/** User and password, then the hosts. */
+const AUTHORITY = /^[a-z]+:\/\/(?:[^/?#]*@)?(?<hosts>[^/?#]*)/i;
+const SEVERAL_HOSTS = 'names several hosts: name one, such as an address that follows the primary';
+const LARGEST_PORT = 65_535;
+
+/** What is wrong with the URL, in words that hold nothing of it. */
+function problemOf(url: string): string | null {
+  if (!/^(?:postgres(?:ql)?:\/\/|socket:)/i.test(url)) return 'must begin with postgres:// or postgresql://';
+  if (AUTHORITY.exec(url)?.groups?.['hosts']?.includes(',')) return SEVERAL_HOSTS;
+  let parsed;
+  try {
+    parsed = parse(url);
+  } catch (error) {
+    return problemOfParsing(error as NodeJS.ErrnoException);
+  }
+  const { host, port, sslmode } = parsed;
+  if (host?.includes(',')) return SEVERAL_HOSTS;
+  if (port && !(Number(port) >= 1 && Number(port) <= LARGEST_PORT))
+    return `has a port that is no number from 1 to ${LARGEST_PORT}`;
+  if (typeof sslmode === 'string' && !SSL_MODES.includes(sslmode))
+    return `has an unknown sslmode: use one of ${SSL_MODES.join(', ')}`;
+  return null;
+}
+
+function problemOfParsing({ code, syscall }: NodeJS.ErrnoException): string {
+  if (syscall !== undefined)
+    return `names a file that cannot be read (${code}): check sslrootcert, sslcert and sslkey`;
+  if (code === 'ERR_INVALID_URL')
+    return 'is not a valid URL: percent-encode special characters in user and password, @ as %40 and / as %2F';
+  return 'has settings that contradict each other: check sslmode, sslrootcert and uselibpqcompat';
 }

@@ -12,6 +12,7 @@ export {
   type WebhookConfig,
 } from './config.js';
 export { readDatabaseSettings, readResealSettings } from './command-settings.js';
+export { parseDatabaseUrl } from './database-urls.js';
 export type { AdminToken, SecretKey } from './credentials.js';
 export { ConfigError } from './env-reader.js';
 export type { LivePackageRule, LiveProviderName } from './live-package-rules.js';

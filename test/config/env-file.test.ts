@@ -10,7 +10,10 @@ const folder = mkdtempSync(path.join(tmpdir(), 'esim-env-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Starts the API with this .env: without a database it fails on its settings, and so shows which ones it read. */
-function start(content: string, env: Record<string, string> = {}): { status: number | null; said: string } {
+function start(
+  content: string | Buffer,
+  env: Record<string, string> = {},
+): { status: number | null; said: string } {
   const file = path.join(folder, '.env');
   writeFileSync(file, content);
   const { status, stderr } = spawnSync(process.execPath, ['scripts/start.mjs', 'api'], {
@@ -51,6 +54,30 @@ describe('.env', () => {
     const { said } = start('NOTE="one\ntwo"\nLOG_LEVEL=a=b#c\nPORT=3000\n');
     expect(said).toContain('LOG_LEVEL');
     expect(said).not.toContain('line');
+  });
+
+  it.each([
+    ['a byte order mark', '\uFEFFLOG_LEVEL=shout\nPORT=abc\n'],
+    ['line ends of Windows', 'LOG_LEVEL=shout\r\nPORT=abc\r\n'],
+    ['both, and export', '\uFEFFexport LOG_LEVEL=shout\r\nexport PORT=abc\r\n'],
+    ['line ends of old Macs', 'LOG_LEVEL=shout\rPORT=abc\r'],
+  ])('loses no variable to %s', (_, content) => {
+    const { said } = start(content);
+    expect(said).toMatch(/^.*LOG_LEVEL/m);
+    expect(said).toMatch(/^.*PORT must/m);
+  });
+
+  it.each([
+    ['UTF-16', Buffer.from('\uFEFFPORT=3000\r\n', 'utf16le')],
+    ['UTF-16 of the other byte order', Buffer.from('\uFEFFPORT=3000\r\n', 'utf16le').swap16()],
+    ['UTF-16 without a mark', Buffer.from('PORT=3000\r\n', 'utf16le')],
+    ['Latin 1', Buffer.from('PORTAL_BRAND_NAME=Voyage d\u00E9t\u00E9\n', 'latin1')],
+  ])('is refused in %s, by name', (_, content) => {
+    const { status, said } = start(content);
+    expect([status, said.trim()]).toEqual([
+      1,
+      `cannot start: ${path.join(folder, '.env')} is not UTF-8 text: save it as UTF-8, with or without a byte order mark`,
+    ]);
   });
 
   it('is refused when it cannot be read', () => {
