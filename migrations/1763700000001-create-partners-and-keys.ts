@@ -5,26 +5,26 @@ export class CreatePartnersAndKeys1763700000001 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE partners (
-        id text PRIMARY KEY,
-        name text NOT NULL,
-        email text,
-        status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
+        id text COLLATE "C" PRIMARY KEY,
+        name text COLLATE "C" NOT NULL,
+        email text COLLATE "C",
+        status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
         created_at timestamptz NOT NULL DEFAULT now(),
         updated_at timestamptz NOT NULL DEFAULT now()
       );
       CREATE INDEX partners_list ON partners (created_at DESC, id DESC);
 
       CREATE TABLE api_keys (
-        id text PRIMARY KEY,
-        partner_id text NOT NULL REFERENCES partners (id),
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
-        name text,
+        id text COLLATE "C" PRIMARY KEY,
+        partner_id text COLLATE "C" NOT NULL REFERENCES partners (id),
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        name text COLLATE "C",
         hash bytea NOT NULL CONSTRAINT api_keys_hash UNIQUE,
-        last4 text NOT NULL,
+        last4 text COLLATE "C" NOT NULL,
         allowed_cidrs cidr[],
         expires_at timestamptz,
         revoked_at timestamptz,
-        replaced_by text REFERENCES api_keys (id),
+        replaced_by text COLLATE "C" REFERENCES api_keys (id),
         last_used_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now(),
         updated_at timestamptz NOT NULL DEFAULT now()
@@ -33,7 +33,7 @@ export class CreatePartnersAndKeys1763700000001 implements MigrationInterface {
 
       -- Losing the buckets in a crash only refills them, so they are not worth a write-ahead log (D21).
       CREATE UNLOGGED TABLE rate_buckets (
-        key text PRIMARY KEY,
+        key text COLLATE "C" PRIMARY KEY,
         tat bigint NOT NULL,
         t bigint NOT NULL,
         burst int NOT NULL,
@@ -41,14 +41,14 @@ export class CreatePartnersAndKeys1763700000001 implements MigrationInterface {
       ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
       CREATE TABLE audit_log (
-        id text PRIMARY KEY,
-        actor text NOT NULL,
-        portal_user text,
-        action text NOT NULL,
-        partner_id text,
-        subject_id text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        actor text COLLATE "C" NOT NULL,
+        portal_user text COLLATE "C",
+        action text COLLATE "C" NOT NULL,
+        partner_id text COLLATE "C",
+        subject_id text COLLATE "C" NOT NULL,
         details jsonb NOT NULL DEFAULT '{}',
-        request_id text,
+        request_id text COLLATE "C",
         created_at timestamptz NOT NULL DEFAULT now()
       );
       CREATE INDEX audit_log_list ON audit_log (created_at DESC, id DESC);

@@ -5,15 +5,15 @@ export class CreateIdempotencyAndCallLog1763700000002 implements MigrationInterf
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE idempotency_keys (
-        scope text NOT NULL,
-        key text NOT NULL,
+        scope text COLLATE "C" NOT NULL,
+        key text COLLATE "C" NOT NULL,
         fingerprint bytea NOT NULL,
-        request_id text NOT NULL,
+        request_id text COLLATE "C" NOT NULL,
         status smallint,
-        content_type text,
-        location text,
+        content_type text COLLATE "C",
+        location text COLLATE "C",
         -- text, not jsonb: a replay returns the same bytes
-        body text,
+        body text COLLATE "C",
         expires_at timestamptz NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         PRIMARY KEY (scope, key)
@@ -22,19 +22,19 @@ export class CreateIdempotencyAndCallLog1763700000002 implements MigrationInterf
 
       -- One partition a day, made ahead and dropped when old.
       CREATE TABLE api_calls (
-        request_id text NOT NULL,
-        client_request_id text,
-        key_id text,
-        partner_id text,
-        mode text,
-        method text NOT NULL,
-        route text,
-        path text NOT NULL,
+        request_id text COLLATE "C" NOT NULL,
+        client_request_id text COLLATE "C",
+        key_id text COLLATE "C",
+        partner_id text COLLATE "C",
+        mode text COLLATE "C",
+        method text COLLATE "C" NOT NULL,
+        route text COLLATE "C",
+        path text COLLATE "C" NOT NULL,
         status smallint NOT NULL,
-        error_code text,
+        error_code text COLLATE "C",
         latency_ms real NOT NULL,
-        remote_address text NOT NULL,
-        replay_of text,
+        remote_address text COLLATE "C" NOT NULL,
+        replay_of text COLLATE "C",
         created_at timestamptz NOT NULL
       ) PARTITION BY RANGE (created_at);
       CREATE INDEX api_calls_by_request ON api_calls (request_id);

@@ -5,23 +5,23 @@ export class CreateCatalog1763700000003 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE packages (
-        id text NOT NULL,
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
-        title text NOT NULL,
-        type text NOT NULL CHECK (type IN ('country', 'regional', 'global')),
-        region text,
-        coverage text[] NOT NULL,
-        kind text NOT NULL CHECK (kind IN ('base', 'topup')),
+        id text COLLATE "C" NOT NULL,
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        title text COLLATE "C" NOT NULL,
+        type text COLLATE "C" NOT NULL CHECK (type IN ('country', 'regional', 'global')),
+        region text COLLATE "C",
+        coverage text[] COLLATE "C" NOT NULL,
+        kind text COLLATE "C" NOT NULL CHECK (kind IN ('base', 'topup')),
         data_bytes bigint CHECK (data_bytes > 0),
         unlimited boolean NOT NULL,
         voice_minutes int,
         sms_count int,
         validity_days int NOT NULL CHECK (validity_days > 0),
-        activation_policy text NOT NULL CHECK (activation_policy IN ('on_install', 'on_first_use', 'on_purchase')),
+        activation_policy text COLLATE "C" NOT NULL CHECK (activation_policy IN ('on_install', 'on_first_use', 'on_purchase')),
         topup_supported boolean NOT NULL,
         networks jsonb NOT NULL,
         price_amount bigint NOT NULL CHECK (price_amount >= 0),
-        currency text NOT NULL,
+        currency text COLLATE "C" NOT NULL,
         retail_amount bigint,
         available boolean NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -31,7 +31,7 @@ export class CreateCatalog1763700000003 implements MigrationInterface {
       );
 
       CREATE TABLE catalog_versions (
-        mode text PRIMARY KEY,
+        mode text COLLATE "C" PRIMARY KEY,
         version bigint NOT NULL
       );
       INSERT INTO catalog_versions (mode, version) VALUES ('sandbox', 0), ('live', 0);

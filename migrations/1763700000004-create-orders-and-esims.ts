@@ -5,35 +5,35 @@ export class CreateOrdersAndEsims1763700000004 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE orders (
-        id text PRIMARY KEY,
-        partner_id text NOT NULL REFERENCES partners (id),
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
-        status text NOT NULL CHECK (status IN
+        id text COLLATE "C" PRIMARY KEY,
+        partner_id text COLLATE "C" NOT NULL REFERENCES partners (id),
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        status text COLLATE "C" NOT NULL CHECK (status IN
           ('pending', 'processing', 'issued', 'partially_issued', 'failed', 'canceling', 'canceled')),
-        package_id text NOT NULL,
+        package_id text COLLATE "C" NOT NULL,
         quantity int NOT NULL CHECK (quantity BETWEEN 1 AND 20),
         quantity_issued int NOT NULL DEFAULT 0,
         quantity_failed int NOT NULL DEFAULT 0,
         unit_price_amount bigint NOT NULL,
         refunded_amount bigint NOT NULL DEFAULT 0,
-        currency text NOT NULL,
-        reference text,
+        currency text COLLATE "C" NOT NULL,
+        reference text COLLATE "C",
         metadata jsonb NOT NULL DEFAULT '{}',
-        provider text NOT NULL,
+        provider text COLLATE "C" NOT NULL,
         -- D19: fixed before the first upstream call, used by every one
-        provider_reference text NOT NULL CONSTRAINT orders_provider_reference UNIQUE,
-        failure_code text,
-        failure_reason text,
-        cancel_failure_code text,
-        cancel_failure_reason text,
+        provider_reference text COLLATE "C" NOT NULL CONSTRAINT orders_provider_reference UNIQUE,
+        failure_code text COLLATE "C",
+        failure_reason text COLLATE "C",
+        cancel_failure_code text COLLATE "C",
+        cancel_failure_reason text COLLATE "C",
         -- the status that a refused cancellation returns to
-        status_before_cancel text,
+        status_before_cancel text COLLATE "C",
         upstream_attempts int NOT NULL DEFAULT 0,
         next_attempt_at timestamptz,
         lease_until timestamptz,
         -- fencing token: a worker whose lease lapsed must not write
         fence bigint NOT NULL DEFAULT 0,
-        accepted_request_id text NOT NULL,
+        accepted_request_id text COLLATE "C" NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         updated_at timestamptz NOT NULL DEFAULT now(),
         issued_at timestamptz,
@@ -47,33 +47,33 @@ export class CreateOrdersAndEsims1763700000004 implements MigrationInterface {
       CREATE INDEX orders_due_anywhere ON orders (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
 
       CREATE TABLE esims (
-        id text PRIMARY KEY,
-        partner_id text NOT NULL REFERENCES partners (id),
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
-        order_id text NOT NULL REFERENCES orders (id),
-        package_id text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        partner_id text COLLATE "C" NOT NULL REFERENCES partners (id),
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        order_id text COLLATE "C" NOT NULL REFERENCES orders (id),
+        package_id text COLLATE "C" NOT NULL,
         -- D23: text, never unique: a wholesaler may reuse a freed ICCID
-        iccid text NOT NULL CHECK (iccid ~ '^[0-9]{18,20}$'),
-        status text NOT NULL CHECK (status IN ('issued', 'active', 'depleted', 'expired', 'suspended', 'canceled')),
-        profile_status text NOT NULL CHECK (profile_status IN
+        iccid text COLLATE "C" NOT NULL CHECK (iccid ~ '^[0-9]{18,20}$'),
+        status text COLLATE "C" NOT NULL CHECK (status IN ('issued', 'active', 'depleted', 'expired', 'suspended', 'canceled')),
+        profile_status text COLLATE "C" NOT NULL CHECK (profile_status IN
           ('released', 'downloaded', 'installed', 'enabled', 'disabled', 'deleted', 'unknown')),
-        apn text,
+        apn text COLLATE "C",
         -- encrypted JSON: smdp_address, matching_id, confirmation_code (D25, D37)
-        install_secrets text NOT NULL,
+        install_secrets text COLLATE "C" NOT NULL,
         unlimited boolean NOT NULL,
         total_bytes bigint,
         used_bytes bigint NOT NULL DEFAULT 0 CHECK (used_bytes >= 0),
         usage_as_of timestamptz NOT NULL DEFAULT now(),
-        usage_source text NOT NULL CHECK (usage_source IN ('callback', 'poll', 'simulated')),
+        usage_source text COLLATE "C" NOT NULL CHECK (usage_source IN ('callback', 'poll', 'simulated')),
         -- D24: levels announced in this data cycle
         thresholds_crossed smallint[] NOT NULL DEFAULT '{}',
         validity_days int NOT NULL,
-        activation_policy text NOT NULL,
+        activation_policy text COLLATE "C" NOT NULL,
         install_by timestamptz,
         activated_at timestamptz,
         expires_at timestamptz,
-        provider text NOT NULL,
-        provider_esim_id text NOT NULL,
+        provider text COLLATE "C" NOT NULL,
+        provider_esim_id text COLLATE "C" NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         updated_at timestamptz NOT NULL DEFAULT now(),
         CHECK (unlimited = (total_bytes IS NULL)),
@@ -87,13 +87,13 @@ export class CreateOrdersAndEsims1763700000004 implements MigrationInterface {
 
       -- What the built-in sandbox upstream remembers. Nothing but src/providers/sandbox reads or writes it.
       CREATE TABLE sandbox_upstream_orders (
-        reference text PRIMARY KEY,
-        package_id text NOT NULL,
+        reference text COLLATE "C" PRIMARY KEY,
+        package_id text COLLATE "C" NOT NULL,
         quantity int NOT NULL,
-        outcome text NOT NULL CHECK (outcome IN ('provisioned', 'rejected')),
-        rejection_code text,
+        outcome text COLLATE "C" NOT NULL CHECK (outcome IN ('provisioned', 'rejected')),
+        rejection_code text COLLATE "C",
         -- sealed: matching ids are secrets here too (D25)
-        profiles text NOT NULL,
+        profiles text COLLATE "C" NOT NULL,
         ready_at timestamptz NOT NULL,
         canceled_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now()

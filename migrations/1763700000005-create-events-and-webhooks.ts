@@ -11,11 +11,11 @@ export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface 
       CREATE TABLE events (
         -- in byte order: an id begins with its time, so the ids of a day are a range
         id text COLLATE "C" NOT NULL,
-        partner_id text NOT NULL,
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
-        type text NOT NULL,
+        partner_id text COLLATE "C" NOT NULL,
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        type text COLLATE "C" NOT NULL,
         -- text, not jsonb: made once, these bytes are sent and listed for ever (D28)
-        body text NOT NULL,
+        body text COLLATE "C" NOT NULL,
         -- given after the commit, so that the feed never shows a later event before an earlier commit (D39)
         position bigint,
         created_at timestamptz NOT NULL
@@ -29,28 +29,28 @@ export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface 
 
       -- Which positions lie in which partition of events: a reader looks at those alone.
       CREATE TABLE event_feed_days (
-        partition_name text PRIMARY KEY,
-        mode text NOT NULL,
+        partition_name text COLLATE "C" PRIMARY KEY,
+        mode text COLLATE "C" NOT NULL,
         first_position bigint NOT NULL,
         last_position bigint NOT NULL
       ) WITH (fillfactor = 50);
 
       CREATE TABLE webhook_endpoints (
-        id text PRIMARY KEY,
-        partner_id text NOT NULL REFERENCES partners (id),
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
-        url text NOT NULL,
-        description text,
-        event_types text[],
-        secret text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        partner_id text COLLATE "C" NOT NULL REFERENCES partners (id),
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        url text COLLATE "C" NOT NULL,
+        description text COLLATE "C",
+        event_types text[] COLLATE "C",
+        secret text COLLATE "C" NOT NULL,
         -- D29: during a rotation the old secret signs too
-        previous_secret text,
+        previous_secret text COLLATE "C",
         previous_secret_until timestamptz,
         -- blocked is derived from blocked_until (D31)
         enabled boolean NOT NULL DEFAULT true,
         blocked_until timestamptz,
         consecutive_blocks int NOT NULL DEFAULT 0 CHECK (consecutive_blocks >= 0),
-        disabled_reason text,
+        disabled_reason text COLLATE "C",
         last_success_at timestamptz,
         deleted_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now(),
@@ -61,23 +61,23 @@ export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface 
       -- What is open lies in one partition, whatever its age; what has ended lies in the partition of the day it was
       -- made. A statement ends a delivery by deleting and inserting it: others that wait for the row pass over it.
       CREATE TABLE webhook_deliveries (
-        id text NOT NULL,
-        endpoint_id text NOT NULL,
-        partner_id text NOT NULL,
-        mode text NOT NULL CHECK (mode IN ('sandbox', 'live')),
+        id text COLLATE "C" NOT NULL,
+        endpoint_id text COLLATE "C" NOT NULL,
+        partner_id text COLLATE "C" NOT NULL,
+        mode text COLLATE "C" NOT NULL CHECK (mode IN ('sandbox', 'live')),
         event_id text COLLATE "C",
-        event_type text NOT NULL,
-        kind text NOT NULL CHECK (kind IN ('event', 'resend', 'replay', 'test')),
+        event_type text COLLATE "C" NOT NULL,
+        kind text COLLATE "C" NOT NULL CHECK (kind IN ('event', 'resend', 'replay', 'test')),
         -- held is derived: pending and the endpoint disabled (D32); discarding: given up while an attempt is under way
-        status text NOT NULL CHECK (status IN ('pending', 'discarding', 'delivered', 'failed', 'discarded')),
+        status text COLLATE "C" NOT NULL CHECK (status IN ('pending', 'discarding', 'delivered', 'failed', 'discarded')),
         -- the body of a test, which is no event
-        test_body text,
+        test_body text COLLATE "C",
         attempt_count int NOT NULL DEFAULT 0,
         -- attempts that count among the six: interrupted ones do not (D30)
         counted_attempts int NOT NULL DEFAULT 0,
         interruptions int NOT NULL DEFAULT 0,
         next_attempt_at timestamptz,
-        lease_owner text,
+        lease_owner text COLLATE "C",
         -- when the attempt under way was claimed: an interrupted one is logged with it (D30)
         claimed_at timestamptz,
         lease_until timestamptz,
@@ -113,19 +113,19 @@ export class CreateEventsAndWebhooks1763700000005 implements MigrationInterface 
       CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (event_id);
 
       CREATE TABLE webhook_attempts (
-        delivery_id text NOT NULL,
-        endpoint_id text NOT NULL,
-        partner_id text NOT NULL,
+        delivery_id text COLLATE "C" NOT NULL,
+        endpoint_id text COLLATE "C" NOT NULL,
+        partner_id text COLLATE "C" NOT NULL,
         number int NOT NULL,
         started_at timestamptz NOT NULL,
-        outcome text NOT NULL,
+        outcome text COLLATE "C" NOT NULL,
         status_code smallint,
         latency_ms int NOT NULL,
-        error text,
+        error text COLLATE "C",
         phases jsonb,
         request_headers jsonb,
         response_headers jsonb,
-        response_body text,
+        response_body text COLLATE "C",
         -- by the day of this: an attempt of a process that died may be recorded weeks after it started
         recorded_at timestamptz NOT NULL DEFAULT now()
       ) PARTITION BY RANGE (recorded_at);

@@ -11,18 +11,18 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
         -- pending deliveries created before this are discarded; the worker writes it down row by row
         ADD COLUMN discard_before timestamptz;
 
-      ALTER TABLE webhook_deliveries ADD COLUMN replay_id text;
+      ALTER TABLE webhook_deliveries ADD COLUMN replay_id text COLLATE "C";
       CREATE INDEX webhook_deliveries_by_replay ON webhook_deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
 
       CREATE TABLE webhook_replays (
-        id text PRIMARY KEY,
-        endpoint_id text NOT NULL REFERENCES webhook_endpoints (id),
-        partner_id text NOT NULL,
-        status text NOT NULL CHECK (status IN ('running', 'completed', 'canceled')),
+        id text COLLATE "C" PRIMARY KEY,
+        endpoint_id text COLLATE "C" NOT NULL REFERENCES webhook_endpoints (id),
+        partner_id text COLLATE "C" NOT NULL,
+        status text COLLATE "C" NOT NULL CHECK (status IN ('running', 'completed', 'canceled')),
         since timestamptz NOT NULL,
         until timestamptz NOT NULL,
-        event_types text[],
-        statuses text[] NOT NULL,
+        event_types text[] COLLATE "C",
+        statuses text[] COLLATE "C" NOT NULL,
         total int NOT NULL,
         created int NOT NULL DEFAULT 0,
         -- when the last step was made: the pace is the replay's, however many workers there are
@@ -34,20 +34,20 @@ export class PaceWebhooksAndReplay1763700000006 implements MigrationInterface {
 
       -- What a replay still has to repeat: chosen once, when it begins, whatever happens meanwhile.
       CREATE TABLE webhook_replay_items (
-        replay_id text NOT NULL REFERENCES webhook_replays (id),
+        replay_id text COLLATE "C" NOT NULL REFERENCES webhook_replays (id),
         place int NOT NULL,
-        delivery_id text NOT NULL,
+        delivery_id text COLLATE "C" NOT NULL,
         PRIMARY KEY (replay_id, place)
       );
 
       CREATE TABLE alerts (
-        id text PRIMARY KEY,
-        type text NOT NULL,
-        partner_id text,
-        subject_id text NOT NULL,
+        id text COLLATE "C" PRIMARY KEY,
+        type text COLLATE "C" NOT NULL,
+        partner_id text COLLATE "C",
+        subject_id text COLLATE "C" NOT NULL,
         details jsonb NOT NULL DEFAULT '{}',
         -- the same thing is reported once; null: every time
-        once_key text,
+        once_key text COLLATE "C",
         created_at timestamptz NOT NULL DEFAULT now()
       );
       CREATE INDEX alerts_list ON alerts (created_at, id);

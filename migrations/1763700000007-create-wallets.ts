@@ -29,8 +29,8 @@ export class CreateWallets1763700000007 implements MigrationInterface {
 const CREATE_WALLETS = `
   CREATE TABLE wallets (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    partner_id text NOT NULL REFERENCES partners (id),
-    currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
+    partner_id text COLLATE "C" NOT NULL REFERENCES partners (id),
+    currency text COLLATE "C" NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
     -- what the partner has, holds included; below 2^53, so that every reader can read it
     posted bigint NOT NULL DEFAULT 0 CHECK (posted <= 9000000000000000),
     held bigint NOT NULL DEFAULT 0,
@@ -49,14 +49,14 @@ const CREATE_WALLETS = `
   CREATE TABLE wallet_holds (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     wallet_id bigint NOT NULL REFERENCES wallets (id),
-    order_id text CONSTRAINT wallet_holds_order UNIQUE,
-    topup_id text CONSTRAINT wallet_holds_topup UNIQUE,
+    order_id text COLLATE "C" CONSTRAINT wallet_holds_order UNIQUE,
+    topup_id text COLLATE "C" CONSTRAINT wallet_holds_topup UNIQUE,
     -- the partner's own id of the order or top-up, for its statement
-    reference text,
+    reference text COLLATE "C",
     amount bigint NOT NULL CHECK (amount > 0),
     captured bigint NOT NULL DEFAULT 0,
     refunded bigint NOT NULL DEFAULT 0,
-    status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'captured', 'released')),
+    status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'captured', 'released')),
     created_at timestamptz NOT NULL DEFAULT now(),
     resolved_at timestamptz,
     CHECK (num_nonnulls(order_id, topup_id) = 1),
@@ -79,19 +79,19 @@ const CREATE_WALLETS = `
 
 const CREATE_LEDGER = `
   CREATE TABLE ledger_transactions (
-    id text PRIMARY KEY,
+    id text COLLATE "C" PRIMARY KEY,
     wallet_id bigint NOT NULL,
-    partner_id text NOT NULL,
-    currency text NOT NULL,
-    type text NOT NULL CHECK (type IN ('charge', 'refund', 'deposit', 'adjustment')),
+    partner_id text COLLATE "C" NOT NULL,
+    currency text COLLATE "C" NOT NULL,
+    type text COLLATE "C" NOT NULL CHECK (type IN ('charge', 'refund', 'deposit', 'adjustment')),
     -- the partner's side, signed; the sum of the entries of the wallet's account
     amount bigint NOT NULL CHECK (amount <> 0),
     balance_after bigint NOT NULL CHECK (balance_after >= 0),
-    order_id text,
-    topup_id text,
-    reference text,
-    note text,
-    actor text,
+    order_id text COLLATE "C",
+    topup_id text COLLATE "C",
+    reference text COLLATE "C",
+    note text COLLATE "C",
+    actor text COLLATE "C",
     created_at timestamptz NOT NULL,
     FOREIGN KEY (wallet_id, partner_id, currency) REFERENCES wallets (id, partner_id, currency),
     CHECK (CASE type WHEN 'charge' THEN amount < 0 WHEN 'adjustment' THEN true ELSE amount > 0 END),
@@ -105,12 +105,12 @@ const CREATE_LEDGER = `
   CREATE UNIQUE INDEX ledger_transactions_topup_charge ON ledger_transactions (topup_id) WHERE type = 'charge';
 
   CREATE TABLE ledger_entries (
-    transaction_id text NOT NULL REFERENCES ledger_transactions (id),
+    transaction_id text COLLATE "C" NOT NULL REFERENCES ledger_transactions (id),
     seq smallint NOT NULL,
     -- partner_wallet:<wallet id>, revenue:<currency>, cash:<currency>, adjustment:<currency>
-    account text NOT NULL CHECK (account ~ '^(partner_wallet:[0-9]+|(revenue|cash|adjustment):[A-Z]{3})$'),
+    account text COLLATE "C" NOT NULL CHECK (account ~ '^(partner_wallet:[0-9]+|(revenue|cash|adjustment):[A-Z]{3})$'),
     amount bigint NOT NULL CHECK (amount <> 0),
-    currency text NOT NULL,
+    currency text COLLATE "C" NOT NULL,
     PRIMARY KEY (transaction_id, seq)
   );
 `;
@@ -156,13 +156,13 @@ const GUARD_LEDGER = `
 const CREATE_SOURCES = `
   -- Where a live package comes from, and what one costs us there.
   CREATE TABLE package_sources (
-    package_id text PRIMARY KEY,
-    provider text NOT NULL,
-    upstream_id text NOT NULL,
-    kind text NOT NULL CHECK (kind IN ('base', 'topup')),
+    package_id text COLLATE "C" PRIMARY KEY,
+    provider text COLLATE "C" NOT NULL,
+    upstream_id text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL CHECK (kind IN ('base', 'topup')),
     -- millionths of the currency's unit
     cost_micros bigint NOT NULL CHECK (cost_micros >= 0),
-    cost_currency text NOT NULL,
+    cost_currency text COLLATE "C" NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT package_sources_upstream UNIQUE (provider, kind, upstream_id)
   );
@@ -171,14 +171,14 @@ const CREATE_SOURCES = `
 const WIDEN_ORDERS = `
   ALTER TABLE orders
     -- the wholesaler's name of the package and what one costs there, as they were at acceptance
-    ADD COLUMN upstream_package_id text,
+    ADD COLUMN upstream_package_id text COLLATE "C",
     ADD COLUMN unit_cost_micros bigint CHECK (unit_cost_micros >= 0),
-    ADD COLUMN unit_cost_currency text,
+    ADD COLUMN unit_cost_currency text COLLATE "C",
     -- the last placement that may have taken effect upstream; null: none has ever left
     ADD COLUMN upstream_placed_at timestamptz,
     ADD COLUMN cancel_requested_at timestamptz,
     -- the class of the last attempt's error, for support
-    ADD COLUMN last_error text,
+    ADD COLUMN last_error text COLLATE "C",
     ADD CHECK ((unit_cost_micros IS NULL) = (unit_cost_currency IS NULL));
   UPDATE orders SET upstream_package_id = package_id,
     upstream_placed_at = CASE WHEN status <> 'pending' THEN created_at END,

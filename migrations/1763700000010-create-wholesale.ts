@@ -8,7 +8,7 @@ export class CreateWholesale1763700000010 implements MigrationInterface {
       ALTER TABLE packages ADD COLUMN cost_micros bigint CHECK (cost_micros >= 0);
 
       CREATE TABLE price_lists (
-        partner_id text PRIMARY KEY REFERENCES partners (id),
+        partner_id text COLLATE "C" PRIMARY KEY REFERENCES partners (id),
         -- hundredths of a percent on top of the cost; null: the margin of the settings
         margin_bps int CHECK (margin_bps BETWEEN 0 AND 100000),
         -- { "pkg_...": { "amount": 450, "currency": "USD" } }: these packages have this price, whatever they cost
@@ -19,18 +19,18 @@ export class CreateWholesale1763700000010 implements MigrationInterface {
       CREATE SEQUENCE price_list_versions;
 
       CREATE TABLE package_price_history (
-        package_id text NOT NULL,
+        package_id text COLLATE "C" NOT NULL,
         cost_micros bigint,
         price_amount bigint NOT NULL,
-        currency text NOT NULL,
+        currency text COLLATE "C" NOT NULL,
         available boolean NOT NULL,
         changed_at timestamptz NOT NULL DEFAULT now()
       );
       CREATE INDEX package_price_history_list ON package_price_history (package_id, changed_at DESC);
 
       CREATE TABLE catalog_syncs (
-        id text PRIMARY KEY,
-        status text NOT NULL CHECK (status IN ('requested', 'running', 'completed', 'failed')),
+        id text COLLATE "C" PRIMARY KEY,
+        status text COLLATE "C" NOT NULL CHECK (status IN ('requested', 'running', 'completed', 'failed')),
         requested_at timestamptz NOT NULL DEFAULT now(),
         started_at timestamptz,
         -- a worker that dies leaves it to another after this

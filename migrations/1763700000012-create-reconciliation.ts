@@ -6,7 +6,7 @@ export class CreateReconciliation1763700000012 implements MigrationInterface {
     await runner.query(`
       CREATE TABLE reconciliation_runs (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        status text NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
+        status text COLLATE "C" NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
         started_at timestamptz NOT NULL DEFAULT now(),
         -- a worker that dies leaves it to another after this
         lease_until timestamptz,
@@ -23,12 +23,12 @@ export class CreateReconciliation1763700000012 implements MigrationInterface {
       CREATE TABLE reconciliation_differences (
         run_id bigint NOT NULL REFERENCES reconciliation_runs (id) ON DELETE CASCADE,
         seq int NOT NULL,
-        check_name text NOT NULL,
-        severity text NOT NULL CHECK (severity IN ('error', 'warning')),
+        check_name text COLLATE "C" NOT NULL,
+        severity text COLLATE "C" NOT NULL CHECK (severity IN ('error', 'warning')),
         -- ids of what it is about, by the name of the thing
         subject jsonb NOT NULL,
-        expected text NOT NULL,
-        found text NOT NULL,
+        expected text COLLATE "C" NOT NULL,
+        found text COLLATE "C" NOT NULL,
         PRIMARY KEY (run_id, seq)
       );
     `);

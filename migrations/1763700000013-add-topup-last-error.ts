@@ -5,7 +5,7 @@ export class AddTopupLastError1763700000013 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       -- class of what the last look at the upstream went wrong with
-      ALTER TABLE topups ADD COLUMN last_error text;
+      ALTER TABLE topups ADD COLUMN last_error text COLLATE "C";
     `);
   }
 

@@ -5,7 +5,7 @@ export class RememberSyncSettings1763700000015 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       -- digest of the settings that packages are made with, and since when the worker that had them was running
-      ALTER TABLE catalog_syncs ADD COLUMN settings text, ADD COLUMN worker_since timestamptz;
+      ALTER TABLE catalog_syncs ADD COLUMN settings text COLLATE "C", ADD COLUMN worker_since timestamptz;
       -- how often it was taken up: only the worker that did so last may write
       ALTER TABLE catalog_syncs ADD COLUMN attempt int NOT NULL DEFAULT 0;
       CREATE INDEX catalog_syncs_begun ON catalog_syncs (started_at DESC) WHERE started_at IS NOT NULL;

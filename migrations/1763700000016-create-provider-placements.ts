@@ -8,12 +8,12 @@ export class CreateProviderPlacements1763700000016 implements MigrationInterface
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE provider_placements (
-        provider text NOT NULL,
-        operation text NOT NULL CHECK (operation IN ('order', 'topup', 'cancel')),
+        provider text COLLATE "C" NOT NULL,
+        operation text COLLATE "C" NOT NULL CHECK (operation IN ('order', 'topup', 'cancel')),
         -- what the provider would do twice: a purchase, a top-up or the return of one eSIM, by the provider's name of it
-        placement_key text NOT NULL,
+        placement_key text COLLATE "C" NOT NULL,
         -- of the order or top-up that it belongs to
-        provider_reference text NOT NULL,
+        provider_reference text COLLATE "C" NOT NULL,
         -- those that may have taken effect
         placements int NOT NULL CONSTRAINT provider_placements_one_repeat CHECK (placements BETWEEN 0 AND 2),
         first_placed_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -14,15 +14,15 @@ export class DivideWork1763700000021 implements MigrationInterface {
 
       -- What an endpoint that was enabled still has to do with its deliveries; the row goes when that is done.
       CREATE TABLE webhook_backlog_requests (
-        endpoint_id text PRIMARY KEY REFERENCES webhook_endpoints (id) ON DELETE CASCADE,
-        step text NOT NULL CHECK (step IN ('release', 'find_last_success', 'resend')),
+        endpoint_id text COLLATE "C" PRIMARY KEY REFERENCES webhook_endpoints (id) ON DELETE CASCADE,
+        step text COLLATE "C" NOT NULL CHECK (step IN ('release', 'find_last_success', 'resend')),
         resend boolean NOT NULL,
         requested_at timestamptz NOT NULL DEFAULT now(),
         -- the last 2xx before the request, as far as it is read
         last_success_at timestamptz,
         -- the last delivery that the step has read
         cursor_at timestamptz,
-        cursor_id text,
+        cursor_id text COLLATE "C",
         resent int NOT NULL DEFAULT 0,
         -- another resend was asked for before this one was done; it begins then
         resend_again boolean NOT NULL DEFAULT false,
@@ -34,7 +34,7 @@ export class DivideWork1763700000021 implements MigrationInterface {
         -- what it repeats is still being chosen; the last delivery that was looked at
         ADD COLUMN choosing boolean NOT NULL DEFAULT false,
         ADD COLUMN chosen_to_at timestamptz,
-        ADD COLUMN chosen_to_id text;
+        ADD COLUMN chosen_to_id text COLLATE "C";
     `);
   }
 

@@ -8,7 +8,7 @@ export class KeepWhatWasSold1763700000024 implements MigrationInterface {
         -- of each eSIM; null: unlimited
         ADD COLUMN data_bytes bigint CHECK (data_bytes > 0),
         ADD COLUMN validity_days int,
-        ADD COLUMN activation_policy text;
+        ADD COLUMN activation_policy text COLLATE "C";
       UPDATE orders o
       SET data_bytes = p.data_bytes, validity_days = p.validity_days, activation_policy = p.activation_policy
       FROM packages p

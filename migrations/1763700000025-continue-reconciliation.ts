@@ -21,9 +21,9 @@ export class ContinueReconciliation1763700000025 implements MigrationInterface {
       CREATE TABLE IF NOT EXISTS reconciliation_cursors (
         run_id bigint NOT NULL REFERENCES reconciliation_runs (id) ON DELETE CASCADE,
         -- a check over one table, or the orders or top-ups of one provider
-        part text NOT NULL,
+        part text COLLATE "C" NOT NULL,
         -- the last key that was read; null: the part is done
-        cursor text,
+        cursor text COLLATE "C",
         rows_read bigint NOT NULL DEFAULT 0,
         differences int NOT NULL DEFAULT 0,
         PRIMARY KEY (run_id, part)

@@ -5,16 +5,16 @@ export class CreatePortalSessions1763700000029 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE TABLE portal_sessions (
-        id text PRIMARY KEY,
-        partner_id text NOT NULL REFERENCES partners (id),
+        id text COLLATE "C" PRIMARY KEY,
+        partner_id text COLLATE "C" NOT NULL REFERENCES partners (id),
         -- the name of the admin token that made it
-        minted_by text NOT NULL,
+        minted_by text COLLATE "C" NOT NULL,
         -- a user of the portal team
-        actor_id text NOT NULL,
-        actor_name text,
-        scopes text[] NOT NULL,
-        modes text[] NOT NULL,
-        return_url text,
+        actor_id text COLLATE "C" NOT NULL,
+        actor_name text COLLATE "C",
+        scopes text[] COLLATE "C" NOT NULL,
+        modes text[] COLLATE "C" NOT NULL,
+        return_url text COLLATE "C",
         -- SHA-256; neither the code nor the cookie is kept
         code_hash bytea NOT NULL UNIQUE,
         code_expires_at timestamptz NOT NULL,
@@ -29,8 +29,8 @@ export class CreatePortalSessions1763700000029 implements MigrationInterface {
 
       -- Sessions from before the last suspension stay dead after it.
       ALTER TABLE partners ADD COLUMN suspended_at timestamptz;
-      ALTER TABLE audit_log ADD COLUMN session_id text;
-      ALTER TABLE api_keys ADD COLUMN created_by text;
+      ALTER TABLE audit_log ADD COLUMN session_id text COLLATE "C";
+      ALTER TABLE api_keys ADD COLUMN created_by text COLLATE "C";
     `);
   }
 

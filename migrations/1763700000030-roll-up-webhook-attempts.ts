@@ -8,10 +8,10 @@ export class RollUpWebhookAttempts1763700000030 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       ALTER TABLE webhook_deliveries
-        ADD COLUMN last_outcome text,
+        ADD COLUMN last_outcome text COLLATE "C",
         ADD COLUMN last_status_code smallint,
         ADD COLUMN last_latency_ms int,
-        ADD COLUMN last_error text,
+        ADD COLUMN last_error text COLLATE "C",
         ADD COLUMN last_started_at timestamptz;
       -- What was never tried has neither, and what was delivered is found by its status.
       CREATE INDEX webhook_deliveries_by_code ON webhook_deliveries (endpoint_id, last_status_code, created_at DESC, id DESC)
@@ -20,7 +20,7 @@ export class RollUpWebhookAttempts1763700000030 implements MigrationInterface {
         WHERE last_outcome <> 'delivered';
 
       CREATE TABLE webhook_endpoint_stats (
-        endpoint_id text NOT NULL,
+        endpoint_id text COLLATE "C" NOT NULL,
         -- the beginning of the quarter of an hour in which the attempts ended
         at timestamptz NOT NULL,
         -- attempts, but for tests

@@ -4,7 +4,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 export class ChooseSignatureSchemes1763700000035 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `ALTER TABLE webhook_endpoints ADD COLUMN signature_schemes text[] NOT NULL DEFAULT '{document}'`,
+      `ALTER TABLE webhook_endpoints ADD COLUMN signature_schemes text[] COLLATE "C" NOT NULL DEFAULT '{document}'`,
     );
   }
 

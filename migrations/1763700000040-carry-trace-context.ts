@@ -8,9 +8,11 @@ export class CarryTraceContext1763700000040 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE orders ADD COLUMN IF NOT EXISTS traceparent text');
-    await runner.query('ALTER TABLE topups ADD COLUMN IF NOT EXISTS traceparent text');
-    await runner.query(`ALTER TABLE events ADD COLUMN IF NOT EXISTS traceparent text; ${OF_DETACHED_DAYS}`);
+    await runner.query('ALTER TABLE orders ADD COLUMN IF NOT EXISTS traceparent text COLLATE "C"');
+    await runner.query('ALTER TABLE topups ADD COLUMN IF NOT EXISTS traceparent text COLLATE "C"');
+    await runner.query(
+      `ALTER TABLE events ADD COLUMN IF NOT EXISTS traceparent text COLLATE "C"; ${OF_DETACHED_DAYS}`,
+    );
     await runner.query(RECORD_FUNCTION);
   }
 
@@ -35,7 +37,7 @@ const OF_DETACHED_DAYS = `
         AND c.relkind = 'r' AND c.relname ~ '^events_(sandbox|live)_p[0-9]{8}$'
         AND NOT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'traceparent')
     LOOP
-      EXECUTE format('ALTER TABLE %s ADD COLUMN traceparent text', day);
+      EXECUTE format('ALTER TABLE %s ADD COLUMN traceparent text COLLATE "C"', day);
     END LOOP;
   END
   $days$`;

@@ -21,12 +21,12 @@ export class RestoreEpochs1763700000041 implements MigrationInterface {
 
       -- sold by a provider under a reference that the restored database does not know
       CREATE TABLE unclaimed_purchases (
-        reference text PRIMARY KEY,
-        provider text NOT NULL,
-        kind text NOT NULL CHECK (kind IN ('order', 'topup')),
+        reference text COLLATE "C" PRIMARY KEY,
+        provider text COLLATE "C" NOT NULL,
+        kind text COLLATE "C" NOT NULL CHECK (kind IN ('order', 'topup')),
         -- null where the reference does not tell
-        partner_id text,
-        upstream_package_id text,
+        partner_id text COLLATE "C",
+        upstream_package_id text COLLATE "C",
         -- how many of it were sold, and how many of them taken back
         sold int NOT NULL,
         taken_back int NOT NULL,
@@ -38,8 +38,8 @@ export class RestoreEpochs1763700000041 implements MigrationInterface {
 
       -- a provider that cannot list what it sold: for eSIMs of before the restore it is looked for until then
       CREATE TABLE placement_lookups (
-        provider text NOT NULL,
-        kind text NOT NULL CHECK (kind IN ('order', 'topup')),
+        provider text COLLATE "C" NOT NULL,
+        kind text COLLATE "C" NOT NULL CHECK (kind IN ('order', 'topup')),
         -- what was bought from here on may not be known
         since timestamptz NOT NULL,
         restored_at timestamptz NOT NULL,

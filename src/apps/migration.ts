@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { runMigrations } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
-import { createDataSource, openDataSource, Transactions } from '../infra/database/index.js';
+import { createDatabaseClient, createDataSource, Transactions } from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
 import { ensurePartitions } from './partitions.js';
 import { ENTITIES } from './process-resources.js';
-import { refuseUnreleasedSchema } from './schema-age.js';
+import { refuseUnreleasedSchema, type SchemaAge } from './schema-age.js';
 
 /** Any number; it names this lock among the advisory locks of the database. */
 const MIGRATION_LOCK = 7_302_113;
@@ -24,11 +24,15 @@ export interface MigrationReport {
  * @throws Error with nothing changed when the database is one of an unreleased version
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
-  const lock = new Client({ connectionString: databaseUrl });
+  const lock = createDatabaseClient({
+    url: databaseUrl,
+    applicationName: 'partner-esim-migrate',
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  });
   await lock.connect();
   try {
     await waitForTurn(lock);
-    await refuseUnreleasedSchema(async (text) => (await lock.query<{ relkind: string }>(text)).rows);
+    await refuseUnreleasedSchema(async (text) => (await lock.query<SchemaAge>(text)).rows);
     await runMigrations(lock, QUEUE_SCHEMA);
     return await migrateOurs(databaseUrl);
   } finally {
@@ -36,6 +40,7 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
   }
 }
 
+const CONNECT_TIMEOUT_MS = 10_000;
 const LOOK_EVERY_MS = 200;
 
 /** By looking again and again: a statement that waits has a snapshot, and CREATE INDEX CONCURRENTLY waits for its end. */
@@ -57,18 +62,16 @@ const LOCK_TIMEOUT_MS = 1_000;
 
 /** The connections of migrations; the caller destroys them. */
 export async function openForMigrations(databaseUrl: string): Promise<DataSource> {
-  return openDataSource(
-    createDataSource({
-      url: databaseUrl,
-      poolMax: 2,
-      // An index of a large table takes as long as it takes.
-      statementTimeoutMs: 0,
-      entities: ENTITIES,
-      migrations: MIGRATIONS,
-      applicationName: 'partner-esim-migrate',
-      lockTimeoutMs: LOCK_TIMEOUT_MS,
-    }),
-  );
+  return createDataSource({
+    url: databaseUrl,
+    poolMax: 2,
+    // An index of a large table takes as long as it takes.
+    statementTimeoutMs: 0,
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    applicationName: 'partner-esim-migrate',
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+  }).initialize();
 }
 
 async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {

@@ -1,17 +1,35 @@
 import type { DataSource } from 'typeorm';
 
-type Query = (text: string) => Promise<readonly { readonly relkind: string }[]>;
+/** What tells a database of an unreleased version. */
+export interface SchemaAge {
+  readonly is_partitioned: boolean;
+  readonly is_ordered_by_language: boolean;
+}
+
+type Query = (text: string) => Promise<readonly SchemaAge[]>;
+
+/** The comparison has the database's own order: language puts the small letter first. */
+const AGE = `
+  SELECT c.relkind = 'p' AS is_partitioned,
+         a.attcollation = '"default"'::regcollation AND 'a' < 'B' AS is_ordered_by_language
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'partner_id'
+  WHERE c.oid = to_regclass('events')`;
 
 /**
- * Nothing is released yet, so migrations 2, 5, 6 and 22 were changed where they stand: a database that an earlier state
- * of them made has all their names and another schema. Its table `events` has no partitions.
+ * Nothing is released yet, so migrations were changed where they stand: a database that an earlier state of them made
+ * has all their names and another schema. Its table `events` has no partitions, or its columns the database's own
+ * collation, which breaks cursors unless it orders by bytes.
  * @throws Error when the database is such a one: no migration leads from there
  */
 export async function refuseUnreleasedSchema(query: Query): Promise<void> {
-  const rows = await query(`SELECT relkind::text FROM pg_class WHERE oid = to_regclass('events')`);
-  if (rows.length === 0 || rows[0]!.relkind === 'p') return;
+  const [age] = await query(AGE);
+  if (!age) return;
+  const fault = age.is_partitioned
+    ? age.is_ordered_by_language && 'whose columns are ordered by language'
+    : 'whose table `events` has no partitions';
+  if (!fault) return;
   throw new Error(
-    'this database was made by an unreleased version, whose table `events` has no partitions, and cannot be upgraded: ' +
+    `this database was made by an unreleased version, ${fault}, and cannot be upgraded: ` +
       'use an empty database (for `npm start` without DATABASE_URL, another DATA_DIR)',
   );
 }

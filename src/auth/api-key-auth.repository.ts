@@ -24,7 +24,7 @@ const CHARGE = `
   SELECT c.key, clock.now + least(c.n, $1::int) * $2::bigint, $2::bigint, $1::int, least(c.n, $1::int)
   FROM charged c
   CROSS JOIN (SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS now) AS clock
-  ORDER BY c.key
+  ORDER BY c.key COLLATE "C"
   ON CONFLICT (key) DO UPDATE SET
     t = EXCLUDED.t,
     burst = EXCLUDED.burst,

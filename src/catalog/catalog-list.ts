@@ -5,6 +5,7 @@ import type { TenantScope } from '../common/tenant-scope.js';
 import { boundedCache } from '../infra/bounded-cache.js';
 import { CursorCodec } from '../infra/crypto/index.js';
 import type { ListOptions } from '../infra/database/index.js';
+import { newestFirst } from './newest-first.js';
 import { type PartnerCatalog, PartnerCatalogs } from './partner-catalogs.js';
 import type { PackageKind, PackageType, Region } from './package.js';
 import type { PackageEntity } from './package.entity.js';
@@ -135,18 +136,13 @@ function select(
   count: number,
 ): PackageEntity[] {
   const found: PackageEntity[] = [];
+  const last = after && { createdAt: new Date(Number(after[0])), id: String(after[1]) };
   for (const [index, item] of catalog.packages.entries()) {
     if (found.length === count) break;
-    if (after !== null && !isAfter(item, after)) continue;
+    if (last !== null && newestFirst(item, last) <= 0) continue;
     if (matches(item, filters) && matchesTerms(catalog, index, filters)) found.push(item);
   }
   return found;
-}
-
-/** Newest first: later in the list means older, then smaller by id. */
-function isAfter(item: PackageEntity, [createdAtMs, id]: readonly (string | number)[]): boolean {
-  const at = item.createdAt.getTime();
-  return at < Number(createdAtMs) || (at === createdAtMs && item.id < String(id));
 }
 
 function matches(item: PackageEntity, filters: CatalogFilters): boolean {

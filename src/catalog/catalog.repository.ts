@@ -3,6 +3,7 @@ import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import type { Mode } from '../common/mode.js';
 import { sql, toSafeInteger, type Tx } from '../infra/database/index.js';
+import { newestFirst } from './newest-first.js';
 import type { CatalogPackage } from './package.js';
 import { PackageEntity } from './package.entity.js';
 
@@ -57,7 +58,7 @@ export class CatalogRepository {
   }
 
   async listAll(mode: Mode): Promise<PackageEntity[]> {
-    return this.manager.find(PackageEntity, { where: { mode }, order: { createdAt: 'DESC', id: 'DESC' } });
+    return (await this.manager.findBy(PackageEntity, { mode })).sort(newestFirst);
   }
 
   /** Moves with every change of the mode's packages. */

@@ -155,7 +155,7 @@ export class EsimPollsRepository {
       this.manager,
       `UPDATE esims e SET ${column} = now() + $3 * interval '1 millisecond', poll_lease_until = NULL,
          polled_at = e.read_at
-       FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS p (id, fence) ORDER BY id) AS p
+       FROM (SELECT * FROM unnest($1::text[], $2::bigint[]) AS p (id, fence) ORDER BY id COLLATE "C") AS p
        WHERE e.id = p.id AND e.poll_fence = p.fence`,
       [polls.map((poll) => poll.esimId), polls.map((poll) => poll.fence), delayMs],
     );

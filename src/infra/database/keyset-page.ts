@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import { compareText } from '../../common/compare-text.js';
 import { type IdPrefix, idFloor, timeOfId } from '../../common/ids.js';
 import type { Page } from '../../common/page.js';
 import { CursorCodec } from '../crypto/index.js';
@@ -237,6 +238,5 @@ function merge<T>(parts: readonly (readonly Placed<T>[])[], { direction }: Sorti
 }
 
 function compare([atA, idA]: Position, [atB, idB]: Position): number {
-  if (atA !== atB) return atA < atB ? -1 : 1;
-  return idA < idB ? -1 : 1;
+  return compareText(atA, atB) || compareText(idA, idB);
 }

@@ -88,7 +88,7 @@ const RECORDED = `id, endpoint_id, partner_id, kind, status, number, outcome, ex
  * it. No join: PostgreSQL plans for a queue that was empty when it counted last, and would read all that is open, or all
  * attempts, for each of them again.
  */
-const NTH = 'width_bucket(d.id COLLATE "C", $1::text[])';
+const NTH = 'width_bucket(d.id, $1::text[])';
 const MS = "interval '1 millisecond'";
 
 /** The attempt at a place, as `a`. */

@@ -24,6 +24,13 @@ const migrationsRun = async (): Promise<number> =>
   (await database.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM schema_migrations')).rows[0]!.n;
 
 describe('a database that an unreleased version made', () => {
+  it('is refused for columns that are ordered by language', async () => {
+    const older = await createTestDatabase();
+    await older.pool.query('ALTER TABLE events ALTER COLUMN partner_id TYPE text COLLATE "default"');
+    await expect(migrateDatabase(older.url)).rejects.toThrow('whose columns are ordered by language');
+    await older.drop();
+  });
+
   it('is not migrated, and not touched', async () => {
     const before = await migrationsRun();
     await expect(migrateDatabase(database.url)).rejects.toThrow(new Error(REFUSAL));
