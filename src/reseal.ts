@@ -1,6 +1,6 @@
-import { Client } from 'pg';
 import { ConfigError, readResealSettings } from './config/index.js';
 import { describeKeyFault, findKeyFaults, SecretBox, SecretResealer } from './infra/crypto/index.js';
+import { createDatabaseClient } from './infra/database/index.js';
 
 const HELP = `npm run reseal
 
@@ -13,10 +13,19 @@ The service may be at work. Needs DATABASE_URL and SECRETS_KEYS.
 Exit code: 0 nothing is left that an older key sealed, 1 something is, 2 it could not run, e.g. as a key of SECRETS_KEYS is
 not the one that sealed under its id.`;
 
+const CONNECT_TIMEOUT_MS = 10_000;
+/** At the end the rows of a whole table are counted. */
+const STATEMENT_TIMEOUT_MS = 600_000;
+
 /** Prints what became of each column, and answers the exit code. */
 async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
   const { databaseUrl, secretKeys } = readResealSettings(env);
-  const client = new Client({ connectionString: databaseUrl, application_name: 'partner-esim-reseal' });
+  const client = createDatabaseClient({
+    url: databaseUrl,
+    applicationName: 'partner-esim-reseal',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+  });
   await client.connect();
   try {
     const progress = (name: string, rows: number): void => console.error(`${name}: ${rows} sealed again ...`);

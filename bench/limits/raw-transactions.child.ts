@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createHistogram } from 'node:perf_hooks';
 import { Pool } from 'pg';
 import { ulid } from '../../src/common/ids.js';
-import { joinWrites } from '../../src/infra/database/open-transaction.js';
+import { clientConfig, type DatabaseClient } from '../../src/infra/database/index.js';
 import { answerParent } from '../child-link.js';
 import type { LoadReport } from '../load/plan.js';
 import { type Owner, type ParameterTemplate, type RawPlan, withoutPrefix } from './raw-transactions.js';
@@ -51,7 +51,8 @@ answerParent<RawPlan, LoadReport>(async (plan) => {
 function poolOf({ databaseUrl, poolMax }: RawPlan): Pool {
   let pool = pools.get(databaseUrl);
   if (!pool) {
-    pool = new Pool({ connectionString: databaseUrl, max: poolMax, pipeline: true });
+    const settings = { url: databaseUrl, applicationName: 'bench', connectTimeoutMs: 10_000 };
+    pool = new Pool({ ...clientConfig(settings), max: poolMax, pipeline: true });
     pools.set(databaseUrl, pool);
   }
   return pool;
@@ -62,7 +63,7 @@ async function runTransaction(pool: Pool, { statements }: RawPlan, owner: Owner)
   const fresh: string[] = [];
   const client = await pool.connect();
   try {
-    joinWrites(client);
+    (client as unknown as DatabaseClient).joinWrites();
     await Promise.all(
       statements.map(({ name, text, parameters }) => {
         const values = parameters.map((parameter) => fill(parameter, fresh, owner));

@@ -6,6 +6,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import { showBuildInfo } from '../infra/build-info.js';
 import { endsWithin } from '../common/ends-within.js';
 import { isLoopback, LOCAL_ONLY, namesLocalHost } from '../infra/http/local-host.js';
+import { WriteProbe } from '../infra/database/index.js';
 import { createPlainServer } from '../infra/http/plain-server.js';
 import { portLimits } from './port-limits.js';
 import type { ProcessResources } from './process-resources.js';
@@ -35,20 +36,24 @@ function showNodeMetrics(registry: Registry): void {
 
 /** Less than the 10 s after which Prometheus gives up. */
 const SCRAPE_LIMIT_MS = 8_000;
+/** Less than a prober waits. */
+const READY_LIMIT_MS = 2_000;
 
 /** Liveness, readiness and metrics of a process. */
 export class OpsProbe {
   private ready = false;
   /** The collection under way: some of its figures are statements, and whoever asks meanwhile gets the same. */
   private scrape: Promise<OpsAnswer> | null = null;
+  private readonly probes: readonly WriteProbe[];
 
   constructor(
-    private readonly process: Pick<ProcessResources, 'role' | 'metrics' | 'edgePool'>,
+    private readonly process: Pick<ProcessResources, 'role' | 'metrics' | 'pools'>,
     private readonly scrapeLimitMs = SCRAPE_LIMIT_MS,
   ) {
     process.metrics.setDefaultLabels({ role: process.role });
     showNodeMetrics(process.metrics);
     showBuildInfo(process.metrics);
+    this.probes = process.pools.map((pool) => new WriteProbe(pool));
   }
 
   /** Until this is called, and again once a stop has begun, `/readyz` answers 503. */
@@ -88,12 +93,9 @@ export class OpsProbe {
 
   private async readiness(): Promise<OpsAnswer> {
     if (!this.ready) return plain(503, 'not ready');
-    try {
-      await this.process.edgePool.query('SELECT 1');
-      return plain(200, 'ready');
-    } catch {
-      return plain(503, 'the database does not answer');
-    }
+    const findings = await Promise.all(this.probes.map((probe) => probe.look(READY_LIMIT_MS)));
+    const fault = findings.find((finding) => finding !== 'takes writes');
+    return fault === undefined ? plain(200, 'ready') : plain(503, `the database ${fault}`);
   }
 }
 

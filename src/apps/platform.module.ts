@@ -30,7 +30,7 @@ export class PlatformModule {
         LoggerModule.of(process.logger),
         MetricsModule.of(process.metrics),
         TracingModule.of(process.tracer),
-        DatabaseModule.of(process.dataSource, process.edgePool, process.directDataSource),
+        DatabaseModule.of(process.dataSource, process.edgePool, process.directDataSource, process.contact),
         JobsModule.of(process.queue),
         SweepsModule,
         CryptoModule,

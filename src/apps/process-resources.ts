@@ -14,10 +14,11 @@ import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
 import { assertSecretsOpen } from '../infra/crypto/index.js';
 import {
+  assertPooledSettings,
   createDataSource,
-  openDataSource,
   openEdgePool,
   poolOf,
+  ServerContact,
   StatementFailures,
   watchPool,
 } from '../infra/database/index.js';
@@ -64,8 +65,12 @@ export interface ProcessResources {
   /** The connections of one role: see `of`. */
   readonly dataSource: DataSource;
   readonly edgePool: Pool;
+  /** What every role of the process needs of the database. */
+  readonly pools: readonly Pool[];
   /** Sessions of this process's own: past the pooler, where there is one; else those of `dataSource`. */
   readonly directDataSource: DataSource;
+  /** What all connections of the process know of the server. */
+  readonly contact: ServerContact;
   readonly queue: QueueConnection;
   /** What `/metrics` shows. */
   readonly metrics: Registry;
@@ -106,16 +111,20 @@ export async function openProcess(
   logger?: Logger,
 ): Promise<ProcessResources> {
   const metrics = new Registry();
-  const dataSources = await openDataSources(config, role, metrics);
+  const log = logger ?? createLogger(config.logLevel, role);
+  const contact = new ServerContact((error) =>
+    log.warn({ event: 'database.connection_closed', err: error }, 'database connection closed: not usable'),
+  );
+  const dataSources = await openDataSources({ config, role, metrics, contact });
   const edgePool = openEdgePool({
     url: config.databaseUrl,
     isPooled: config.databaseIsPooled,
     prepared: config.databasePrepared,
-    waitMs: config.databasePoolWaitMs,
+    connectTimeoutMs: config.databasePoolWaitMs,
     applicationName: `partner-esim-${role}-edge`,
+    contact,
   });
   watchPool(metrics, 'edge', edgePool);
-  const log = logger ?? createLogger(config.logLevel, role);
   // An idle connection that the server closes is no reason to end the process.
   edgePool.on('error', (error) =>
     log.warn({ event: 'database.connection_lost', err: error }, 'connection lost'),
@@ -129,6 +138,7 @@ export async function openProcess(
     redis: config.redis,
     poolMax: QUEUE_POOL_MAX,
     logger: log,
+    contact,
   });
   const resources: ProcessResources = {
     role,
@@ -136,7 +146,9 @@ export async function openProcess(
     logger: log,
     dataSource: dataSources.get(APP_ROLES[role][0])!,
     edgePool,
+    pools: [...APP_ROLES[role].map((app) => poolOf(dataSources.get(app)!)), edgePool],
     directDataSource: directOf(dataSources, dataSources.get(APP_ROLES[role][0])!),
+    contact,
     queue,
     metrics,
     tracer,
@@ -163,12 +175,16 @@ function directOf(dataSources: DataSources, own: DataSource): DataSource {
   return dataSources.get('direct') ?? own;
 }
 
+/** What the DataSources of a process are opened with. */
+interface Opening {
+  readonly config: AppConfig;
+  readonly role: ProcessName;
+  readonly metrics: Registry;
+  readonly contact: ServerContact;
+}
+
 /** One for each role, with the time-out of its statements (D43). */
-async function openDataSources(
-  config: AppConfig,
-  role: ProcessName,
-  metrics: Registry,
-): Promise<DataSources> {
+async function openDataSources({ config, role, metrics, contact }: Opening): Promise<DataSources> {
   const { apiMs, adminMs, workerMs, reconcileMs } = config.statementTimeouts;
   const timeoutMs = {
     ...{ api: apiMs, admin: adminMs, portal: apiMs, worker: workerMs },
@@ -189,13 +205,17 @@ async function openDataSources(
         migrations: MIGRATIONS,
         applicationName: role === app ? `partner-esim-${role}` : `partner-esim-${role}-${app}`,
         logger,
+        contact,
       };
-      const dataSource = await openDataSource(createDataSource(settings));
+      const dataSource = await createDataSource(settings).initialize();
       opened.set(app, dataSource);
       watchPool(metrics, app, poolOf(dataSource));
     }
-    if (config.databaseIsPooled) opened.set('direct', await openDirect(config, role));
     const first = opened.get(APP_ROLES[role][0])!;
+    if (config.databaseIsPooled) {
+      opened.set('direct', await openDirect(config, role, contact));
+      await assertPooledSettings(first);
+    }
     await assertSchemaIsCurrent(first);
     await assertSecretsOpen((statement) => first.query<unknown[]>(statement), config.secretKeys);
     await ensurePartitions(first, config.retention);
@@ -206,17 +226,16 @@ async function openDataSources(
   return opened;
 }
 
-function openDirect(config: AppConfig, role: ProcessName): Promise<DataSource> {
-  return openDataSource(
-    createDataSource({
-      url: config.databaseDirectUrl,
-      poolMax: DIRECT_POOL_MAX,
-      poolWaitMs: config.databasePoolWaitMs,
-      statementTimeoutMs: config.statementTimeouts.workerMs,
-      entities: [],
-      applicationName: `partner-esim-${role}-direct`,
-    }),
-  );
+function openDirect(config: AppConfig, role: ProcessName, contact: ServerContact): Promise<DataSource> {
+  return createDataSource({
+    url: config.databaseDirectUrl,
+    poolMax: DIRECT_POOL_MAX,
+    poolWaitMs: config.databasePoolWaitMs,
+    statementTimeoutMs: config.statementTimeouts.workerMs,
+    entities: [],
+    applicationName: `partner-esim-${role}-direct`,
+    contact,
+  }).initialize();
 }
 
 async function destroyAll(dataSources: DataSources): Promise<void> {

@@ -4,12 +4,12 @@
  * Called by `main.ts` alone; tests and the bench use `postgres/` for servers of their own.
  * Flow: settings, PostgreSQL, simulated wholesaler, migration, all roles, demo partner, banner, `ready`.
  */
-import { Client } from 'pg';
 import type { Logger } from 'pino';
 import { migrateDatabase } from '../apps/migration.js';
 import { assertPortsAreFree } from '../apps/free-ports.js';
 import { describeStartError, onStopSignal, type RunningProcess, startRole } from '../apps/role-process.js';
 import { ConfigError, loadConfig, type AppConfig } from '../config/index.js';
+import { createDatabaseClient } from '../infra/database/index.js';
 import { LogDestination } from '../infra/log-destination.js';
 import { createLogger } from '../infra/logging.js';
 import { type BannerFacts, renderBanner, shellWord } from './banner.js';
@@ -141,7 +141,8 @@ function firstToken(adminTokens: string): string {
 }
 
 async function createDatabase(postgres: EmbeddedPostgres): Promise<string> {
-  const client = new Client({ connectionString: postgres.url() });
+  const settings = { url: postgres.url(), applicationName: 'partner-esim-start', connectTimeoutMs: 10_000 };
+  const client = createDatabaseClient(settings);
   await client.connect();
   try {
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);

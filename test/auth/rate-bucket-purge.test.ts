@@ -4,7 +4,7 @@ import { ENTITIES } from '../../src/apps/process-resources.js';
 import { ApiKeyAuthRepository } from '../../src/auth/api-key-auth.repository.js';
 import { PurgeRateBuckets } from '../../src/auth/purge-rate-buckets.js';
 import { RateBucketsRepository } from '../../src/auth/rate-buckets.repository.js';
-import { createDataSource, openDataSource, Transactions } from '../../src/infra/database/index.js';
+import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import {
   createTestDatabase,
   eventually,
@@ -29,7 +29,7 @@ beforeAll(async () => {
   edge = openPool(database.url, 4);
   charges = new ApiKeyAuthRepository(edge);
   const settings = { url: database.url, poolMax: 4, entities: ENTITIES, applicationName: 'test' };
-  dataSource = await openDataSource(createDataSource(settings));
+  dataSource = await createDataSource(settings).initialize();
 });
 beforeEach(() => database.pool.query('TRUNCATE rate_buckets'));
 afterAll(async () => {

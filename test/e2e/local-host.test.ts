@@ -108,7 +108,7 @@ describe('scrapes', () => {
   function probeWith(collect: () => Promise<void>, limitMs?: number): OpsProbe {
     const metrics = new Registry();
     new Gauge({ name: 'counted', help: 'By a statement.', registers: [metrics], collect });
-    const resources = { role: 'worker', metrics } as unknown as ProcessResources;
+    const resources = { role: 'worker', metrics, pools: [] } as unknown as ProcessResources;
     return new OpsProbe(resources, limitMs);
   }
 

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createDataSource, openDataSource, Transactions } from '../../src/infra/database/index.js';
+import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import { EsimPollsRepository, type PollBatch } from '../../src/esim-sync/esim-polls.repository.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
 
@@ -14,15 +14,13 @@ let transactions: Transactions;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  dataSource = await openDataSource(
-    createDataSource({
-      url: database.url,
-      poolMax: 8,
-      poolWaitMs: 20_000,
-      entities: [],
-      applicationName: 'test',
-    }),
-  );
+  dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 8,
+    poolWaitMs: 20_000,
+    entities: [],
+    applicationName: 'test',
+  }).initialize();
   polls = new EsimPollsRepository(dataSource.manager, { leaseMs: LEASE_MS });
   transactions = new Transactions(dataSource);
   await database.pool.query(`

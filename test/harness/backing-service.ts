@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { inject } from 'vitest';
+import { asServiceRole } from './unusual-database.js';
 
 /**
  * What `TEST_BACKING` puts under every service of a test run that does not say otherwise (`npm run test:redis`,
@@ -30,7 +31,7 @@ export function backingSettings(databaseUrl: string): Record<string, string> {
   if (backing.kind === 'redis') return { REDIS_URL: `${backing.url}/${redisDatabaseOf(pathname)}` };
   const url = new URL(backing.url);
   url.pathname = pathname;
-  return { DATABASE_URL: url.href, DATABASE_DIRECT_URL: databaseUrl };
+  return { DATABASE_URL: asServiceRole(url.href), DATABASE_DIRECT_URL: asServiceRole(databaseUrl) };
 }
 
 function redisDatabaseOf(name: string): number {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { backingSettings } from './backing-service.js';
+import { asServiceRole } from './unusual-database.js';
 
 export const ADMIN_TOKEN = randomBytes(24).toString('hex');
 const SECRETS_KEY = randomBytes(32).toString('base64');
@@ -12,7 +13,7 @@ export function testEnvironment(
   return {
     NODE_ENV: 'test',
     LOG_LEVEL: 'silent',
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL: asServiceRole(databaseUrl),
     HOST: '127.0.0.1',
     PORT: '0',
     ADMIN_PORT: '0',

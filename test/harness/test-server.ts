@@ -5,6 +5,8 @@ import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrateDatabase } from '../../src/apps/migration.js';
 import { startEmbeddedPostgres } from '../../src/embedded/postgres/index.js';
+import { onDatabase } from './database.js';
+import { asServiceRole, createServiceRole, createUnusualDatabase, DECOYS } from './unusual-database.js';
 
 /** Durability is off: tests kill our processes, never PostgreSQL's disk. */
 const TEST_SETTINGS = {
@@ -28,10 +30,12 @@ export async function startTestServer(project: TestProject): Promise<() => Promi
   });
   const client = new Client({ connectionString: postgres.url() });
   await client.connect();
-  await client.query('CREATE DATABASE template_esim');
+  await createUnusualDatabase(client, 'template_esim');
+  await createServiceRole(client);
   await trustEverybody(client, path.join(directory, 'postgres', 'pg_hba.conf'));
   await client.end();
-  await migrateDatabase(postgres.url('template_esim'));
+  await onDatabase(postgres.url('template_esim'), DECOYS);
+  await migrateDatabase(asServiceRole(postgres.url('template_esim')));
   project.provide('postgresUrl', postgres.url());
   const stopBacking = await provideBacking(project, postgres.url());
   return async () => {

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { createDataSource } from '../../src/infra/database/index.js';
 import { OrderMetrics } from '../../src/orders/worker/order-metrics.js';
 import { TopupMetrics } from '../../src/topups/worker/topup-metrics.js';
 import {
@@ -212,15 +212,13 @@ describe('the metrics of the roles', () => {
 
 it('ages of orders and top-ups are read by index, however many have ended and however many are under way', async () => {
   const database = await createTestDatabase();
-  const dataSource = await openDataSource(
-    createDataSource({
-      url: database.url,
-      poolMax: 8,
-      poolWaitMs: 20_000,
-      entities: [],
-      applicationName: 'test',
-    }),
-  );
+  const dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 8,
+    poolWaitMs: 20_000,
+    entities: [],
+    applicationName: 'test',
+  }).initialize();
   try {
     // Of 20,000, four wait for an answer, one of them since its lease lapsed; no worker is there to take them.
     const columns = {

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
-import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { createDataSource } from '../../src/infra/database/index.js';
 import { EsimAccessProvider } from '../../src/providers/esim-access/esim-access-provider.js';
 import { ProviderRateLimiter } from '../../src/providers/http/index.js';
 import {
@@ -25,9 +25,13 @@ export interface EsimAccessWorldOptions {
 }
 
 export async function openTestDataSource(url: string): Promise<DataSource> {
-  return openDataSource(
-    createDataSource({ url, poolMax: 8, poolWaitMs: 20_000, entities: [], applicationName: 'test' }),
-  );
+  return createDataSource({
+    url,
+    poolMax: 8,
+    poolWaitMs: 20_000,
+    entities: [],
+    applicationName: 'test',
+  }).initialize();
 }
 
 /** eSIM Access's simulator in this process, reached over HTTP, and an adapter for it. */

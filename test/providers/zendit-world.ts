@@ -5,7 +5,7 @@ import {
   startZenditSimulator,
   type ZenditSimulator,
 } from '../../simulators/zendit/simulator.js';
-import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { createDataSource } from '../../src/infra/database/index.js';
 import { CircuitBreaker, ProviderHttpClient, ProviderRateLimiter } from '../../src/providers/http/index.js';
 import { ZenditProvider } from '../../src/providers/zendit/zendit-provider.js';
 import { createTestDatabase, type TestDatabase } from '../harness/index.js';
@@ -61,15 +61,13 @@ export class ZenditBench {
 
   static async open(): Promise<ZenditBench> {
     const database = await createTestDatabase();
-    const dataSource = await openDataSource(
-      createDataSource({
-        url: database.url,
-        poolMax: 8,
-        poolWaitMs: 20_000,
-        entities: [],
-        applicationName: 'zendit-test',
-      }),
-    );
+    const dataSource = await createDataSource({
+      url: database.url,
+      poolMax: 8,
+      poolWaitMs: 20_000,
+      entities: [],
+      applicationName: 'zendit-test',
+    }).initialize();
     return new ZenditBench(database, dataSource);
   }
 

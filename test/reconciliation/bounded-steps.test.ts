@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DataSource, Logger } from 'typeorm';
 import { loadConfig } from '../../src/config/index.js';
-import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { createDataSource } from '../../src/infra/database/index.js';
 import {
   EsimPurchasesRepository,
   type LiveProvider,
@@ -101,7 +101,7 @@ beforeAll(async () => {
   } as Partial<Logger>;
   const rest = { logQueryError: nothing, logQuerySlow: nothing, logSchemaBuild: nothing };
   source.setOptions({ logging: ['query'], logger: { ...logger, ...rest } as Logger });
-  await openDataSource(source);
+  await source.initialize();
 });
 
 afterAll(async () => {

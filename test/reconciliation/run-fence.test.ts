@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import type { DataSource } from 'typeorm';
 import type { Alerts } from '../../src/alerts/index.js';
-import { createDataSource, openDataSource, Transactions } from '../../src/infra/database/index.js';
+import { createDataSource, Transactions } from '../../src/infra/database/index.js';
 import type { Part, Step } from '../../src/reconciliation/steps.js';
 import {
   type HeldRun,
@@ -36,7 +36,7 @@ beforeAll(async () => {
     applicationName: 'test',
     entities: [],
   };
-  source = await openDataSource(createDataSource(settings));
+  source = await createDataSource(settings).initialize();
   transactions = new Transactions(source);
   runs = new ReconciliationRunsRepository(source.manager);
 });

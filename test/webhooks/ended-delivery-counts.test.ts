@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { dayOf, partitionName } from '../../src/infra/partition-days.js';
 import { EndedDeliveryCounts } from '../../src/webhooks/worker/ended-delivery-counts.js';
 import { ENTITIES } from '../../src/apps/process-resources.js';
-import { createDataSource, openDataSource } from '../../src/infra/database/index.js';
+import { createDataSource } from '../../src/infra/database/index.js';
 import { createTestDatabase, eventually, type TestDatabase } from '../harness/index.js';
 import { explainQueriesOf } from '../infra/database/explained-queries.js';
 import { fillTable } from '../infra/database/filled-tables.js';
@@ -17,9 +17,12 @@ let counts: EndedDeliveryCounts;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  dataSource = await openDataSource(
-    createDataSource({ url: database.url, poolMax: 2, entities: ENTITIES, applicationName: 'test' }),
-  );
+  dataSource = await createDataSource({
+    url: database.url,
+    poolMax: 2,
+    entities: ENTITIES,
+    applicationName: 'test',
+  }).initialize();
   for (const days of DAYS_AGO) {
     const [from, to] = [dayOf(new Date(), -days), dayOf(new Date(), 1 - days)];
     await database.pool.query(

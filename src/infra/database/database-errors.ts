@@ -31,12 +31,13 @@ export function isUndefinedTable(error: unknown): boolean {
 
 /**
  * Whether one row may be to blame: anything that PostgreSQL says of a statement, and faults of the code that made it.
- * Not a lost connection, and not a server that is going down, out of means or resolving a conflict.
+ * Not a lost or read-only session, and not a server that is going down, out of means or resolving a conflict.
  */
 export function mayBeOfOneRow(error: unknown): boolean {
   const state = sqlState(error);
   // Node's own codes, such as ECONNREFUSED and EPIPE, are no SQLSTATE.
-  if (state !== null && /^(?=.*\d)[0-9A-Z]{5}$/.test(state)) return !/^(08|40|53|57|58)/.test(state);
+  if (state !== null && /^(?=.*\d)[0-9A-Z]{5}$/.test(state))
+    return !/^(08|25006|25P0[34]|40|53|57|58)/.test(state);
   return error instanceof TypeError || error instanceof RangeError;
 }
 

@@ -23,16 +23,10 @@ export {
   sqlState,
   violatedUniqueConstraint,
 } from './database-errors.js';
-export {
-  createDataSource,
-  DatabaseModule,
-  DIRECT_DATABASE,
-  EDGE_POOL,
-  openDataSource,
-  preparing,
-  poolOf,
-  surviveLostConnections,
-} from './database.module.js';
+export { createDataSource, DatabaseModule, DIRECT_DATABASE, EDGE_POOL, poolOf } from './database.module.js';
+export { clientConfig, createDatabaseClient, DatabaseClient } from './database-client.js';
+export { assertPooledSettings } from './pooled-sessions.js';
+export { ServerContact } from './server-contact.js';
 export {
   type DayStep,
   type DayWindow,
@@ -49,5 +43,6 @@ export { KeysetPages, type ListOptions } from './keyset-page.js';
 export { send } from './open-transaction.js';
 export { rowToEntity } from './row-to-entity.js';
 export { limitLockWait, Transactions, withSavepoint } from './transactions.js';
+export { WriteProbe } from './write-probe.js';
 export { updateVersioned } from './versioned-update.js';
 export { modeIn } from './mode-in.js';

@@ -1,6 +1,6 @@
-import type { Writable } from 'node:stream';
 import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
+import type { DatabaseClient } from './database-client.js';
 import { sqlState } from './database-errors.js';
 import {
   bindConnection,
@@ -75,7 +75,7 @@ export class OpenTransaction {
   /** Sends a statement without waiting for its answer. @throws Error when the transaction has ended */
   send(statement: string | PreparedStatement, parameters: readonly SqlParameter[] = []): void {
     if (this.hasEnded) throw transactionHasEnded();
-    joinWrites(this.connection);
+    (this.connection as unknown as DatabaseClient).joinWrites();
     const answered = submit(this.runner, this.connection, statement, parameters);
     const one: SentStatement = {
       answer: answered.then(
@@ -169,12 +169,4 @@ export class OpenTransaction {
   private answers(): readonly Promise<void>[] {
     return this.sent.map(({ answer }) => answer);
   }
-}
-
-/** What is written in this turn of the event loop becomes one write to the socket: each costs more than a statement. */
-export function joinWrites(connection: PoolClient): void {
-  const { stream } = (connection as unknown as { readonly connection: { readonly stream: Writable } })
-    .connection;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }

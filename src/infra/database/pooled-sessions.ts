@@ -1,42 +1,62 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import { prepared, type PreparedStatement, type SqlParameter } from './sql.js';
+import { type DatabaseClientSettings, SESSION_SETTINGS, settingsOfTransaction } from './database-client.js';
+import { prepared, type PreparedStatement } from './sql.js';
 
-/** What a session would say once; a pooler in transaction mode hands each transaction another one. Milliseconds. */
-export interface TransactionLimits {
-  readonly statementTimeoutMs: number;
-  readonly lockTimeoutMs: number;
-}
+/** A statement and its parameters, as `send` takes them. */
+type Prelude = readonly [statement: PreparedStatement, parameters: readonly string[]];
 
-const limits = new WeakMap<DataSource, TransactionLimits>();
+const preludes = new WeakMap<DataSource, Prelude>();
 
-/** From now on every transaction on this DataSource sets its own limits: `Transactions.run` does, and TypeORM's are made to. */
-export function limitTransactions(dataSource: DataSource, each: TransactionLimits): void {
-  limits.set(dataSource, each);
+/**
+ * Behind a pooler in transaction mode, which hands each transaction another session: from now on every transaction on
+ * this DataSource makes the settings of its own. `Transactions.run` does, and TypeORM's are made to.
+ */
+export function setInTransactions(dataSource: DataSource, settings: DatabaseClientSettings): void {
+  const pairs = settingsOfTransaction(settings);
+  const calls = pairs.map(([name], index) => `set_config('${name}', $${index + 1}, true)`);
+  const prelude: Prelude = [prepared(`SELECT ${calls.join(', ')}`), pairs.map(([, value]) => value)];
+  preludes.set(dataSource, prelude);
   const createRunner = dataSource.createQueryRunner.bind(dataSource);
-  dataSource.createQueryRunner = (mode) => limiting(createRunner(mode), each);
+  dataSource.createQueryRunner = (mode) => preceded(createRunner(mode), prelude);
 }
 
-function limiting(runner: QueryRunner, each: TransactionLimits): QueryRunner {
+function preceded(runner: QueryRunner, [{ text }, parameters]: Prelude): QueryRunner {
   const start = runner.startTransaction.bind(runner);
   runner.startTransaction = async (isolation) => {
     const isNested = runner.isTransactionActive;
     await start(isolation);
-    if (!isNested) await runner.query(SET_LIMITS.text, valuesOf(each));
+    if (!isNested) await runner.query(text, [...parameters]);
   };
   return runner;
 }
 
-const SET_LIMITS = prepared(
-  `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-          set_config('idle_in_transaction_session_timeout', '30000', true)`,
-);
-
-/** The statement that sets them until the end of a transaction; null where the sessions have their own. */
-export function limitsOf(dataSource: DataSource): [PreparedStatement, SqlParameter[]] | null {
-  const each = limits.get(dataSource);
-  return each ? [SET_LIMITS, valuesOf(each)] : null;
+/** What a transaction sends first; null where the sessions have their own settings. */
+export function preludeOf(dataSource: DataSource): Prelude | null {
+  return preludes.get(dataSource) ?? null;
 }
 
-function valuesOf({ statementTimeoutMs, lockTimeoutMs }: TransactionLimits): string[] {
-  return [String(statementTimeoutMs), String(lockTimeoutMs)];
+/**
+ * Statements outside of a transaction find what the pooler's sessions began with: a start on others would read values
+ * of another form, or fail much later.
+ * @throws Error that names each setting and the statement that mends it
+ */
+export async function assertPooledSettings(dataSource: DataSource): Promise<void> {
+  const wanted = Object.entries(SESSION_SETTINGS).filter(([name]) => name !== 'search_path');
+  const found = await dataSource.query<{ name: string; setting: string }[]>(
+    'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',
+    [wanted.map(([name]) => name)],
+  );
+  const [{ is_public: isPublic }] = await dataSource.query<[{ is_public: boolean }]>(
+    `SELECT to_regclass('orders') IS NOT DISTINCT FROM to_regclass('public.orders') AS is_public`,
+  );
+  const mistaken = wanted.filter(([name, value]) =>
+    found.some((each) => each.name === name && each.setting !== value),
+  );
+  if (!isPublic) mistaken.push(['search_path', SESSION_SETTINGS['search_path']!]);
+  if (mistaken.length === 0) return;
+  const statements = mistaken.map(([name, value]) => `ALTER ROLE CURRENT_USER SET ${name} = '${value}';`);
+  throw new Error(
+    'the sessions behind the pooler begin with settings that the service cannot work with: ' +
+      `run ${statements.join(' ')} as its role, then make the pooler connect again (RECONNECT in PgBouncer)`,
+  );
 }

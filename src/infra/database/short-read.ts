@@ -1,22 +1,29 @@
 import type { EntityManager } from 'typeorm';
+import type { DatabaseClient } from './database-client.js';
 import { sql } from './sql.js';
 
 /** What an index answers takes milliseconds; what takes longer than this is not worth a scraper's wait. */
-const SHORT_LIMIT = '3s';
+const SHORT_LIMIT_MS = 3_000;
 
 /**
- * Runs `read` in a transaction of its own whose statements PostgreSQL cancels after `limit`: for what only operators
- * look at, which must not hold a connection for long.
+ * Runs `read` in a transaction of its own whose statements PostgreSQL cancels after `limitMs`: by default for what only
+ * operators look at, which must not hold a connection for long.
  * @throws Error when it takes longer
  */
 export async function readWithin<T>(
   manager: EntityManager,
   read: (manager: EntityManager) => Promise<T>,
-  limit: string = SHORT_LIMIT,
+  limitMs: number = SHORT_LIMIT_MS,
 ): Promise<T> {
   return manager.transaction(async (inner) => {
-    await sql(inner, `SELECT set_config('statement_timeout', $1, true)`, [limit]);
-    return read(inner);
+    const client = (await inner.queryRunner!.connect()) as DatabaseClient;
+    await sql(inner, `SELECT set_config('statement_timeout', $1, true)`, [String(limitMs)]);
+    client.expectAnswersWithin(limitMs);
+    try {
+      return await read(inner);
+    } finally {
+      client.expectAnswersWithin(null);
+    }
   });
 }
 

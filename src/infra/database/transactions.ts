@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { isTransientConflict } from './database-errors.js';
 import { OpenTransaction, openTransactionOf, send } from './open-transaction.js';
 import { prepared, type Tx } from './sql.js';
-import { limitsOf } from './pooled-sessions.js';
+import { preludeOf } from './pooled-sessions.js';
 
 const MAX_ATTEMPTS = 4;
 
@@ -32,8 +32,8 @@ export class Transactions {
     let result: T;
     try {
       const transaction = await OpenTransaction.begin(runner);
-      const limits = limitsOf(this.dataSource);
-      if (limits) transaction.send(...limits);
+      const prelude = preludeOf(this.dataSource);
+      if (prelude) transaction.send(...prelude);
       const tx: Tx = { manager: runner.manager, afterCommit: (action) => actions.push(action) };
       result = await transaction.end(() => work(tx));
     } finally {

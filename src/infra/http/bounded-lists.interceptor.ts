@@ -12,6 +12,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { finalize, from, mergeMap, type Observable } from 'rxjs';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
+import { ServerContact } from '../database/index.js';
 import { CallerSlots } from './caller-slots.js';
 
 const READS_A_LIST = 'reads-a-list';
@@ -34,9 +35,12 @@ export class ListSlots {
   constructor(
     @Inject(APP_CONFIG)
     config: Pick<AppConfig, 'listsPerPartner' | 'databasePoolMax' | 'databasePoolWaitMs'>,
+    contact: ServerContact,
   ) {
     const most = Math.max(1, Math.floor(config.databasePoolMax * SHARE_OF_LISTS));
-    const settings = { what: 'lists', most, waitMs: config.databasePoolWaitMs };
+    const waitMs = config.databasePoolWaitMs;
+    const standsStill = (): boolean => contact.isSilentFor(waitMs / 2);
+    const settings = { what: 'lists', most, waitMs, standsStill };
     this.ofPartners = new CallerSlots({ ...settings, perCaller: config.listsPerPartner });
     this.ofTokens = new CallerSlots({ ...settings, perCaller: most });
   }

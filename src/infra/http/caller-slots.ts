@@ -9,6 +9,8 @@ export interface CallerSlotSettings {
   readonly most: number;
   /** How long a call waits for its turn. */
   readonly waitMs: number;
+  /** Whether everybody's work stands still: then no caller is to blame for what it takes. */
+  readonly standsStill?: () => boolean;
 }
 
 interface Waiting {
@@ -38,7 +40,7 @@ export class CallerSlots {
   /**
    * Waits for a slot and answers what gives it back, to be called once.
    * @throws AppError `rate_limited` when the caller's own calls take all that it may have for the whole wait, and
-   * `service_unavailable` when those of others do
+   * `service_unavailable` when those of others do, or everybody's work stands still
    */
   async take(name: string): Promise<() => void> {
     const caller = this.callers.get(name) ?? { running: 0, waiting: [] };
@@ -108,7 +110,8 @@ export class CallerSlots {
 
   private refusal({ running }: Caller): AppError {
     const headers = { 'retry-after': '1' };
-    if (running < this.settings.perCaller) return new AppError('service_unavailable', { headers });
+    if (running < this.settings.perCaller || this.settings.standsStill?.())
+      return new AppError('service_unavailable', { headers });
     const { perCaller, what } = this.settings;
     const detail = `A partner may have at most ${perCaller} ${what} under way at a time. Wait for one of them to end, then retry.`;
     return new AppError('rate_limited', { detail, headers });

@@ -4,7 +4,7 @@ import { Cluster } from 'ioredis';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { RedisAddress } from '../../config/index.js';
-import { surviveLostConnections } from '../database/index.js';
+import { clientConfig, ServerContact } from '../database/index.js';
 import { openRedis } from '../redis-client.js';
 import { createRetryingPostgresBackend } from './retrying-postgres-backend.js';
 import { ClusterChannel } from './signals/cluster-channel.js';
@@ -36,6 +36,7 @@ export interface QueueConnectionSettings {
   readonly redis: RedisAddress | null;
   /** Every worker pins one connection for LISTEN; fewer than workers + 2 hang in silence. */
   readonly poolMax: number;
+  readonly contact?: ServerContact;
   readonly logger: Logger;
 }
 
@@ -47,20 +48,29 @@ export function openQueueConnection(settings: QueueConnectionSettings): QueueCon
   return settings.redis === null ? openPostgres(settings) : openOnRedis(settings.redis, settings.logger);
 }
 
-function openPostgres({ databaseUrl, listenUrl, poolMax, logger }: QueueConnectionSettings): QueueConnection {
+/** BullMQ's statements are short, but for a burst of jobs that a sweep adds. */
+const STATEMENT_TIMEOUT_MS = 10_000;
+/** Every worker begins with two connections of the pool at once. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+function openPostgres(settings: QueueConnectionSettings): QueueConnection {
+  const { databaseUrl, listenUrl, poolMax, logger, contact = new ServerContact() } = settings;
   setDefaultBackendFactory(createRetryingPostgresBackend);
   const pool = new Pool({
-    connectionString: databaseUrl,
+    ...clientConfig({
+      url: databaseUrl,
+      applicationName: 'partner-esim-queue',
+      schema: QUEUE_SCHEMA,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      contact,
+    }),
     max: poolMax,
-    keepAlive: true,
-    application_name: 'partner-esim-queue',
-    options: `-c search_path=${QUEUE_SCHEMA}`,
   });
   // Each queue adds an error listener of its own; a pool without any would end the process on an idle error.
   pool.setMaxListeners(0);
   pool.on('error', () => undefined);
-  surviveLostConnections(pool);
-  const signals = new WorkSignals(new PostgresChannel({ pool, listenUrl, logger }), logger);
+  const signals = new WorkSignals(new PostgresChannel({ pool, listenUrl, logger, contact }), logger);
   return {
     options: pool,
     prefix: PREFIX,

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectEntityManager } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
 import { APP_CONFIG, type AppConfig } from '../../config/index.js';
-import { sql } from '../../infra/database/index.js';
+import { readWithin, sql } from '../../infra/database/index.js';
 import type { BookBreach, BookSettings, BookWalk } from './book-check.js';
 import { type KeyRange, type TableName, WALKED_TABLES } from './walked-tables.js';
 
@@ -53,9 +53,6 @@ export class BooksRepository {
   /** A step may take longer than the other statements of a worker (D43). */
   private async patiently<Row>(read: (manager: EntityManager) => Promise<{ rows: Row[] }>): Promise<Row[]> {
     const { reconcileMs } = this.config.statementTimeouts;
-    return this.manager.transaction(async (manager) => {
-      await sql(manager, `SELECT set_config('statement_timeout', $1, true)`, [String(reconcileMs)]);
-      return (await read(manager)).rows;
-    });
+    return readWithin(this.manager, async (manager) => (await read(manager)).rows, reconcileMs);
   }
 }

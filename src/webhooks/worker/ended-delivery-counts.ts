@@ -7,7 +7,7 @@ import { DELIVERY_TABLES } from '../delivery-days.js';
 import type { DeliveryCount } from './backlog.repository.js';
 
 /** Of one day: it has as many rows as the service has deliveries a day, and is read whole. */
-const DAY_LIMIT = '60s';
+const DAY_LIMIT_MS = 60_000;
 /** Today and yesterday change all the time, and PostgreSQL's statistics are up to a minute late. */
 const YOUNG_DAYS = 1;
 
@@ -33,7 +33,7 @@ export class EndedDeliveryCounts {
 
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** @throws Error when a day takes longer than DAY_LIMIT; the days counted before it stay counted */
+  /** @throws Error when a day takes longer than DAY_LIMIT_MS; the days counted before it stay counted */
   async read(): Promise<readonly DeliveryCount[]> {
     const days = await this.listDays();
     const names = new Set(days.map(({ name }) => name));
@@ -79,6 +79,6 @@ export class EndedDeliveryCounts {
       );
       return rows;
     };
-    return readWithin(this.manager, count, DAY_LIMIT);
+    return readWithin(this.manager, count, DAY_LIMIT_MS);
   }
 }

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENTITIES } from '../../../src/apps/process-resources.js';
-import { createDataSource, openDataSource } from '../../../src/infra/database/index.js';
+import { createDataSource } from '../../../src/infra/database/index.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 
 interface TableColumn {
@@ -44,7 +44,7 @@ let columns: readonly TableColumn[];
 beforeAll(async () => {
   database = await createTestDatabase();
   const settings = { url: database.url, poolMax: 2, poolWaitMs: 20_000, applicationName: 'test' };
-  source = await openDataSource(createDataSource({ ...settings, entities: [...ENTITIES] }));
+  source = await createDataSource({ ...settings, entities: [...ENTITIES] }).initialize();
   const { rows } = await database.pool.query<TableColumn>(
     `SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type, NOT a.attnotnull AS nullable
      FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid

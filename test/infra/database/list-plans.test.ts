@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ENTITIES } from '../../../src/apps/process-resources.js';
 import { CursorCodec } from '../../../src/infra/crypto/index.js';
-import { createDataSource, openDataSource } from '../../../src/infra/database/index.js';
+import { createDataSource } from '../../../src/infra/database/index.js';
 import { createTestDatabase, type TestDatabase } from '../../harness/index.js';
 import { explainQueriesOf } from './explained-queries.js';
 import { type ListCase, listCases } from './list-cases.js';
@@ -33,7 +33,7 @@ beforeAll(async () => {
     entities: ENTITIES,
     applicationName: 'test',
   };
-  dataSource = await openDataSource(createDataSource(settings));
+  dataSource = await createDataSource(settings).initialize();
   const secretKeys = [{ id: 'test', key: Buffer.alloc(32, 7) }];
   cases = listCases(dataSource, new CursorCodec({ secretKeys }));
 });

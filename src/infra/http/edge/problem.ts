@@ -54,26 +54,32 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   503: 'service_unavailable',
 };
 
-/** SQLSTATEs of a PostgreSQL that is read-only (25006), stopping, starting or cut off; classes 08 and 53 come on top. */
+/** What Node.js says of a server that cannot be reached, or whose connection broke. */
 const DATABASE_DOWN = new Set([
-  '25006',
-  '55P03',
-  '57P01',
-  '57P02',
-  '57P03',
+  'EAI_AGAIN',
+  'ECONNABORTED',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOTFOUND',
   'EPIPE',
   'ETIMEDOUT',
 ]);
-/** Of SQLSTATEs: a connection that failed; a disk, memory or connections that are used up. */
-const DATABASE_DOWN_CLASSES = /^(08|53)...$/;
+/**
+ * SQLSTATEs of a PostgreSQL that is read-only, busy with a lock, stopping, starting, or that ended the session; of a
+ * connection that failed; of a disk, memory or connections that are used up.
+ */
+const DATABASE_DOWN_STATES = /^(?:25006|25P0[34]|55P03|57P0.|08...|53...)$/;
 /** What pg and its pool say without a code. */
 const DATABASE_DOWN_MESSAGES = [
   'timeout exceeded when trying to connect',
-  'Connection terminated unexpectedly',
-  'Query read timeout',
-  'Connection terminated due to connection timeout',
+  'timeout expired',
+  'Connection terminated',
+  'is not queryable',
+  'message from backend',
 ];
 
 /**
@@ -117,7 +123,9 @@ function isClientAbort(exception: unknown): boolean {
 function isDatabaseDown(exception: unknown): boolean {
   if (!(exception instanceof Error)) return false;
   const code = codeOf(exception);
-  if (code !== null && (DATABASE_DOWN.has(code) || DATABASE_DOWN_CLASSES.test(code))) return true;
+  if (code !== null && (DATABASE_DOWN.has(code) || DATABASE_DOWN_STATES.test(code))) return true;
+  // The folder or the file of a Unix socket is gone.
+  if (code === 'ENOENT' && (exception as NodeJS.ErrnoException).syscall === 'connect') return true;
   return DATABASE_DOWN_MESSAGES.some((message) => exception.message.includes(message));
 }
 

@@ -1,10 +1,12 @@
-import { Client, type Pool } from 'pg';
+import type { Client, Pool } from 'pg';
 import type { Logger } from 'pino';
+import { createDatabaseClient, type ServerContact } from '../../database/index.js';
 import { SIGNAL_CHANNEL, type SignalChannel } from './signal-channel.js';
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+const STATEMENT_TIMEOUT_MS = 5_000;
 
 export interface PostgresChannelOptions {
   /** Sends; any connection will do, a pooler's too. */
@@ -12,6 +14,7 @@ export interface PostgresChannelOptions {
   /** Where to LISTEN: a connection of the server itself, because a pooler in transaction mode forgets it. */
   readonly listenUrl: string;
   readonly logger: Logger;
+  readonly contact: ServerContact;
 }
 
 /**
@@ -46,11 +49,12 @@ export class PostgresChannel implements SignalChannel {
 
   /** Never rejects: what fails is tried again. */
   private async connect(): Promise<void> {
-    const client = new Client({
-      connectionString: this.options.listenUrl,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-      application_name: 'partner-esim-signals',
+    const client = createDatabaseClient({
+      url: this.options.listenUrl,
+      applicationName: 'partner-esim-signals',
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      contact: this.options.contact,
     });
     this.client = client;
     client.on('notification', ({ payload }) => this.heard(payload ?? ''));

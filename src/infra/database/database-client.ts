@@ -1,0 +1,269 @@
+import type { Writable } from 'node:stream';
+import { Client, type PoolConfig } from 'pg';
+import { parseDatabaseUrl } from '../../config/index.js';
+import { ServerContact, type ServerSession } from './server-contact.js';
+
+/** What a connection to the database is opened with. Times in milliseconds. */
+export interface DatabaseClientSettings {
+  readonly url: string;
+  readonly applicationName: string;
+  /** The schema of all names in the session's statements. */
+  readonly schema?: string;
+  /** `url` leads to a pooler in transaction mode, which takes no start-up options: transactions set their limits. */
+  readonly isPooled?: boolean;
+  /** After this PostgreSQL cancels a statement; 0, the default: never, and the client waits as long. */
+  readonly statementTimeoutMs?: number;
+  /** How long a statement waits for a lock; 0, the default: as long as it may take. */
+  readonly lockTimeoutMs?: number;
+  /** False where a pooler in between forgets prepared statements (`DATABASE_PREPARED`). */
+  readonly prepared?: boolean;
+  /** How long to wait for a connection. */
+  readonly connectTimeoutMs: number;
+  /** The other connections of the process. */
+  readonly contact?: ServerContact;
+}
+
+/** Of an idle socket, at both ends: less than what firewalls forget a connection after. */
+const KEEP_ALIVE_MS = 10_000;
+/** No transaction of ours waits for anything but the database. One that stands still was left behind with its locks. */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+/** The way to the server and back may take so much longer than a statement. */
+const ANSWER_MARGIN_MS = 2_000;
+
+/**
+ * What the code relies on, and a database, a role or a server may set otherwise (D66): the form of values in both
+ * directions, where names are looked up, and what transactions may do.
+ */
+export const SESSION_SETTINGS: Readonly<Record<string, string>> = {
+  search_path: 'public',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  array_nulls: 'on',
+  default_transaction_isolation: 'read committed',
+  default_transaction_read_only: 'off',
+  default_transaction_deferrable: 'off',
+};
+
+/** As above; poolers in transaction mode know these and set them for each client. In the form that the server reports. */
+const POOLED_SETTINGS: Readonly<Record<string, string>> = {
+  DateStyle: 'ISO, MDY',
+  TimeZone: 'UTC',
+  standard_conforming_strings: 'on',
+};
+
+/** How the server notices that this process is gone, and lets go of the locks of its sessions. */
+const LIVENESS_SETTINGS: Readonly<Record<string, string>> = {
+  idle_session_timeout: '0',
+  idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
+  tcp_keepalives_idle: String(KEEP_ALIVE_MS / 1_000),
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '20000',
+};
+
+/** What the session's transactions set where a pooler lets the session set nothing. */
+export function settingsOfTransaction(
+  settings: Pick<DatabaseClientSettings, 'statementTimeoutMs' | 'lockTimeoutMs'>,
+): readonly (readonly [name: string, value: string])[] {
+  return [
+    ...Object.entries(SESSION_SETTINGS).filter(([name]) => !name.startsWith('default_transaction_')),
+    ['statement_timeout', String(settings.statementTimeoutMs ?? 0)],
+    ['lock_timeout', String(settings.lockTimeoutMs ?? 0)],
+    ['idle_in_transaction_session_timeout', String(IDLE_IN_TRANSACTION_MS)],
+  ];
+}
+
+/** The options of a pool or a client of the service. Every connection of ours is opened with them (D66). */
+export function clientConfig(settings: DatabaseClientSettings): PoolConfig {
+  const config: ServiceConfig = {
+    ...parseDatabaseUrl(settings.url),
+    application_name: settings.applicationName,
+    connectionTimeoutMillis: settings.connectTimeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    Client: DatabaseClient as unknown as new () => Client,
+    service: settings,
+  };
+  return config;
+}
+
+/** A connection of its own, not yet connected. */
+export function createDatabaseClient(settings: DatabaseClientSettings): Client {
+  return new DatabaseClient(clientConfig(settings) as ServiceConfig);
+}
+
+interface ServiceConfig extends PoolConfig {
+  /** pg's pool hands its own options to each client. */
+  readonly service: DatabaseClientSettings;
+}
+
+/** What pg's types do not show. */
+interface Wire {
+  readonly stream: Writable;
+  on(event: 'readyForQuery', listener: () => void): this;
+  on(event: 'errorMessage', listener: (error: Error & { code?: string | undefined }) => void): this;
+  once(event: 'readyForQuery' | 'end', listener: () => void): this;
+}
+
+/** How often a client looks whether its statement was answered. */
+const LOOK_EVERY_MS = 1_000;
+/** A session that listens is asked something this often: it would not hear that it hears nothing. */
+const HEARTBEAT_LOOKS = 5;
+
+/** A server that is read-only, going down or starting; a connection that failed; a session or a server that is broken. */
+const UNUSABLE = /^(?:25006|08...|57P0.|XX...)$/;
+const READ_ONLY = '25006';
+const PROTOCOL_VIOLATION = '08P01';
+const CONNECTION_FAILURE = '08006';
+
+/** A connection that is closed, because its server is not to be trusted any more. */
+class ConnectionAbandoned extends Error {
+  /** As PostgreSQL would say it. */
+  readonly code = CONNECTION_FAILURE;
+}
+
+/**
+ * A connection that is not trusted (D66): it sets what the code relies on, waits for no answer longer than a statement
+ * may take, and ends itself when it proves read-only, broken or dead, so that its pool does not give it out again.
+ */
+export class DatabaseClient extends Client implements ServerSession {
+  /** When the server answered last, as `performance.now()` has it. */
+  heardAtMs = performance.now();
+  /** How long a statement may go without its answer; 0: for ever. */
+  private answerLimitMs: number;
+  private readonly contact: ServerContact;
+  private unanswered = 0;
+  private looksWithoutAnswer = 0;
+  private isListening = false;
+  private isAbandoned = false;
+
+  constructor(private readonly config: ServiceConfig) {
+    super(config);
+    this.contact = config.service.contact ?? new ServerContact();
+    this.answerLimitMs = limitOf(config.service.statementTimeoutMs ?? 0);
+    // pg hands a new connection over before TypeORM or BullMQ listens for its errors: a FATAL in that gap would be an
+    // uncaught exception and end the process. The pool itself replaces what was lost.
+    this.on('error', () => undefined);
+    const { wire } = this;
+    wire.once('readyForQuery', () => this.contact.add(this));
+    wire.on('readyForQuery', () => this.hear());
+    wire.on('errorMessage', (error) => this.judge(error));
+    const look = setInterval(() => this.look(), LOOK_EVERY_MS).unref();
+    wire.once('end', () => {
+      clearInterval(look);
+      this.contact.remove(this);
+    });
+  }
+
+  /** Whether a statement has no answer yet. */
+  get isWaiting(): boolean {
+    return this.unanswered > 0;
+  }
+
+  /** Lets statements take as long as the session's `statement_timeout` of now; null: as when it was opened. */
+  expectAnswersWithin(statementTimeoutMs: number | null): void {
+    this.answerLimitMs = limitOf(statementTimeoutMs ?? this.config.service.statementTimeoutMs ?? 0);
+  }
+
+  /** Closes the connection without a word to the server. Its statements fail with `error`; its pool drops it. */
+  abandon(error: Error): void {
+    if (this.isAbandoned) return;
+    this.isAbandoned = true;
+    this.contact.closed(this, error);
+    this.wire.stream.destroy(error);
+    // A client that is ending is not given out again, whoever releases it and when.
+    this.end().catch(() => undefined);
+    // The pool drops an idle one now; the socket says it some turns later.
+    this.emit('error', error);
+  }
+
+  /** What is written in this turn of the event loop becomes one write to the socket: each costs more than a statement. */
+  joinWrites(): void {
+    const { stream } = this.wire;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+  }
+
+  /** As pg's; its overloads cannot be written down again, so whoever calls it sees a `Client`. */
+  override query(...given: unknown[]): never {
+    const [statement, ...rest] = given as [string | { readonly text?: string; readonly name?: string }];
+    if (this.unanswered++ === 0) this.looksWithoutAnswer = 0;
+    const text = typeof statement === 'string' ? statement : statement.text;
+    this.isListening ||= text?.startsWith('LISTEN ') === true;
+    const isUnnamed = this.config.service.prepared === false && typeof statement === 'object';
+    return Reflect.apply(sendQuery, this, [
+      isUnnamed ? { ...statement, name: undefined } : statement,
+      ...rest,
+    ]) as never;
+  }
+
+  /** What pg writes into its first packet, and the settings of the session. */
+  getStartupConf(): Record<string, string> {
+    const own = Reflect.apply(startupConf, this, []);
+    const { schema, isPooled = false, statementTimeoutMs = 0, lockTimeoutMs = 0 } = this.config.service;
+    if (isPooled) return { ...own, ...POOLED_SETTINGS };
+    const settings = {
+      ...SESSION_SETTINGS,
+      ...LIVENESS_SETTINGS,
+      ...(schema === undefined ? {} : { search_path: schema }),
+      statement_timeout: String(statementTimeoutMs),
+      lock_timeout: String(lockTimeoutMs),
+    };
+    const options = Object.entries(settings).map(
+      ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
+    );
+    return { ...own, ...POOLED_SETTINGS, options: [own['options'] ?? '', ...options].join(' ').trim() };
+  }
+
+  private get wire(): Wire {
+    return (this as unknown as { readonly connection: Wire }).connection;
+  }
+
+  private hear(): void {
+    this.heardAtMs = this.contact.heard();
+    this.unanswered = Math.max(0, this.unanswered - 1);
+    this.looksWithoutAnswer = 0;
+  }
+
+  /** Before pg hands the error to whoever waits for the statement: who then releases the connection finds it ended. */
+  private judge(error: Error & { code?: string | undefined }): void {
+    // pg says so, without a code, of bytes that are no message.
+    error.code ??= PROTOCOL_VIOLATION;
+    if (!UNUSABLE.test(error.code)) return;
+    this.abandon(error);
+    if (error.code === READ_ONLY)
+      this.contact.closeUnused(
+        new ConnectionAbandoned('another session of the process has become read-only'),
+      );
+  }
+
+  /**
+   * Counts looks, not time: a process that stood still has not read its sockets either, and its statements may have been
+   * answered long ago.
+   */
+  private look(): void {
+    if (this.unanswered === 0) {
+      if (this.isListening && ++this.looksWithoutAnswer >= HEARTBEAT_LOOKS) this.askWhetherAlive();
+      return;
+    }
+    if (this.answerLimitMs === 0 || ++this.looksWithoutAnswer * LOOK_EVERY_MS <= this.answerLimitMs) return;
+    const error = new ConnectionAbandoned(`the database has not answered for ${this.answerLimitMs} ms`);
+    const silentSinceMs = performance.now() - this.answerLimitMs;
+    this.abandon(error);
+    this.contact.closeUnheard(silentSinceMs, error);
+  }
+
+  private askWhetherAlive(): void {
+    (this as Client).query('SELECT 1').catch(() => undefined);
+  }
+}
+
+const { query: sendQuery, getStartupConf: startupConf } = Client.prototype as unknown as {
+  readonly query: (...parameters: never[]) => unknown;
+  readonly getStartupConf: () => Record<string, string>;
+};
+
+function limitOf(statementTimeoutMs: number): number {
+  return statementTimeoutMs === 0 ? 0 : statementTimeoutMs + ANSWER_MARGIN_MS;
+}

@@ -1,0 +1,40 @@
+import type { Pool } from 'pg';
+import { endsWithin } from '../../common/ends-within.js';
+
+/** What a look at the database came to. */
+type Finding = 'takes writes' | 'is read-only' | 'does not answer';
+
+/** Asks through a pool whether its database can be written to. */
+export class WriteProbe {
+  private finding: Finding = 'does not answer';
+  private underWay: Promise<void> | null = null;
+
+  constructor(private readonly pool: Pool) {}
+
+  /** Waits at most `limitMs`. A look that has no answer yet is not followed by another: it would hold one more connection. */
+  async look(limitMs: number): Promise<Finding> {
+    this.underWay ??= this.ask().finally(() => (this.underWay = null));
+    return (await endsWithin(this.underWay, limitMs)) ? this.finding : 'does not answer';
+  }
+
+  /** Never rejects. */
+  private async ask(): Promise<void> {
+    try {
+      const client = await this.pool.connect();
+      try {
+        const { rows } = await client.query<{ is_read_only: boolean }>(
+          `SELECT current_setting('transaction_read_only')::boolean AS is_read_only`,
+        );
+        const isReadOnly = rows[0]!.is_read_only;
+        this.finding = isReadOnly ? 'is read-only' : 'takes writes';
+        // After a failover another session may lead to a server that takes writes.
+        client.release(isReadOnly);
+      } catch (error) {
+        client.release(error as Error);
+        throw error;
+      }
+    } catch {
+      this.finding = 'does not answer';
+    }
+  }
+}
