@@ -128,8 +128,9 @@ class ConnectionAbandoned extends Error {
  * may take, and ends itself when it proves read-only, broken or dead, so that its pool does not give it out again.
  */
 export class DatabaseClient extends Client implements ServerSession {
-  /** When the server answered last, as `performance.now()` has it. */
-  heardAtMs = performance.now();
+  connectedAtMs = Infinity;
+  heardAtMs = -Infinity;
+  silentSinceMs = 0;
   /** How long a statement may go without its answer; 0: for ever. */
   private answerLimitMs: number;
   private readonly contact: ServerContact;
@@ -146,7 +147,7 @@ export class DatabaseClient extends Client implements ServerSession {
     // uncaught exception and end the process. The pool itself replaces what was lost.
     this.on('error', () => undefined);
     const { wire } = this;
-    wire.once('readyForQuery', () => this.contact.add(this));
+    wire.once('readyForQuery', () => this.begin());
     wire.on('readyForQuery', () => this.hear());
     wire.on('errorMessage', (error) => this.judge(error));
     const look = setInterval(() => this.look(), LOOK_EVERY_MS).unref();
@@ -188,7 +189,10 @@ export class DatabaseClient extends Client implements ServerSession {
   /** As pg's; its overloads cannot be written down again, so whoever calls it sees a `Client`. */
   override query(...given: unknown[]): never {
     const [statement, ...rest] = given as [string | { readonly text?: string; readonly name?: string }];
-    if (this.unanswered++ === 0) this.looksWithoutAnswer = 0;
+    if (this.unanswered++ === 0) {
+      this.looksWithoutAnswer = 0;
+      this.silentSinceMs = performance.now();
+    }
     const text = typeof statement === 'string' ? statement : statement.text;
     this.isListening ||= text?.startsWith('LISTEN ') === true;
     const isUnnamed = this.config.service.prepared === false && typeof statement === 'object';
@@ -220,8 +224,13 @@ export class DatabaseClient extends Client implements ServerSession {
     return (this as unknown as { readonly connection: Wire }).connection;
   }
 
+  private begin(): void {
+    this.connectedAtMs = performance.now();
+    this.contact.add(this);
+  }
+
   private hear(): void {
-    this.heardAtMs = this.contact.heard();
+    this.heardAtMs = this.silentSinceMs = performance.now();
     this.unanswered = Math.max(0, this.unanswered - 1);
     this.looksWithoutAnswer = 0;
   }
@@ -249,9 +258,8 @@ export class DatabaseClient extends Client implements ServerSession {
     }
     if (this.answerLimitMs === 0 || ++this.looksWithoutAnswer * LOOK_EVERY_MS <= this.answerLimitMs) return;
     const error = new ConnectionAbandoned(`the database has not answered for ${this.answerLimitMs} ms`);
-    const silentSinceMs = performance.now() - this.answerLimitMs;
     this.abandon(error);
-    this.contact.closeUnheard(silentSinceMs, error);
+    this.contact.closeUnheard(this.silentSinceMs, error);
   }
 
   private askWhetherAlive(): void {

@@ -1,8 +1,11 @@
-/** An open session. */
+/** An open session. Times are those of `performance.now`. */
 export interface ServerSession {
+  readonly connectedAtMs: number;
   /** Whether a statement has no answer yet. */
   readonly isWaiting: boolean;
-  /** When the server answered last (`performance.now`). */
+  /** Since when the statement that is next to be answered waits; of no meaning while none does. */
+  readonly silentSinceMs: number;
+  /** When the server answered last. */
   readonly heardAtMs: number;
   /** `I` outside of a transaction. */
   getTransactionStatus(): string | null;
@@ -10,8 +13,10 @@ export interface ServerSession {
   abandon(error: Error): void;
 }
 
-/** A server that is a standby refuses every session: connect to it again this often, not with each call. */
-const PAUSE_MS = 5_000;
+/** Where every session is read-only, as on a standby, all are replaced this often and not with each call. */
+const REPLACE_EVERY_MS = 5_000;
+/** For how long calls that have waited for lost connections are in each other's way. */
+const AFTERMATH_MS = 10_000;
 
 /**
  * The open sessions of a process, all with the same server. One that proves dead or read-only says something about
@@ -19,8 +24,8 @@ const PAUSE_MS = 5_000;
  */
 export class ServerContact {
   private readonly clients = new Set<ServerSession>();
-  private heardAtMs = -Infinity;
-  private closedOthersAtMs = -Infinity;
+  private replacedAtMs = -Infinity;
+  private lostAtMs = -Infinity;
 
   /** @param report is told why a connection was closed */
   constructor(private readonly report: (error: Error) => void = () => undefined) {}
@@ -33,36 +38,40 @@ export class ServerContact {
     this.clients.delete(client);
   }
 
-  /** The server has answered one of the sessions: now, as `performance.now()` has it. */
-  heard(): number {
-    return (this.heardAtMs = performance.now());
-  }
-
   /** A client ends itself; nobody has to know of one that was not connected yet. */
   closed(client: ServerSession, error: Error): void {
     if (this.clients.delete(client)) this.report(error);
   }
 
-  /** Whether sessions wait for an answer, and none of them got any for `ms`. */
-  isSilentFor(ms: number): boolean {
-    const isWaiting = [...this.clients].some((client) => client.isWaiting);
-    return isWaiting && performance.now() - this.heardAtMs >= ms;
+  /**
+   * Whether calls queue up for want of an answer: connections were lost a moment ago, or a statement has waited for
+   * `ms` and none of the sessions that are as old was heard meanwhile. Where it waits for a lock, others were.
+   */
+  isDisturbed(ms: number): boolean {
+    const nowMs = performance.now();
+    if (nowMs - this.lostAtMs < AFTERMATH_MS) return true;
+    const sessions = [...this.clients];
+    const waiting = sessions.filter((each) => each.isWaiting && nowMs - each.silentSinceMs >= ms);
+    const sinceMs = Math.max(...waiting.map((each) => each.silentSinceMs));
+    const wasHeard = sessions.some((each) => each.connectedAtMs < sinceMs && each.heardAtMs > sinceMs);
+    return waiting.length > 0 && !wasHeard;
   }
 
-  /** Closes the sessions that have not been heard since `sinceMs` (`performance.now`), when one of them proved dead. */
+  /** Closes the sessions that have not been heard since `sinceMs`, when one of them proved dead. */
   closeUnheard(sinceMs: number, error: Error): void {
+    this.lostAtMs = performance.now();
     this.closeAll(error, (client) => client.heardAtMs < sinceMs);
   }
 
   /** Closes the sessions that nobody works with, when one of them proved read-only. */
   closeUnused(error: Error): void {
+    const nowMs = performance.now();
+    if (nowMs - this.replacedAtMs < REPLACE_EVERY_MS) return;
+    this.replacedAtMs = nowMs;
     this.closeAll(error, (client) => !client.isWaiting && client.getTransactionStatus() === 'I');
   }
 
   private closeAll(error: Error, which: (client: ServerSession) => boolean): void {
-    const nowMs = performance.now();
-    if (nowMs - this.closedOthersAtMs < PAUSE_MS) return;
-    this.closedOthersAtMs = nowMs;
     for (const client of [...this.clients].filter(which)) client.abandon(error);
   }
 }

@@ -39,7 +39,7 @@ export class ListSlots {
   ) {
     const most = Math.max(1, Math.floor(config.databasePoolMax * SHARE_OF_LISTS));
     const waitMs = config.databasePoolWaitMs;
-    const standsStill = (): boolean => contact.isSilentFor(waitMs / 2);
+    const standsStill = (): boolean => contact.isDisturbed(waitMs / 2);
     const settings = { what: 'lists', most, waitMs, standsStill };
     this.ofPartners = new CallerSlots({ ...settings, perCaller: config.listsPerPartner });
     this.ofTokens = new CallerSlots({ ...settings, perCaller: most });

@@ -27,7 +27,7 @@ export class WriteSlots {
       perCaller: share(SHARE_OF_CALLER),
       most: share(SHARE_OF_WRITES),
       waitMs,
-      standsStill: () => contact.isSilentFor(waitMs / 2),
+      standsStill: () => contact.isDisturbed(waitMs / 2),
     });
   }
 

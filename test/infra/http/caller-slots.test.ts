@@ -86,4 +86,12 @@ describe('slots of callers', () => {
     release();
     expect(slots.size).toBe(0);
   });
+
+  it('blame nobody while everybody’s work stands still: 503 to who fills its own, too', async () => {
+    const slots = new CallerSlots({ ...PATIENT, waitMs: 20, standsStill: () => true });
+    await slots.take('busy');
+    await slots.take('busy');
+    const refusal: unknown = await slots.take('busy').catch((error: unknown) => error);
+    expect(refusal instanceof AppError && refusal.status).toBe(503);
+  });
 });

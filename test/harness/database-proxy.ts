@@ -1,0 +1,99 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { overTcp } from './database.js';
+
+/** Bytes of a direction that are lost: those to the server, those from it, or all. */
+export type Lost = 'requests' | 'answers' | 'both';
+
+/** One connection through the proxy. */
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  lost: Lost | null;
+  /** Of each chunk from the server only this many bytes pass, one chunk a second; null: all, at once. */
+  dripBytes: number | null;
+}
+
+/** Stands between a service and PostgreSQL, and does what networks do to connections that are open. */
+export class DatabaseProxy {
+  private readonly pairs = new Set<Pair>();
+
+  private constructor(
+    private readonly listener: Server,
+    private target: URL,
+    /** Of the same database, through the proxy. */
+    readonly url: string,
+  ) {}
+
+  static async start(databaseUrl: string): Promise<DatabaseProxy> {
+    const listener = createServer((client) => proxy.forward(client)).listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const url = overTcp(databaseUrl);
+    url.hostname = '127.0.0.1';
+    url.port = String((listener.address() as AddressInfo).port);
+    const proxy = new DatabaseProxy(listener, overTcp(databaseUrl), url.href);
+    return proxy;
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    return [...this.pairs].filter(({ client }) => !client.destroyed).length;
+  }
+
+  /** From now on what goes over the connections that are open is lost, and nobody is told. New ones work. */
+  swallow(lost: Lost = 'both'): void {
+    for (const pair of this.pairs) pair.lost = lost;
+  }
+
+  /** From now on the answers of the connections that are open pass a few bytes at a time. */
+  drip(bytes: number): void {
+    for (const pair of this.pairs) pair.dripBytes = bytes;
+  }
+
+  /** Resets every connection that is open, at both ends. */
+  reset(): void {
+    for (const { client, server } of this.pairs) {
+      client.resetAndDestroy();
+      server.resetAndDestroy();
+    }
+  }
+
+  /** Sends these bytes to the clients, as if the server had. */
+  inject(bytes: Buffer): void {
+    for (const { client } of this.pairs) client.write(bytes);
+  }
+
+  /** New connections lead to this server. */
+  leadTo(databaseUrl: string): void {
+    this.target = overTcp(databaseUrl);
+  }
+
+  async stop(): Promise<void> {
+    for (const { client, server } of this.pairs) {
+      client.destroy();
+      server.destroy();
+    }
+    this.listener.close();
+    await once(this.listener, 'close');
+  }
+
+  private forward(client: Socket): void {
+    const server = connect(Number(this.target.port), this.target.hostname);
+    const pair: Pair = { client, server, lost: null, dripBytes: null };
+    this.pairs.add(pair);
+    for (const socket of [client, server]) socket.on('error', () => undefined).setNoDelay(true);
+    // Of a connection whose packets are lost neither end hears that the other has closed it.
+    client.on('close', () => void (pair.lost === null && server.destroy()));
+    server.on('close', () => {
+      if (pair.lost === null) client.destroy();
+      this.pairs.delete(pair);
+    });
+    client.on('data', (bytes) => {
+      if (pair.lost === null || pair.lost === 'answers') server.write(bytes);
+    });
+    server.on('data', (bytes) => {
+      if (pair.lost !== null && pair.lost !== 'requests') return;
+      client.write(pair.dripBytes === null ? bytes : bytes.subarray(0, pair.dripBytes));
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expectProblem } from '../../harness/expect-problem.js';
+import { DatabaseProxy } from '../../harness/database-proxy.js';
+import { eventually, startTestService, type TestPartner, type TestService } from '../../harness/index.js';
+import { orderEnded, placeOrder } from '../../harness/order-steps.js';
+import { StandbyPair } from './standby-pair.js';
+
+const ORDER = { package_id: 'pkg_fr_1gb_7d', quantity: 1 };
+/** Calls that may meet one of the sessions that were left behind. */
+const FEW = 3;
+
+let pair: StandbyPair;
+let proxy: DatabaseProxy;
+let service: TestService;
+let partner: TestPartner;
+
+beforeAll(async () => {
+  pair = await StandbyPair.create();
+  proxy = await DatabaseProxy.start(pair.url);
+  const database = { url: proxy.url, pool: pair.pool, drop: () => Promise.resolve() };
+  service = await startTestService({ database });
+  partner = await service.createPartner();
+});
+afterAll(async () => {
+  await service.stop();
+  await proxy.stop();
+  await pair.drop();
+});
+
+const readiness = () => service.admin.get('/readyz');
+
+/** Makes sessions of the pool what a failover makes of them. */
+async function turnReadOnly(pool: Pool, count: number): Promise<void> {
+  const clients: PoolClient[] = [];
+  for (let nth = 0; nth < count; nth++) clients.push(await pool.connect());
+  for (const client of clients) {
+    await client.query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
+    client.release();
+  }
+}
+
+describe('a failover of the database', () => {
+  it('costs a few calls where it leaves sessions behind that are read-only, and no restart', async () => {
+    const { pools, queue } = service.process.resources;
+    for (const pool of [...pools, queue.options as unknown as Pool]) await turnReadOnly(pool, 3);
+    const statuses: number[] = [];
+    for (let nth = 0; nth < 40; nth++) {
+      const { status } = await partner.sandbox.post('/v1/orders', ORDER);
+      statuses.push(status);
+      await sleep(25);
+    }
+    expect(new Set(statuses)).toEqual(new Set([202, 503]));
+    expect(statuses.filter((status) => status === 503).length).toBeLessThanOrEqual(FEW);
+    const { id } = await placeOrder(partner.sandbox, ORDER);
+    expect((await orderEnded(partner.sandbox, id as string))['status']).toBe('issued');
+  });
+
+  it('is said by /readyz while connections lead to a standby, and passes with it', async () => {
+    proxy.leadTo(pair.standbyUrl);
+    proxy.reset();
+    await eventually('it is not ready', async () => {
+      const { status, text } = await readiness();
+      return status === 503 && text === 'the database is read-only\n';
+    });
+    expectProblem(await partner.sandbox.post('/v1/orders', ORDER), 503, 'service_unavailable');
+
+    proxy.leadTo(pair.url);
+    // Nobody resets them: sessions with the standby go on, and are read-only.
+    const { id } = await eventually('an order is taken', async () => {
+      const { status, body } = await partner.sandbox.post('/v1/orders', ORDER);
+      return status === 202 && (body.data as { id: string });
+    });
+    await eventually('it is ready', async () => (await readiness()).status === 200);
+    expect((await orderEnded(partner.sandbox, id))['status']).toBe('issued');
+  });
+});
