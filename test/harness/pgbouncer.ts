@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import { overTcp } from './database.js';
 import { eventually } from './eventually.js';
 import { freePort } from './free-port.js';
+import { SERVICE_ROLE } from './unusual-database.js';
 import { whyMissing } from './why-missing.js';
 
 /** Fewer than one role keeps by itself: transactions of all of them share these. */
@@ -39,7 +40,9 @@ export class PgBouncer {
     const server = `host=${target.hostname} port=${target.port}`;
     writeFileSync(
       path.join(folder, 'users.txt'),
-      `"${target.username}" "${decodeURIComponent(target.password)}"\n`,
+      [target.username, SERVICE_ROLE]
+        .map((name) => `"${name}" "${decodeURIComponent(target.password)}"\n`)
+        .join(''),
     );
     writeFileSync(
       path.join(folder, 'pgbouncer.ini'),

@@ -2,6 +2,8 @@ import { type Backing, REDIS_DATABASES } from './backing-service.js';
 import { onDatabase } from './database.js';
 import { PgBouncer } from './pgbouncer.js';
 import { startRedis } from './redis.js';
+import { SESSION_SETTINGS } from '../../src/infra/database/database-client.js';
+import { SERVICE_ROLE } from './unusual-database.js';
 
 /** The one that a test run asks for, and how to end it. @throws Error when there is none of this name */
 export async function startBacking(
@@ -14,10 +16,15 @@ export async function startBacking(
   }
   if (name !== 'pgbouncer') throw new Error(`TEST_BACKING is redis or pgbouncer, not ${name}`);
   // As docs/scaling.md asks of whoever runs a pooler: for single statements, which are in no transaction.
-  await onDatabase(
-    postgresUrl,
-    `ALTER ROLE CURRENT_USER SET statement_timeout = '60s'; ALTER ROLE CURRENT_USER SET lock_timeout = '5s'`,
+  const settings = {
+    ...SESSION_SETTINGS,
+    ...{ statement_timeout: '60s', lock_timeout: '5s' },
+    ...{ idle_in_transaction_session_timeout: '10s', idle_session_timeout: '0' },
+  };
+  const statements = Object.entries(settings).map(
+    ([setting, value]) => `ALTER ROLE ${SERVICE_ROLE} SET ${setting} = '${value}'`,
   );
+  await onDatabase(postgresUrl, statements.join('; '));
   const pooler = await PgBouncer.start(postgresUrl, { forAll: true });
   return { backing: { kind: name, url: pooler.url }, stop: () => pooler.stop() };
 }

@@ -26,6 +26,12 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
 
   beforeAll(async () => {
     database = await createTestDatabase();
+    // What a pooler keeps for its clients may be set otherwise.
+    await setInDatabase(
+      `DateStyle = 'SQL', 'DMY'`,
+      `TimeZone = 'Asia/Kathmandu'`,
+      'standard_conforming_strings = off',
+    );
     bouncer = await PgBouncer.start(database.url);
     receiver = await startReceiver();
     const env = { DATABASE_URL: bouncer.url, DATABASE_DIRECT_URL: database.url };
@@ -39,9 +45,38 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     await database.drop();
   });
 
+  const alterDatabase = async (change: string): Promise<void> => {
+    const name = new URL(database.url).pathname.slice(1);
+    await database.pool.query(`ALTER DATABASE ${name} ${change}`);
+  };
+
+  async function setInDatabase(...settings: readonly string[]): Promise<void> {
+    for (const setting of settings) await alterDatabase(`SET ${setting}`);
+  }
+
   it('does not start without DATABASE_DIRECT_URL: the pooler refuses what a session is told at its start', async () => {
     const starting = startTestService({ database, env: { DATABASE_URL: bouncer.url } });
     await expect(starting).rejects.toThrow(/unsupported startup parameter/);
+  });
+
+  it('does not start on sessions that it cannot work with, and names the statements that mend them', async () => {
+    const hostile = ['default_transaction_read_only', 'bytea_output', 'search_path'];
+    await setInDatabase(
+      `${hostile[0]} = on`,
+      `${hostile[1]} = 'escape'`,
+      `${hostile[2]} = 'decoy', 'public'`,
+    );
+    const other = await PgBouncer.start(database.url);
+    try {
+      const env = { DATABASE_URL: other.url, DATABASE_DIRECT_URL: database.url };
+      const failure: unknown = await startTestService({ database, env }).catch((error: unknown) => error);
+      expect((failure as Error).message).toMatch(
+        /ALTER ROLE CURRENT_USER SET bytea_output = 'hex'; ALTER ROLE CURRENT_USER SET default_transaction_read_only = 'off'; ALTER ROLE CURRENT_USER SET search_path = 'public';/,
+      );
+    } finally {
+      await other.stop();
+      for (const name of hostile) await alterDatabase(`RESET ${name}`);
+    }
   });
 
   it('takes orders side by side, issues each once and delivers its webhook', async () => {
