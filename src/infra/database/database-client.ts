@@ -74,7 +74,7 @@ export function settingsOfTransaction(
   ];
 }
 
-/** The options of a pool or a client of the service. Every connection of ours is opened with them (D66). */
+/** The options of a pool or a client of the service. Every connection of ours is opened with them. */
 export function clientConfig(settings: DatabaseClientSettings): PoolConfig {
   const config: ServiceConfig = {
     ...parseDatabaseUrl(settings.url),
@@ -124,7 +124,7 @@ class ConnectionAbandoned extends Error {
 }
 
 /**
- * A connection that is not trusted (D66): it sets what the code relies on, waits for no answer longer than a statement
+ * A connection that is not trusted: it sets what the code relies on, waits for no answer longer than a statement
  * may take, and ends itself when it proves read-only, broken or dead, so that its pool does not give it out again.
  */
 export class DatabaseClient extends Client implements ServerSession {
