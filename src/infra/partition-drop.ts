@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import { isLockTimeout, sql } from './database/index.js';
+import { type DatabaseClient, isLockTimeout, sql } from './database/index.js';
 import { boundsOf, type DailyTable, type Day, dayOf, dayOfPartition } from './partition-days.js';
 import { lockSession, releaseSession } from './partition-locks.js';
 
 /** How long a step waits for a lock at a time: not so long that the server would cancel an autovacuum that has it. */
 const TRY_MS = 80;
 const PAUSE_MS = 20;
+const STEP_MS = 60_000;
 /** How long it is tried; then the next maintenance finishes. */
 const PATIENCE_MS = 2_000;
 
@@ -34,6 +35,9 @@ export async function dropPartition(
   try {
     // A process that freezes with the lock would keep everybody from making partitions: the server ends its session.
     await sql(runner.manager, `SET idle_session_timeout = '60s'`);
+    // To drop the files of a large day, or to look through it, takes longer than the other statements of a worker.
+    await sql(runner.manager, `SET statement_timeout = ${STEP_MS}`);
+    ((await runner.connect()) as DatabaseClient).expectAnswersWithin(STEP_MS);
     if (!(await lockSession(runner, daily.table))) return false;
     return await detachAndDrop(runner, daily, { partition, day, stopping });
   } finally {

@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { sql, type Tx } from './database/index.js';
+import { type DatabaseClient, sql, type Tx } from './database/index.js';
 
 /** Any number; with the table's name it names this lock among the advisory locks of the database. */
 const LOCK_CLASS = 7_302_115;
@@ -26,8 +26,10 @@ export async function lockSession(runner: QueryRunner, table: string): Promise<b
 export async function releaseSession(runner: QueryRunner, table: string): Promise<void> {
   try {
     await sql(runner.manager, 'RESET lock_timeout');
+    await sql(runner.manager, 'RESET statement_timeout');
     await sql(runner.manager, 'RESET idle_session_timeout');
     await sql(runner.manager, 'SELECT pg_advisory_unlock($1, hashtext($2))', [LOCK_CLASS, table]);
+    ((await runner.connect()) as DatabaseClient).expectAnswersWithin(null);
   } finally {
     await runner.release();
   }

@@ -28,6 +28,7 @@ export function testEnvironment(
     // A machine whose cores are busy must not turn a wait into a 503 that the test is not about.
     DATABASE_POOL_WAIT_MS: '60000',
     DATABASE_STATEMENT_TIMEOUT_MS: '60000',
+    DATABASE_STATEMENT_TIMEOUT_WORKER_MS: '60000',
     LEASE_MS: '3000',
     // High enough that a test which is not about the limit never meets it.
     RATE_LIMIT_PER_MINUTE: '6000000',

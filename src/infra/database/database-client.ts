@@ -19,6 +19,8 @@ export interface DatabaseClientSettings {
   readonly prepared?: boolean;
   /** How long to wait for a connection. */
   readonly connectTimeoutMs: number;
+  /** Statements take milliseconds and wait for nobody's lock. */
+  readonly isBrief?: boolean;
   /** The other connections of the process. */
   readonly contact?: ServerContact;
 }
@@ -106,6 +108,12 @@ interface Wire {
   once(event: 'readyForQuery' | 'end', listener: () => void): this;
 }
 
+/** pg's own methods, without the overloads of the one and with the other, which its types do not show. */
+const base = Client.prototype as unknown as {
+  readonly query: (...given: unknown[]) => unknown;
+  readonly getStartupConf: () => Record<string, string>;
+};
+
 /** How often a client looks whether its statement was answered. */
 const LOOK_EVERY_MS = 1_000;
 /** A session that listens is asked something this often: it would not hear that it hears nothing. */
@@ -128,7 +136,6 @@ class ConnectionAbandoned extends Error {
  * may take, and ends itself when it proves read-only, broken or dead, so that its pool does not give it out again.
  */
 export class DatabaseClient extends Client implements ServerSession {
-  connectedAtMs = Infinity;
   heardAtMs = -Infinity;
   silentSinceMs = 0;
   /** How long a statement may go without its answer; 0: for ever. */
@@ -147,7 +154,7 @@ export class DatabaseClient extends Client implements ServerSession {
     // uncaught exception and end the process. The pool itself replaces what was lost.
     this.on('error', () => undefined);
     const { wire } = this;
-    wire.once('readyForQuery', () => this.begin());
+    wire.once('readyForQuery', () => this.contact.add(this));
     wire.on('readyForQuery', () => this.hear());
     wire.on('errorMessage', (error) => this.judge(error));
     const look = setInterval(() => this.look(), LOOK_EVERY_MS).unref();
@@ -155,6 +162,10 @@ export class DatabaseClient extends Client implements ServerSession {
       clearInterval(look);
       this.contact.remove(this);
     });
+  }
+
+  get isBrief(): boolean {
+    return this.config.service.isBrief ?? false;
   }
 
   /** Whether a statement has no answer yet. */
@@ -196,7 +207,7 @@ export class DatabaseClient extends Client implements ServerSession {
     const text = typeof statement === 'string' ? statement : statement.text;
     this.isListening ||= text?.startsWith('LISTEN ') === true;
     const isUnnamed = this.config.service.prepared === false && typeof statement === 'object';
-    return Reflect.apply(sendQuery, this, [
+    return Reflect.apply(base.query, this, [
       isUnnamed ? { ...statement, name: undefined } : statement,
       ...rest,
     ]) as never;
@@ -204,7 +215,7 @@ export class DatabaseClient extends Client implements ServerSession {
 
   /** What pg writes into its first packet, and the settings of the session. */
   getStartupConf(): Record<string, string> {
-    const own = Reflect.apply(startupConf, this, []);
+    const own = Reflect.apply(base.getStartupConf, this, []);
     const { schema, isPooled = false, statementTimeoutMs = 0, lockTimeoutMs = 0 } = this.config.service;
     if (isPooled) return { ...own, ...POOLED_SETTINGS };
     const settings = {
@@ -222,11 +233,6 @@ export class DatabaseClient extends Client implements ServerSession {
 
   private get wire(): Wire {
     return (this as unknown as { readonly connection: Wire }).connection;
-  }
-
-  private begin(): void {
-    this.connectedAtMs = performance.now();
-    this.contact.add(this);
   }
 
   private hear(): void {
@@ -266,11 +272,6 @@ export class DatabaseClient extends Client implements ServerSession {
     (this as Client).query('SELECT 1').catch(() => undefined);
   }
 }
-
-const { query: sendQuery, getStartupConf: startupConf } = Client.prototype as unknown as {
-  readonly query: (...parameters: never[]) => unknown;
-  readonly getStartupConf: () => Record<string, string>;
-};
 
 function limitOf(statementTimeoutMs: number): number {
   return statementTimeoutMs === 0 ? 0 : statementTimeoutMs + ANSWER_MARGIN_MS;

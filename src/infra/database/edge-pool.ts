@@ -7,7 +7,10 @@ const MAX = 4;
 const SHORTEST_TIMEOUT_MS = 4_000;
 const LONGEST_TIMEOUT_MS = 10_000;
 
-export type EdgePoolSettings = Omit<DatabaseClientSettings, 'statementTimeoutMs' | 'lockTimeoutMs'>;
+export type EdgePoolSettings = Omit<
+  DatabaseClientSettings,
+  'statementTimeoutMs' | 'lockTimeoutMs' | 'isBrief'
+>;
 
 /** The small pool for the two statements that every call runs. */
 export function openEdgePool(settings: EdgePoolSettings): Pool {
@@ -15,7 +18,7 @@ export function openEdgePool(settings: EdgePoolSettings): Pool {
   // One statement is under way at a time: one that hangs must not hold every caller of the port.
   const statementTimeoutMs = Math.min(Math.max(SHORTEST_TIMEOUT_MS, connectTimeoutMs), LONGEST_TIMEOUT_MS);
   return new Pool({
-    ...clientConfig({ ...settings, statementTimeoutMs }),
+    ...clientConfig({ ...settings, statementTimeoutMs, isBrief: true }),
     max: MAX,
     idleTimeoutMillis: IDLE_CONNECTION_MS,
   });

@@ -1,6 +1,7 @@
 /** An open session. Times are those of `performance.now`. */
 export interface ServerSession {
-  readonly connectedAtMs: number;
+  /** Its statements take milliseconds and wait for nobody's lock: that one waits says something about the server. */
+  readonly isBrief: boolean;
   /** Whether a statement has no answer yet. */
   readonly isWaiting: boolean;
   /** Since when the statement that is next to be answered waits; of no meaning while none does. */
@@ -44,17 +45,15 @@ export class ServerContact {
   }
 
   /**
-   * Whether calls queue up for want of an answer: connections were lost a moment ago, or a statement has waited for
-   * `ms` and none of the sessions that are as old was heard meanwhile. Where it waits for a lock, others were.
+   * Whether calls queue up for want of an answer: connections were lost a moment ago, or a brief statement has waited
+   * for `ms`.
    */
   isDisturbed(ms: number): boolean {
     const nowMs = performance.now();
     if (nowMs - this.lostAtMs < AFTERMATH_MS) return true;
-    const sessions = [...this.clients];
-    const waiting = sessions.filter((each) => each.isWaiting && nowMs - each.silentSinceMs >= ms);
-    const sinceMs = Math.max(...waiting.map((each) => each.silentSinceMs));
-    const wasHeard = sessions.some((each) => each.connectedAtMs < sinceMs && each.heardAtMs > sinceMs);
-    return waiting.length > 0 && !wasHeard;
+    return [...this.clients].some(
+      (each) => each.isBrief && each.isWaiting && nowMs - each.silentSinceMs >= ms,
+    );
   }
 
   /** Closes the sessions that have not been heard since `sinceMs`, when one of them proved dead. */

@@ -47,6 +47,7 @@ const settings = () => ({
 });
 
 async function withPool(work: (pool: Pool) => Promise<void>): Promise<void> {
+  // eslint-disable-next-line no-restricted-syntax -- with the options of the service's own pools
   const pool = new Pool({ ...clientConfig(settings()), max: 4 });
   pool.on('error', () => undefined);
   try {
