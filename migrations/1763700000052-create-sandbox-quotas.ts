@@ -5,7 +5,7 @@ export class CreateSandboxQuotas1763700000052 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE UNLOGGED TABLE sandbox_quotas (
-        partner_id text PRIMARY KEY,
+        partner_id text COLLATE "C" PRIMARY KEY,
         day date NOT NULL,
         used int NOT NULL
       ) WITH (fillfactor = 50)`);
