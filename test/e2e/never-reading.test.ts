@@ -61,7 +61,7 @@ async function neverRead(
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   socket.pause();
-  const request = `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`;
+  const request = `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`;
   // The last one is not whole: Node does not take such a connection for idle when the server closes.
   socket.write(request.repeat(200) + (isLastWhole ? '' : 'GET / HT'));
   return socket;
