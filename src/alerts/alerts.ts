@@ -42,7 +42,6 @@ export class RepeatedAlerts {
     if (alerts.length === 0) return;
     await handleApart(alerts, {
       handle: (some) => this.raiseWhole(some),
-      whole: (_some, error) => Promise.reject(error as Error),
       failed: ({ type, subjectId }, error) => {
         const line = { event: 'alert.refused', alert: type, subjectId, err: error };
         this.logger.error(line, 'an alert cannot be stored; it is raised again later');

@@ -23,8 +23,6 @@ export interface AuthenticatedKey {
 interface KeyCheck {
   readonly hash: Buffer;
   readonly address: string | null;
-  resolve(found: AuthenticatedKey | null): void;
-  reject(error: unknown): void;
 }
 
 /** Calls of one statement at most; what comes on top waits for the next one. */
@@ -37,7 +35,7 @@ const MAX_BATCH = 2_000;
 @Injectable()
 export class ApiKeyAuthenticator {
   private readonly shape: RateLimitShape;
-  private readonly batcher: Batcher<KeyCheck>;
+  private readonly batcher: Batcher<KeyCheck, AuthenticatedKey | null>;
 
   constructor(
     private readonly repository: ApiKeyAuthRepository,
@@ -46,11 +44,10 @@ export class ApiKeyAuthenticator {
     @Inject(METRICS) metrics: Registry = new Registry(),
   ) {
     this.shape = toRateLimitShape(config.rateLimit);
-    this.batcher = new Batcher<KeyCheck>({
+    this.batcher = new Batcher({
       maxItems: MAX_BATCH,
       gather: 'turn',
       handle: (checks) => this.checkAll(checks),
-      failed: (check, error) => check.reject(error),
       // A deadlock, too: what is repeated in parts has other locks.
       isItemFault: (error) => mayBeOfOneRow(error) || isTransientConflict(error),
       sized: observeBatches(metrics, 'key_checks'),
@@ -59,25 +56,20 @@ export class ApiKeyAuthenticator {
 
   /** The key with this SHA-256, charged for one call; null for one that is unknown, revoked or expired. */
   authenticate(hash: Buffer, address: string | null): Promise<AuthenticatedKey | null> {
-    return new Promise((resolve, reject) => this.batcher.add({ hash, address, resolve, reject }));
+    return this.batcher.add({ hash, address });
   }
 
-  private async checkAll(checks: readonly KeyCheck[]): Promise<void> {
-    const presented = groupByKey(checks);
-    const { known, buckets } = await this.checkAndCharge(
-      presented.map(([{ hash, address }, ...others]) => ({ hash, address, calls: 1 + others.length })),
-    );
+  private async checkAll(checks: readonly KeyCheck[]): Promise<(AuthenticatedKey | null)[]> {
+    const { presented, indexes } = groupByKey(checks);
+    const { known, buckets } = await this.checkAndCharge(presented);
     const keyAt = new Map(known.map((key) => [key.index, key]));
     const served = new Map<string, number>();
-    presented.forEach((group, index) => {
+    return indexes.map((index) => {
       const key = keyAt.get(index);
-      if (!key) return group.forEach((check) => check.resolve(null));
-      const bucket = buckets.get(key.keyId)!;
+      if (!key) return null;
       const before = served.get(key.keyId) ?? 0;
-      group.forEach((check, nth) =>
-        check.resolve({ key, rate: toRateLimitResult(bucket, before + nth, this.shape) }),
-      );
-      served.set(key.keyId, before + group.length);
+      served.set(key.keyId, before + 1);
+      return { key, rate: toRateLimitResult(buckets.get(key.keyId)!, before, this.shape) };
     });
   }
 
@@ -96,16 +88,25 @@ export class ApiKeyAuthenticator {
   }
 }
 
-type KeyChecks = readonly [KeyCheck, ...KeyCheck[]];
+interface KeyGroups {
+  readonly presented: readonly PresentedKey[];
+  /** For each check, the index of its key in `presented`. */
+  readonly indexes: readonly number[];
+}
 
-/** The checks of one key from one address together, in the order in which the first of each came. */
-function groupByKey(checks: readonly KeyCheck[]): KeyChecks[] {
-  const groups = new Map<string, [KeyCheck, ...KeyCheck[]]>();
-  for (const check of checks) {
-    const id = check.hash.toString('latin1') + (check.address ?? '');
-    const group = groups.get(id);
-    if (group) group.push(check);
-    else groups.set(id, [check]);
-  }
-  return [...groups.values()];
+/** Each key from one address once, in the order in which the checks came. */
+function groupByKey(checks: readonly KeyCheck[]): KeyGroups {
+  const presented: (PresentedKey & { calls: number })[] = [];
+  const indexOf = new Map<string, number>();
+  const indexes = checks.map(({ hash, address }) => {
+    const id = hash.toString('latin1') + (address ?? '');
+    const known = indexOf.get(id);
+    if (known !== undefined) {
+      presented[known]!.calls++;
+      return known;
+    }
+    indexOf.set(id, presented.length);
+    return presented.push({ hash, address, calls: 1 }) - 1;
+  });
+  return { presented, indexes };
 }

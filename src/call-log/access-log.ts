@@ -52,9 +52,9 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
       handle: (calls) => Promise.resolve(this.log(calls)),
       // Nothing in it waits for a server: whatever it throws, one call is to blame.
       isItemFault: () => true,
-      failed: (call, error) =>
+      failed: ([call], error) =>
         logger.error(
-          { event: 'call_log.failed', requestId: call.requestId, err: error },
+          { event: 'call_log.failed', requestId: call!.requestId, err: error },
           'a call is not logged',
         ),
     });
@@ -62,7 +62,7 @@ export class AccessLog implements CallRecorder, OnApplicationShutdown {
 
   /** On the path of every call: a push and a comparison. */
   record(call: FinishedCall): void {
-    this.fresh.add(call);
+    void this.fresh.add(call);
   }
 
   onApplicationShutdown(): Promise<void> {
@@ -107,11 +107,11 @@ export class LastUsedThrottle {
       maxItems: MAX_KEYS,
       gather: 'microtask',
       handle: (keyIds) => keys.touch(keyIds),
-      failed: (keyId, error) => {
-        // The next call with this key is due again.
-        this.writtenAtMs.delete(keyId);
+      failed: (keyIds, error) => {
+        // The next call with such a key is due again.
+        for (const keyId of keyIds) this.writtenAtMs.delete(keyId);
         logger.warn(
-          { event: 'call_log.touch_failed', keyId, err: error },
+          { event: 'call_log.touch_failed', keyIds, err: error },
           'last_used_at is written with the next call',
         );
       },
@@ -124,7 +124,7 @@ export class LastUsedThrottle {
     for (const { keyId } of calls) {
       if (keyId === null || this.writtenAtMs.has(keyId)) continue;
       this.writtenAtMs.set(keyId, nowMs);
-      this.due.add(keyId);
+      void this.due.add(keyId);
     }
   }
 

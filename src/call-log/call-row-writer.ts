@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { endsWithin } from '../common/ends-within.js';
-import { Batcher } from '../infra/batcher.js';
+import { Batcher, ItemDropped } from '../infra/batcher.js';
 import { mayBeOfOneRow, sqlState } from '../infra/database/index.js';
 import type { CallRow, CallRowsRepository } from './call-log.repository.js';
 
@@ -33,14 +33,13 @@ export class CallRowWriter {
       handle: (calls, failures) => (failures === 0 ? rows.insert(calls) : rows.insertMissing(calls)),
       isItemFault: isRowFault,
       retryAfterMs: (failures, error, calls) => this.pauseAfter(failures, error, calls),
-      failed: (call, error) => this.giveUp(call, error),
-      dropped: (count) => this.dropped.add(count),
+      failed: (calls, error) => this.giveUp(calls, error),
       ...(sized ? { sized } : {}),
     });
   }
 
   add(call: CallRow): void {
-    this.batcher.add(call);
+    void this.batcher.add(call);
   }
 
   /** Writes what waits, for at most 2 s, then gives up the rest and says how much it was. */
@@ -48,13 +47,13 @@ export class CallRowWriter {
     this.closeByMs = performance.now() + CLOSE_LIMIT_MS;
     // A statement that hangs must not hang the stop.
     await endsWithin(this.batcher.drain(), CLOSE_LIMIT_MS + LAST_STATEMENT_MS);
-    this.dropped.add(this.batcher.discard());
+    this.batcher.discard();
     this.dropped.report();
   }
 
-  /** Null once a stop has waited long enough. */
+  /** Null for a row that PostgreSQL refuses, and once a stop has waited long enough. */
   private pauseAfter(failures: number, error: unknown, calls: readonly CallRow[]): number | null {
-    if (performance.now() >= this.closeByMs) return null;
+    if (isRowFault(error) || performance.now() >= this.closeByMs) return null;
     this.logger.warn(
       { event: 'call_log.write_failed', rows: calls.length, failures, err: error },
       'call log rows are kept and written again',
@@ -63,11 +62,11 @@ export class CallRowWriter {
     return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
   }
 
-  private giveUp(call: CallRow, error: unknown): void {
-    this.dropped.add(1);
-    if (performance.now() >= this.closeByMs) return;
+  private giveUp(calls: readonly CallRow[], error: unknown): void {
+    this.dropped.add(calls.length);
+    if (error instanceof ItemDropped || performance.now() >= this.closeByMs) return;
     this.logger.warn(
-      { event: 'call_log.row_refused', requestId: call.requestId, err: error },
+      { event: 'call_log.row_refused', requestId: calls[0]!.requestId, err: error },
       'PostgreSQL does not take this call; the others of its batch are written',
     );
   }

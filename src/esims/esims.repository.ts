@@ -154,15 +154,11 @@ export class EsimsRepository {
     return this.manager.findOneByOrFail(EsimEntity, { id });
   }
 
-  /** In the order of `ids`. @throws Error when one is gone */
-  async getAllById(ids: readonly string[]): Promise<readonly EsimEntity[]> {
+  /** Returns the eSIMs in the order of `ids`; null for an id without an eSIM. */
+  async findAllById(ids: readonly string[]): Promise<readonly (EsimEntity | null)[]> {
     const found = await this.manager.findBy(EsimEntity, { id: In([...new Set(ids)]) });
     const byId = new Map(found.map((esim) => [esim.id, esim]));
-    return ids.map((id) => {
-      const esim = byId.get(id);
-      if (!esim) throw new Error(`the eSIM ${id} is gone`);
-      return esim;
-    });
+    return ids.map((id) => byId.get(id) ?? null);
   }
 
   async findByIdForUpdate(tx: Tx, id: string): Promise<EsimEntity | null> {

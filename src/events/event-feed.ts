@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { AppError, NotFound } from '../common/errors/index.js';
 import { isId } from '../common/ids.js';
-import type { Mode } from '../common/mode.js';
+import { type Mode, perMode } from '../common/mode.js';
 import type { TenantScope } from '../common/tenant-scope.js';
 import { Batcher } from '../infra/batcher.js';
 import { CursorCodec } from '../infra/crypto/index.js';
@@ -30,24 +30,17 @@ export interface FeedRequest {
   readonly limit: number;
 }
 
-/** A reader that waits until every event that is committed now has its position. */
-interface WaitingReader {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** The events of a partner and mode, oldest first, with the very bytes of the webhooks (D39). */
 @Injectable()
 export class EventFeed {
-  private readonly readers: Readonly<Record<Mode, Batcher<WaitingReader>>>;
+  /** Readers that wait until every event that is committed now has its position. */
+  private readonly readers = perMode((mode) => this.newReaders(mode));
 
   constructor(
     private readonly events: EventsRepository,
     private readonly cursors: CursorCodec,
     private readonly subjects: EventSubjectsRepository,
-  ) {
-    this.readers = { sandbox: this.readersOf('sandbox'), live: this.readersOf('live') };
-  }
+  ) {}
 
   /** @throws AppError `invalid_cursor` when `after` is neither an event of this partner nor a cursor of this list. */
   async list(scope: TenantScope, request: FeedRequest): Promise<FeedPage> {
@@ -87,18 +80,16 @@ export class EventFeed {
   /** Readers give positions too, so that an event is listed as soon as it is committed. */
   private async givePositions(mode: Mode): Promise<void> {
     if (!(await this.events.hasUnpositioned(recentIds(), mode))) return;
-    await new Promise<void>((resolve, reject) => this.readers[mode].add({ resolve, reject }));
+    await this.readers[mode].add();
   }
 
   /** One transaction at a time gives positions: readers of a process that wait for their turn at it go as one. */
-  private readersOf(mode: Mode): Batcher<WaitingReader> {
+  private newReaders(mode: Mode): Batcher<void> {
     return new Batcher({
-      handle: async (readers) => {
+      handle: async () => {
         const window = recentIds();
         if (await this.events.hasUnpositioned(window, mode)) await this.events.assignPositions(window, mode);
-        for (const { resolve } of readers) resolve();
       },
-      failed: ({ reject }, error) => reject(error),
       maxItems: Infinity,
       gather: 'microtask',
     });

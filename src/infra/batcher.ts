@@ -1,57 +1,98 @@
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import { mayBeOfOneRow } from './database/index.js';
 import { runApart } from './tracing/index.js';
 
-export interface BatcherOptions<T> {
+/** Results in the order of their items; nothing when items have no result. */
+type Results<R> = [R] extends [void] ? void : readonly R[];
+
+export interface BatcherOptions<T, R = void> {
   /**
-   * Handles a batch whole: when it throws, none of the items is done. `failures` counts the attempts in a row that
-   * failed before this one.
+   * Handles items all or none: when it throws, none of them may be done. `failures` counts the batches with one of
+   * these items that failed before.
    */
-  handle(items: readonly T[], failures: number): Promise<void>;
-  /** Told of an item that is given up. Must not throw. */
-  failed(item: T, error: unknown): void;
-  /** Items of one batch at most. So many waiting items are handled without gathering more. */
+  handle(items: readonly T[], failures: number): Promise<Results<R>>;
+  /** Maximum number of items in a batch. */
   readonly maxItems: number;
-  /** How long the first item of a batch waits for others: to the end of the running code, of this turn, or in ms. */
+  /**
+   * When a batch leaves: at the end of the running code, at the end of this turn of the event loop, or at the end of
+   * this turn but at least so many milliseconds after the batch before.
+   */
   readonly gather: 'microtask' | 'turn' | number;
-  /** Batches under way at once. Default 1. */
+  /** So many waiting items leave without gathering more. Default: `maxItems`. */
+  readonly fullAt?: number;
+  /** Maximum number of batches under way, parts of failed ones aside. Default 1. */
   readonly concurrency?: number;
-  /** Items that wait at most, give or take a batch; beyond them the oldest are dropped. Default: no limit. */
+  /** Maximum number of waiting items, give or take a batch. Beyond it the oldest are dropped. Default: no limit. */
   readonly maxWaiting?: number;
-  /** Told how many items a batch has. */
-  sized?(items: number): void;
-  /** Told how many items were dropped beyond `maxWaiting`. */
-  dropped?(count: number): void;
-  /** The pause before a failed batch goes back to the front of the queue; null gives it up. Default: null. */
-  retryAfterMs?(failures: number, error: unknown, items: readonly T[]): number | null;
   /** Whether one item may be to blame, so that the others can be done without it. Default: `mayBeOfOneRow`. */
-  isItemFault?(error: unknown): boolean;
+  isItemFault?(error: unknown, failures: number, items: readonly T[]): boolean;
+  /**
+   * The pause, in milliseconds, before the retry of a batch that failed by no item's fault, or of the one item that
+   * is to blame. `failures` includes this one. Null gives the items up. Default: null.
+   */
+  retryAfterMs?(failures: number, error: unknown, items: readonly T[]): number | null;
+  /** Receives items that are given up together. Must not throw. With it, callers may ignore the promises of `add`. */
+  failed?(items: readonly T[], error: unknown): void;
+  /** Receives the number of items of each batch. */
+  sized?(items: number): void;
+}
+
+/** The reason why an item was given up without a try: too many waited, or the process stops. */
+export class ItemDropped extends Error {
+  override readonly name = 'ItemDropped';
+}
+
+interface Entry<T, R> {
+  readonly item: T;
+  failures: number;
+  resolve(result: R): void;
+  reject(error: unknown): void;
+}
+
+interface Failure {
+  readonly error: unknown;
+  readonly isItemFault: boolean;
+  /** Of a batch that is not taken apart; null when it is given up. */
+  readonly retryAfterMs: number | null;
 }
 
 /**
- * Gathers items into batches. A batch that fails by the fault of one item is taken apart, down to single items, so
- * that no item fails its neighbours (D43). What waits for its item's outcome is part of the item itself.
+ * Gathers items into batches and settles a promise for each item. A batch that fails by one item's fault is halved,
+ * down to the item that fails alone, so that no item fails its neighbors (D43). The halves are handled one at a time
+ * beside the next batches: a half that waits for a lock delays no other batch (D34). A batch that fails by no item's
+ * fault goes back to the front of the queue, or fails as a whole.
  */
-export class Batcher<T> {
-  private waiting: T[] = [];
+export class Batcher<T, R = void> {
+  private waiting: Entry<T, R>[] = [];
   private underWay = 0;
-  private failures = 0;
+  private unfinished = 0;
+  private leftAt = -Infinity;
   private draining = false;
-  private timer: NodeJS.Timeout | null = null;
   private scheduled = false;
-  private readonly endPauses = new Set<() => void>();
+  private timer: NodeJS.Timeout | null = null;
   private whenIdle: (() => void)[] = [];
+  private readonly endPauses = new Set<() => void>();
+  private readonly apart = new ConcurrencyLimit(1);
   private readonly start = (): void => this.flush();
 
-  constructor(private readonly options: BatcherOptions<T>) {}
+  constructor(private readonly options: BatcherOptions<T, R>) {}
 
-  add(item: T): void {
+  /**
+   * Resolves to the item's result.
+   * @throws the error of `handle` when the item is given up
+   * @throws ItemDropped when the item was never tried
+   */
+  add(item: T): Promise<R> {
+    const { promise, resolve, reject } = Promise.withResolvers<R>();
     const { maxItems, maxWaiting = Infinity } = this.options;
-    // With some slack: to cut one item off the front of a long list for every new one would cost more than its work.
-    if (this.waiting.push(item) > maxWaiting + maxItems) this.trim();
+    if (this.options.failed) promise.catch(ignore);
+    // With some slack: cutting one item off a long list for each new one would cost more than its work.
+    if (this.waiting.push({ item, failures: 0, resolve, reject }) > maxWaiting + maxItems) this.trim();
     this.arm();
+    return promise;
   }
 
-  /** Handles what waits, without gathering and without sitting out a pause; resolves when nothing is under way. */
+  /** Handles the waiting items without gathering more and ends the current pauses. Resolves when nothing is left. */
   async drain(): Promise<void> {
     this.draining = true;
     for (const endPause of this.endPauses) endPause();
@@ -60,13 +101,13 @@ export class Batcher<T> {
     this.draining = false;
   }
 
-  /** Forgets what waits; returns how much that was. */
-  discard(): number {
-    return this.waiting.splice(0).length;
+  /** Gives up the waiting items. */
+  discard(): void {
+    this.drop(this.waiting.splice(0));
   }
 
   private get isIdle(): boolean {
-    return this.waiting.length === 0 && this.underWay === 0;
+    return this.waiting.length === 0 && this.unfinished === 0;
   }
 
   private get isFree(): boolean {
@@ -75,18 +116,17 @@ export class Batcher<T> {
 
   private arm(): void {
     if (!this.isFree) return;
-    const { gather, maxItems } = this.options;
     if (this.draining) return queueMicrotask(this.start);
     if (this.scheduled) return;
-    if (gather === 'microtask') {
-      this.scheduled = true;
-      queueMicrotask(this.start);
-    } else if (gather === 'turn' || this.waiting.length >= maxItems) {
-      this.scheduled = true;
-      setImmediate(this.start);
-    } else {
-      this.timer ??= setTimeout(this.start, gather);
+    const { gather, maxItems, fullAt = maxItems } = this.options;
+    if (typeof gather === 'number' && this.waiting.length < fullAt) {
+      if (this.timer) return;
+      const waitMs = this.leftAt + gather - performance.now();
+      if (waitMs > 0) return void (this.timer = setTimeout(this.start, waitMs));
     }
+    this.scheduled = true;
+    if (gather === 'microtask') queueMicrotask(this.start);
+    else setImmediate(this.start);
   }
 
   private flush(): void {
@@ -95,50 +135,80 @@ export class Batcher<T> {
     this.scheduled = false;
     // An earlier start may have taken all.
     if (!this.isFree) return;
+    this.leftAt = performance.now();
     const batch = this.take();
     this.underWay++;
+    this.unfinished++;
     this.arm();
-    // It is the work of all of them, and no part of the one that happens to begin it.
+    // The batch belongs to all of its items, not to the work that happens to begin it.
     runApart(() => void this.work(batch));
   }
 
-  private take(): T[] {
+  private take(): Entry<T, R>[] {
     if (this.waiting.length > this.options.maxItems) return this.waiting.splice(0, this.options.maxItems);
     const all = this.waiting;
     this.waiting = [];
     return all;
   }
 
-  private async work(batch: T[]): Promise<void> {
+  /** Never rejects. */
+  private async work(batch: readonly Entry<T, R>[]): Promise<void> {
     this.options.sized?.(batch.length);
-    await this.handle(batch);
+    const failure = await this.attempt(batch);
+    // The batch keeps its place during the pause: others would fail as well.
+    if (failure && !failure.isItemFault) await this.putBack(batch, failure);
     this.underWay--;
     this.arm();
-    if (!this.isIdle) return;
-    for (const resolve of this.whenIdle.splice(0)) resolve();
+    if (failure?.isItemFault) await this.takeApart(batch, failure);
+    this.unfinished--;
+    if (this.isIdle) for (const resolve of this.whenIdle.splice(0)) resolve();
   }
 
-  /** Never rejects. */
-  private handle(items: readonly T[]): Promise<void> {
-    const { options } = this;
-    return handleApart(items, {
-      handle: async (part) => {
-        await options.handle(part, this.failures);
-        this.failures = 0;
-      },
-      failed: (item, error) => options.failed(item, error),
-      whole: (part, error) => this.retry(part, error),
-      isItemFault: (error) => options.isItemFault?.(error) ?? mayBeOfOneRow(error),
-    });
+  private async attempt(entries: readonly Entry<T, R>[]): Promise<Failure | null> {
+    const items = entries.map(({ item }) => item);
+    const before = entries.reduce((most, entry) => Math.max(most, entry.failures), 0);
+    try {
+      const results = await this.options.handle(items, before);
+      entries.forEach((entry, index) => entry.resolve((results as readonly R[] | undefined)?.[index] as R));
+      return null;
+    } catch (error) {
+      const failures = before + 1;
+      for (const entry of entries) entry.failures = failures;
+      const isItemFault = this.options.isItemFault?.(error, failures, items) ?? mayBeOfOneRow(error);
+      const isSplit = isItemFault && items.length > 1;
+      const retryAfterMs = isSplit ? null : (this.options.retryAfterMs?.(failures, error, items) ?? null);
+      return { error, isItemFault, retryAfterMs };
+    }
   }
 
-  private async retry(items: readonly T[], error: unknown): Promise<void> {
-    this.failures++;
-    const pauseMs = this.options.retryAfterMs?.(this.failures, error, items) ?? null;
-    if (pauseMs === null) return items.forEach((item) => this.options.failed(item, error));
-    this.waiting = items.concat(this.waiting);
+  /** After a fault of one of the entries. */
+  private async takeApart(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
+    if (entries.length === 1) return this.retryAlone(entries, failure);
+    const middle = entries.length >> 1;
+    const halves = [entries.slice(0, middle), entries.slice(middle)];
+    await Promise.all(halves.map((half) => this.handleApart(half)));
+  }
+
+  private async retryAlone(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
+    if (failure.retryAfterMs === null) return this.giveUp(entries, failure.error);
+    await this.pause(failure.retryAfterMs);
+    await this.handleApart(entries);
+  }
+
+  private async handleApart(entries: readonly Entry<T, R>[]): Promise<void> {
+    const failure = await this.apart.run(() => this.attempt(entries));
+    if (failure === null) return;
+    if (failure.isItemFault) return this.takeApart(entries, failure);
+    await this.putBack(entries, failure);
+    this.arm();
+  }
+
+  /** After a fault of none of the entries. Resolves after the pause. */
+  private async putBack(entries: readonly Entry<T, R>[], failure: Failure): Promise<void> {
+    if (failure.retryAfterMs === null) return this.giveUp(entries, failure.error);
+    this.waiting = entries.concat(this.waiting);
     this.trim();
-    await this.pause(pauseMs);
+    await this.pause(failure.retryAfterMs);
   }
 
   private pause(ms: number): Promise<void> {
@@ -154,32 +224,44 @@ export class Batcher<T> {
   }
 
   private trim(): void {
-    const { maxWaiting } = this.options;
-    if (maxWaiting === undefined || this.waiting.length <= maxWaiting) return;
-    const excess = this.waiting.length - maxWaiting;
-    this.waiting.splice(0, excess);
-    this.options.dropped?.(excess);
+    const excess = this.waiting.length - (this.options.maxWaiting ?? Infinity);
+    if (excess > 0) this.drop(this.waiting.splice(0, excess));
+  }
+
+  private drop(entries: readonly Entry<T, R>[]): void {
+    if (entries.length > 0)
+      this.giveUp(entries, new ItemDropped('too many items wait, or the process stops'));
+  }
+
+  private giveUp(entries: readonly Entry<T, R>[], error: unknown): void {
+    this.options.failed?.(
+      entries.map(({ item }) => item),
+      error,
+    );
+    for (const { reject } of entries) reject(error);
   }
 }
 
+const ignore = (): void => undefined;
+
 export interface HandleApartOptions<T> {
-  /** Handles items whole: when it throws, none of them is done. */
+  /** Handles items all or none. */
   handle(items: readonly T[]): Promise<void>;
-  /** Told of the one item that cannot be handled. */
+  /** Receives each item that fails alone. */
   failed(item: T, error: unknown): void | Promise<void>;
-  /** Told of items that failed by no fault of theirs: the server is away, say. */
-  whole(items: readonly T[], error: unknown): void | Promise<void>;
   /** Whether one item may be to blame. Default: `mayBeOfOneRow`. */
   isItemFault?(error: unknown): boolean;
 }
 
-/** Handles items at once; when that fails by the fault of one, in halves down to single items (D43). */
+/**
+ * Handles a list at once. When that fails by one item's fault, handles the halves, down to single items.
+ * @throws the error of `handle` that is no item's fault; the rest of the list is then not handled
+ */
 export async function handleApart<T>(items: readonly T[], options: HandleApartOptions<T>): Promise<void> {
   try {
     return await options.handle(items);
   } catch (error) {
-    const isItemFault = options.isItemFault?.(error) ?? mayBeOfOneRow(error);
-    if (!isItemFault) return options.whole(items, error);
+    if (!(options.isItemFault?.(error) ?? mayBeOfOneRow(error))) throw error;
     if (items.length === 1) return options.failed(items[0]!, error);
   }
   const middle = items.length >> 1;

@@ -51,8 +51,13 @@ export class SandboxQuota {
     maxItems: MAX_BATCH,
     gather: WRITE_EVERY_MS,
     handle: (uses) => this.write(uses),
-    failed: ({ partnerId }, error) =>
-      this.logger.warn({ event: 'sandbox_quota.not_written', partnerId, err: error }, 'usage is not counted'),
+    failed: (uses, error) => {
+      const partnerIds = [...new Set(uses.map(({ partnerId }) => partnerId))];
+      this.logger.warn(
+        { event: 'sandbox_quota.not_written', partnerIds, err: error },
+        'usage is not counted',
+      );
+    },
   });
 
   constructor(
@@ -78,7 +83,7 @@ export class SandboxQuota {
     if (usage.units + all > limit) throw limitReached(limit);
     usage.units += all;
     usage.unwritten += all;
-    this.writes.add({ partnerId, usage, units: all });
+    void this.writes.add({ partnerId, usage, units: all });
   }
 
   private usageOf(partnerId: string): Usage {

@@ -58,15 +58,21 @@ afterEach(() => {
 });
 
 describe('batches', () => {
-  it('writes nothing while the call is under way, and one statement after 200 ms', async () => {
+  it('writes nothing in the turn of a call, and the calls of 200 ms in one statement', async () => {
     const { pool, recordMany } = startAccessLog();
+    const rowsOfStatements = () => pool.statements.map(({ name, requestIds }) => [name, requestIds.length]);
     recordMany(many(3));
-    await vi.advanceTimersByTimeAsync(199);
+    await Promise.resolve();
     expect(pool.statements).toHaveLength(0);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(rowsOfStatements()).toEqual([['insert-calls', 3]]);
+    recordMany(many(2));
+    await vi.advanceTimersByTimeAsync(100);
+    recordMany(many(4));
+    await vi.advanceTimersByTimeAsync(99);
+    expect(pool.statements).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(1);
-    expect(pool.statements.map(({ name, requestIds }) => [name, requestIds.length])).toEqual([
-      ['insert-calls', 3],
-    ]);
+    expect(rowsOfStatements().slice(1)).toEqual([['insert-calls', 6]]);
   });
 
   it('does not wait for the 200 ms once 500 calls are there', async () => {

@@ -31,10 +31,10 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   },
   {
     name: 'batch-fails-its-neighbours',
-    file: 'src/infra/group-commit.ts',
-    find: 'if (batch.length === 1) return this.refuse(batch[0]!, failure.error);',
-    replace: 'return batch.forEach((waiting) => waiting.reject(failure.error));',
-    tests: ['test/infra/batching/group-commit.test.ts', 'test/orders-live/order-batches.test.ts'],
+    file: 'src/infra/batcher.ts',
+    find: 'if (entries.length === 1) return this.retryAlone(entries, failure);',
+    replace: 'return this.giveUp(entries, failure.error);',
+    tests: ['test/infra/batching/batcher.test.ts', 'test/orders-live/order-batches.test.ts'],
   },
   {
     name: 'charges-of-a-batch-with-one-balance',
@@ -209,8 +209,8 @@ const ONCE_UNSEEN: readonly Mutant[] = [
   {
     name: 'notification-lost-while-armed',
     file: WORK_SIGNALS,
-    find: 'this.pending.set(`${queue} ${group}`, { queue, group });',
-    replace: 'if (!this.timer) this.pending.set(`${queue} ${group}`, { queue, group });',
+    find: 'void this.signals.add({ queue, group });',
+    replace: 'if (this.pending.size === 1) void this.signals.add({ queue, group });',
     tests: ['test/infra/jobs/notifications.test.ts'],
   },
   {

@@ -38,7 +38,6 @@ export class StorePackages {
     };
     await handleApart(packages, {
       handle,
-      whole: (_some, error) => Promise.reject(error as Error),
       failed: ({ item }, error) => {
         firstError ??= error;
         refused.push(item.id);

@@ -45,7 +45,6 @@ export class PollEsimBatch {
   private recordApart(batch: PollBatch, readings: Readings): Promise<void> {
     return handleApart(batch.polls, {
       handle: (polls) => this.transactions.run((tx) => this.record(tx, { ...batch, polls }, readings)),
-      whole: (_polls, error) => Promise.reject(error as Error),
       failed: async (poll, error) => {
         const { esimId } = poll;
         const line = { event: 'esims.reading_refused', esimId, provider: batch.provider, err: error };

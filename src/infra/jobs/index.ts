@@ -6,11 +6,11 @@
  * Flow: notify -> signal, or queue -> JobWorker -> JobRunner.notify -> JobSource.claim -> JobWorker.run.
  */
 export { ClaimScheduler } from './claim-scheduler.js';
-export { JobEnds } from './job-ends.js';
 export { JobInterrupted, JobRunner } from './job-runner.js';
 export type { JobRunnerOptions } from './job-runner-options.js';
 export type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 export { JobWorker } from './job-worker.js';
+export { LOCKING_BATCHES, lockWaitMs } from './locking-batches.js';
 export { InjectNotifier, JobsModule, notifierModule } from './jobs.module.js';
 export {
   LeasedJobsRepository,

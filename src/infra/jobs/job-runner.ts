@@ -1,11 +1,12 @@
 import { endsWithin } from '../../common/ends-within.js';
+import { type Mode, perMode } from '../../common/mode.js';
+import { Batcher } from '../batcher.js';
 import { boundedCache } from '../bounded-cache.js';
 import { Sweeper } from '../sweeps.js';
 import { runApart } from '../tracing/index.js';
 import { ClaimScheduler } from './claim-scheduler.js';
-import { GatheredClaims } from './gathered-claims.js';
 import type { JobRunnerOptions } from './job-runner-options.js';
-import type { Claim, JobEnd, JobSource, RunJob } from './job-source.js';
+import type { Claim, ClaimRequest, JobEnd, JobSource, RunJob } from './job-source.js';
 import { type GroupOwner, type GroupSlots, type Pace, SlotShares } from './slot-shares.js';
 import { oncePerTurn } from './once-per-turn.js';
 import { WaitingGroups } from './waiting-groups.js';
@@ -28,6 +29,15 @@ interface Group extends GroupSlots {
 }
 
 const GROUPS_PER_SWEEP = 1_000;
+/** One statement keeps the rows of its first group locked until it has claimed for its last. */
+const GROUPS_PER_CLAIM = 24;
+/** Per mode. A claim that waits for a lock does not delay all others. */
+const CLAIM_STATEMENTS = 2;
+/** Where each group needs a statement. More would leave the heartbeat and the outcomes no connection. */
+const SINGLE_CLAIMS = 6;
+/** Sandbox's maximum part of the claims under way (D41). */
+const SANDBOX_PART = 1 / 2;
+const GROUPS_PER_OWNER_STATEMENT = 500;
 /** Groups whose pace is remembered while they have nothing to do. */
 const PACES_KEPT = 50_000;
 
@@ -47,7 +57,11 @@ export class JobRunner<Job> {
   private readonly scheduler: ClaimScheduler;
   private readonly sweeper: Sweeper;
   private readonly heartbeat: Sweeper;
-  private readonly claims: GatheredClaims<Job>;
+  /** Live and Sandbox have statements of their own, and neither waits for the other (D41). */
+  private readonly claims: Readonly<Record<Mode, Batcher<ClaimRequest, Claim<Job>>>>;
+  private readonly claimsUnderWay: Record<Mode, number> = { live: 0, sandbox: 0 };
+  private readonly maxClaims: number;
+  private readonly owners: Batcher<string>;
   /** Jobs that one transaction ends make room for one claim, and not each for a claim of its own. */
   private readonly claimThisTurn = oncePerTurn(() => this.claimNext());
   private sweptTo = '';
@@ -67,11 +81,17 @@ export class JobRunner<Job> {
       ownerShare = 1,
       keptForOthers = 0,
     } = options;
-    this.claims = new GatheredClaims(source);
+    this.claims = perMode(() => newClaims(source));
+    this.maxClaims = source.claimMany ? (GROUPS_PER_CLAIM * CLAIM_STATEMENTS) / SANDBOX_PART : SINGLE_CLAIMS;
+    this.owners = new Batcher<string>({
+      maxItems: GROUPS_PER_OWNER_STATEMENT,
+      gather: 'microtask',
+      handle: async (groups) => source.learnOwners?.(groups),
+    });
     const separatesSlow = slowAfterMs !== undefined;
     this.shares = new SlotShares({ ...options, ownerShare, keptForOthers, separatesSlow });
     this.waiting = new WaitingGroups<Group>({
-      hasFreeFor: (mode, pace) => this.claims.hasRoomFor(mode) && this.shares.hasFreeFor(mode, pace),
+      hasFreeFor: (mode, pace) => this.hasRoomToClaim(mode) && this.shares.hasFreeFor(mode, pace),
       roomFor: (group) => this.shares.roomFor(group),
     });
     this.scheduler = new ClaimScheduler({
@@ -208,15 +228,32 @@ export class JobRunner<Job> {
     this.claimNext();
   }
 
-  private async claim(name: string, limit: number): Promise<Claim<Job>> {
+  private hasRoomToClaim(mode: Mode): boolean {
+    const { live, sandbox } = this.claimsUnderWay;
+    return live + sandbox < this.maxClaims && (mode === 'live' || sandbox < this.maxClaims * SANDBOX_PART);
+  }
+
+  /** Never rejects. */
+  private async claim(group: string, limit: number): Promise<Claim<Job>> {
+    const underWay = this.claimsUnderWay;
+    let mode = this.ownerOf(group)?.mode ?? 'live';
+    underWay[mode]++;
     try {
-      return await this.claims.claim(name, limit);
+      if (!this.ownerOf(group)) {
+        await this.owners.add(group);
+        underWay[mode]--;
+        mode = this.ownerOf(group)?.mode ?? mode;
+        underWay[mode]++;
+      }
+      return await this.claims[mode].add({ group, limit });
     } catch (error) {
       this.options.logger.warn(
-        { event: 'jobs.claim_failed', jobs: this.options.name, group: name, err: error },
+        { event: 'jobs.claim_failed', jobs: this.options.name, group, err: error },
         'claim failed; the sweep tries again',
       );
       return { items: [], nextDueInMs: null, more: true };
+    } finally {
+      underWay[mode]--;
     }
   }
 
@@ -292,4 +329,22 @@ export class JobRunner<Job> {
     this.tasks.add(task);
     void task.finally(() => this.tasks.delete(task));
   }
+}
+
+/** Gathers the claims of a mode, if the source claims for many groups in one statement (D51). */
+function newClaims<Job>(source: JobSource<Job>): Batcher<ClaimRequest, Claim<Job>> {
+  const gather = 'microtask';
+  if (!source.claimMany)
+    return new Batcher({
+      maxItems: 1,
+      concurrency: SINGLE_CLAIMS,
+      gather,
+      handle: async ([one]) => [await source.claim(one!.group, one!.limit)],
+    });
+  return new Batcher({
+    maxItems: GROUPS_PER_CLAIM,
+    concurrency: CLAIM_STATEMENTS,
+    gather,
+    handle: (requests) => source.claimMany!(requests),
+  });
 }

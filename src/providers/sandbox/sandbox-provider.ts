@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { MAGIC_PACKAGES } from '../../catalog/index.js';
-import { GroupCommit } from '../../infra/group-commit.js';
+import { Batcher } from '../../infra/batcher.js';
 import {
   type EsimProvider,
   type FailureCode,
@@ -32,7 +32,7 @@ const SLOW_MS = 20_000;
 const TIMEOUT_MS = 2_500;
 const PARTIAL_SHARE = 0.6;
 
-const GROUPS = { maxItems: 128, gatherMs: 2, maxUnderWay: 2 } as const;
+const BATCHES = { maxItems: 128, gather: 2, concurrency: 2 } as const;
 
 const REJECTIONS: Readonly<Record<string, FailureCode>> = {
   [MAGIC_PACKAGES.outOfStock]: 'package_unavailable',
@@ -56,12 +56,12 @@ export class SandboxProvider implements EsimProvider {
   readonly repeats = { order: OWN, topup: OWN, cancel: OWN };
 
   /** What is placed at about the same time is minted and kept as one: each call still has an answer of its own. */
-  private readonly placements: GroupCommit<NewSandboxOrder, boolean>;
-  private readonly topups: GroupCommit<SandboxTopup, boolean>;
+  private readonly placements: Batcher<NewSandboxOrder, boolean>;
+  private readonly topups: Batcher<SandboxTopup, boolean>;
 
   constructor(private readonly repository: SandboxProviderRepository) {
-    this.placements = new GroupCommit({ ...GROUPS, commit: (orders) => repository.insert(orders) });
-    this.topups = new GroupCommit({ ...GROUPS, commit: (topups) => repository.insertTopups(topups) });
+    this.placements = new Batcher({ ...BATCHES, handle: (orders) => repository.insert(orders) });
+    this.topups = new Batcher({ ...BATCHES, handle: (topups) => repository.insertTopups(topups) });
   }
 
   async placeOrder(

@@ -1,7 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { type EsimEntity, EsimsRepository } from '../../esims/index.js';
-import { GroupCommitByMode } from '../../infra/group-commit.js';
-import type { PlacementNote, PlacementSlot } from '../../infra/jobs/index.js';
+import { perMode } from '../../common/mode.js';
+import { Batcher } from '../../infra/batcher.js';
+import {
+  LOCKING_BATCHES,
+  lockWaitMs,
+  type PlacementNote,
+  type PlacementSlot,
+} from '../../infra/jobs/index.js';
 import { currentTraceparent } from '../../infra/tracing/index.js';
 import {
   callProvider,
@@ -18,7 +24,7 @@ import { type ClaimedTopup, TopupJobsRepository, type TopupLease } from '../topu
 import { toProviderTopupRequest, type TopupEntity } from '../topup.js';
 import { TopupEnds } from './topup-ends.js';
 
-const GROUPS = { maxItems: 64, gatherMs: 2, maxUnderWay: 4 } as const;
+const BATCHES = { ...LOCKING_BATCHES, gather: 2 } as const;
 
 /**
  * Gets the provider's answer to a top-up without ever buying it twice. Not every provider takes a repeated reference
@@ -28,18 +34,19 @@ const GROUPS = { maxItems: 64, gatherMs: 2, maxUnderWay: 4 } as const;
 @Injectable()
 export class FindOrPlaceTopup {
   /** What is about to be sent at the same time is recorded by one statement. */
-  private readonly notes: GroupCommitByMode<PlacementNote<TopupLease>, PlacementSlot | null>;
+  private readonly notes = perMode(
+    () =>
+      new Batcher<PlacementNote<TopupLease>, PlacementSlot | null>({
+        ...BATCHES,
+        handle: (notes, failures) => this.jobs.markAllPlaced(notes, lockWaitMs(failures)),
+      }),
+  );
 
   constructor(
     private readonly providers: ProviderRegistry,
     private readonly jobs: TopupJobsRepository,
     private readonly purchases: EsimPurchasesRepository,
-  ) {
-    this.notes = new GroupCommitByMode({
-      ...GROUPS,
-      commit: (notes, lockWaitMs) => jobs.markAllPlaced(notes, lockWaitMs),
-    });
-  }
+  ) {}
 
   /**
    * Null when the lease is void: then nothing was sent.
@@ -60,7 +67,7 @@ export class FindOrPlaceTopup {
     request: ProviderTopupRequest,
     placement: Placement,
   ): Promise<ProviderTopupState | null> {
-    const slot = await this.notes.add(topup.mode, { lease, readLagMs: provider.readLagMs });
+    const slot = await this.notes[topup.mode].add({ lease, readLagMs: provider.readLagMs });
     if (slot === null) return null;
     if (slot.waitMs > 0) return { state: 'in_progress', checkAfterMs: slot.waitMs };
     try {
@@ -95,22 +102,27 @@ const ENDED: Readonly<Partial<Record<EsimEntity['status'], ProviderFailure>>> = 
 @Injectable()
 export class FulfilTopup {
   /** The eSIMs of top-ups that one claim has leased are read by one statement. */
-  private readonly esims: GroupCommitByMode<string, EsimEntity>;
+  private readonly esims = perMode(
+    () =>
+      new Batcher<string, EsimEntity | null>({
+        ...BATCHES,
+        handle: (ids) => this.esimRows.findAllById(ids),
+      }),
+  );
 
   constructor(
     private readonly findOrPlace: FindOrPlaceTopup,
     private readonly jobs: TopupJobsRepository,
-    esims: EsimsRepository,
+    private readonly esimRows: EsimsRepository,
     private readonly ends: TopupEnds,
-  ) {
-    this.esims = new GroupCommitByMode({ ...GROUPS, commit: (ids) => esims.getAllById(ids) });
-  }
+  ) {}
 
   /** @throws ProviderOutcomeUnknown, ProviderUnavailable without an answer: the top-up stays processing. */
   async execute(lease: ClaimedTopup): Promise<void> {
     const { topup } = lease;
     const traceparent = currentTraceparent();
-    const esim = await this.esims.add(topup.mode, topup.esimId);
+    const esim = await this.esims[topup.mode].add(topup.esimId);
+    if (!esim) throw new Error(`the eSIM ${topup.esimId} is gone`);
     const failure = ENDED[esim.status];
     if (failure && topup.upstreamPlacedAt === null)
       return this.ends.add({ lease, topup, traceparent, result: { state: 'rejected', failure } });

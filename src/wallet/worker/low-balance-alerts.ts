@@ -45,7 +45,6 @@ export class LowBalanceAlerts {
     if (ids.length === 0) return;
     await handleApart(ids, {
       handle: (some) => this.transactions.run((tx) => this.raise(tx, some)),
-      whole: (_some, error) => Promise.reject(error as Error),
       failed: (signalId, error) => {
         const line = { event: 'wallet.low_signal_refused', signalId, err: error };
         this.logger.error(line, 'a low balance cannot be told; the next run tries again');

@@ -22,10 +22,6 @@ interface TracedDelivery {
   readonly body: string | null;
 }
 
-interface Waiting extends TracedDelivery {
-  readonly resolve: (trace: DeliveryTrace | null) => void;
-}
-
 const MAX_BATCH = 500;
 const EVENT_ID = /^\{"id":"(evt_[0-9A-HJKMNP-TV-Z]{26})"/;
 
@@ -36,14 +32,12 @@ const EVENT_ID = /^\{"id":"(evt_[0-9A-HJKMNP-TV-Z]{26})"/;
 @Injectable()
 export class DeliveryTracesRepository {
   /** What one claim has leased begins in one turn, and is read by one statement. */
-  private readonly batches = new Batcher<Waiting>({
-    handle: async (waiting) => {
-      const byMode = [...Map.groupBy(waiting, ({ mode }) => mode)];
+  private readonly batches = new Batcher<TracedDelivery, DeliveryTrace | null>({
+    handle: async (deliveries) => {
+      const byMode = [...Map.groupBy(deliveries, ({ mode }) => mode)];
       const traces = new Map((await Promise.all(byMode.map(([mode, some]) => this.read(mode, some)))).flat());
-      for (const { id, resolve } of waiting) resolve(traces.get(id) ?? null);
+      return deliveries.map(({ id }) => traces.get(id) ?? null);
     },
-    // It is sent all the same, and its span is in no trace but its own.
-    failed: ({ resolve }) => resolve(null),
     maxItems: MAX_BATCH,
     gather: 'microtask',
     concurrency: 2,
@@ -51,9 +45,9 @@ export class DeliveryTracesRepository {
 
   constructor(@InjectEntityManager() private readonly manager: EntityManager) {}
 
-  /** Null when nothing is known. Never rejects. */
-  find({ id, mode, body }: TracedDelivery): Promise<DeliveryTrace | null> {
-    return new Promise((resolve) => this.batches.add({ id, mode, body, resolve }));
+  /** Null when nothing is known, or when the statement fails: the delivery is sent all the same. Never rejects. */
+  find(delivery: TracedDelivery): Promise<DeliveryTrace | null> {
+    return this.batches.add(delivery).catch(() => null);
   }
 
   /** The ids of the events, which their bodies begin with, are the days that are read. */

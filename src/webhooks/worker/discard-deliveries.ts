@@ -62,7 +62,6 @@ export class DiscardDeliveries {
           walk.passedOver.add(id);
           walk.refusals.push({ id, error });
         },
-        whole: (_some, error) => Promise.reject(error as Error),
       });
     walk.steps++;
     return { purged, more: ids.length === STEP_ROWS && walk.steps < walk.maxSteps && !hasRefusedMost(walk) };

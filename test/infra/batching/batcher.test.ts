@@ -1,35 +1,52 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Batcher, type BatcherOptions } from '../../../src/infra/batcher.js';
+import { Batcher, type BatcherOptions, ItemDropped } from '../../../src/infra/batcher.js';
 
-/** What PostgreSQL says of a value that it does not take. */
+/** PostgreSQL refuses a value. */
 const dataFault = (): Error => Object.assign(new Error('invalid input syntax'), { code: '22P02' });
 
-function startBatcher(options: Partial<BatcherOptions<number>> = {}) {
+/** A batcher that doubles numbers. `answerWith` decides how its batches end, and `poison` fails each batch it is in. */
+function startBatcher(options: Partial<BatcherOptions<number, number>> = {}) {
   const batches: number[][] = [];
-  const failed: [number, string][] = [];
+  const failures: number[] = [];
+  const results = new Map<number, unknown>();
   const poison = new Set<number>();
   let answer = (): Promise<void> => Promise.resolve();
-  const batcher = new Batcher<number>({
+  const batcher = new Batcher<number, number>({
     maxItems: 10,
     gather: 'turn',
-    failed: (item, error) => failed.push([item, (error as Error).message]),
-    handle: async (items) => {
+    handle: async (items, failed) => {
       batches.push([...items]);
-      if (items.some((item) => poison.has(item))) throw dataFault();
+      failures.push(failed);
       await answer();
+      if (items.some((item) => poison.has(item))) throw dataFault();
+      return items.map((item) => 2 * item);
     },
     ...options,
   });
-  const addAll = (...items: number[]): void => items.forEach((item) => batcher.add(item));
-  return {
-    batcher,
-    batches,
-    failed,
-    poison,
-    addAll,
-    answerWith: (next: () => Promise<void>) => (answer = next),
+  const addAll = (...items: number[]): void => {
+    for (const item of items)
+      batcher.add(item).then(
+        (result) => results.set(item, result),
+        (error: Error) => results.set(item, error.message),
+      );
+  };
+  const answerWith = (next: () => Promise<void>): unknown => (answer = next);
+  return { batcher, batches, failures, results, poison, addAll, answerWith };
+}
+
+type Started = ReturnType<typeof startBatcher>;
+
+/** Holds each batch until the returned function ends the oldest one. */
+function holdBatches({ answerWith }: Started): () => Promise<unknown> {
+  const ends: (() => void)[] = [];
+  answerWith(() => new Promise((resolve) => ends.push(resolve)));
+  return async () => {
+    ends.shift()!();
+    return turn();
   };
 }
+
+const away = (): Promise<never> => Promise.reject(new Error('away'));
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -42,25 +59,47 @@ afterEach(() => {
 const turn = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
 describe('a batch', () => {
-  it('has what comes in one turn of the event loop', async () => {
-    const { batches, addAll } = startBatcher();
+  it('has the items of one turn of the event loop, and each item gets its own result', async () => {
+    const { batches, results, addAll } = startBatcher();
     addAll(1, 2, 3);
     expect(batches).toEqual([]);
     await turn();
     expect(batches).toEqual([[1, 2, 3]]);
+    expect([...results]).toEqual([
+      [1, 2],
+      [2, 4],
+      [3, 6],
+    ]);
   });
 
-  it('waits for others as long as it was told, and no longer once it is full', async () => {
-    const { batches, addAll } = startBatcher({ gather: 50, maxItems: 3 });
+  it('leaves at once after a lull, and no sooner than the given time after the batch before', async () => {
+    const { batches, addAll } = startBatcher({ gather: 50 });
     addAll(1);
-    await turn(49);
-    addAll(2);
-    expect(batches).toEqual([]);
-    await turn(1);
-    expect(batches).toEqual([[1, 2]]);
-    addAll(3, 4, 5);
     await turn();
-    expect(batches.at(-1)).toEqual([3, 4, 5]);
+    expect(batches).toEqual([[1]]);
+    await turn(20);
+    addAll(2);
+    await turn(29);
+    addAll(3);
+    expect(batches).toEqual([[1]]);
+    await turn(1);
+    expect(batches).toEqual([[1], [2, 3]]);
+    await turn(50);
+    addAll(4);
+    await turn();
+    expect(batches.at(-1)).toEqual([4]);
+  });
+
+  it('does not gather longer once enough items wait', async () => {
+    const { batches, addAll } = startBatcher({ gather: 50, fullAt: 3 });
+    addAll(1);
+    await turn();
+    addAll(2, 3);
+    await turn();
+    expect(batches).toEqual([[1]]);
+    addAll(4, 5);
+    await turn();
+    expect(batches).toEqual([[1], [2, 3, 4, 5]]);
   });
 
   it('is the only one under way, unless more are allowed', async () => {
@@ -68,63 +107,99 @@ describe('a batch', () => {
       [1, 1],
       [2, 2],
     ] as const) {
-      const { batcher, batches, addAll, answerWith } = startBatcher({ maxItems: 2, concurrency });
-      let finish = (): void => undefined;
-      answerWith(() => new Promise((resolve) => (finish = resolve)));
-      addAll(1, 2, 3, 4, 5, 6);
+      const one = startBatcher({ maxItems: 2, concurrency });
+      const endOldest = holdBatches(one);
+      one.addAll(1, 2, 3, 4, 5, 6);
       await turn(1);
-      expect(batches).toHaveLength(started);
-      answerWith(() => Promise.resolve());
-      finish();
-      await turn(1);
-      expect(batches.flat()).toEqual([1, 2, 3, 4, 5, 6]);
-      batcher.discard();
+      expect(one.batches).toHaveLength(started);
+      for (let ended = 0; ended < 3; ended++) await endOldest();
+      expect(one.batches.flat()).toEqual([1, 2, 3, 4, 5, 6]);
     }
   });
 });
 
 describe('an item that cannot be handled', () => {
-  it('does not fail its neighbours', async () => {
-    const { batches, failed, poison, addAll } = startBatcher();
+  it('fails alone: its neighbors are done (D43)', async () => {
+    const { results, poison, addAll } = startBatcher();
     poison.add(3).add(7);
     addAll(1, 2, 3, 4, 5, 6, 7, 8);
     await turn();
-    expect(failed).toEqual([
-      [3, 'invalid input syntax'],
-      [7, 'invalid input syntax'],
+    const refused = 'invalid input syntax';
+    expect([...results].sort(([a], [b]) => a - b).map(([, result]) => result)).toEqual([
+      2,
+      4,
+      refused,
+      8,
+      10,
+      12,
+      refused,
+      16,
     ]);
-    const done = batches.filter((batch) => !batch.some((item) => poison.has(item))).flat();
-    expect(done).toEqual([1, 2, 4, 5, 6, 8]);
   });
 
   it.each([
-    ['by the code that makes the statement', new TypeError('not a string')],
-    ['by a number out of range', new RangeError('Invalid time value')],
-    ['by a statement too large for one of its rows', Object.assign(new Error('limit'), { code: '54000' })],
-  ])('does not fail its neighbours when it is refused %s (D43)', async (_by, poison) => {
-    const { failed, addAll, answerWith, batches } = startBatcher();
-    answerWith(() => (batches.at(-1)!.includes(2) ? Promise.reject(poison) : Promise.resolve()));
+    ['the code that makes the statement', new TypeError('not a string')],
+    ['a number out of range', new RangeError('Invalid time value')],
+    ['a statement that is too large', Object.assign(new Error('limit'), { code: '54000' })],
+  ])('fails alone when the error comes from %s (D43)', async (_from, error) => {
+    const { results, addAll, answerWith, batches } = startBatcher();
+    answerWith(() => (batches.at(-1)!.includes(2) ? Promise.reject(error) : Promise.resolve()));
     addAll(1, 2, 3);
     await turn();
-    expect(failed).toEqual([[2, poison.message]]);
+    expect(results.get(2)).toBe(error.message);
+    expect([results.get(1), results.get(3)]).toEqual([2, 6]);
   });
 
-  it('is told from a server that is away: then all fail after one attempt', async () => {
-    const { batches, failed, addAll, answerWith } = startBatcher();
-    answerWith(() => Promise.reject(new Error('away')));
-    addAll(1, 2, 3);
+  it('delays no next batch while its batch is halved, one half at a time', async () => {
+    const one = startBatcher();
+    const endOldest = holdBatches(one);
+    one.poison.add(1);
+    one.addAll(1, 2, 3, 4);
     await turn();
-    expect(batches).toHaveLength(1);
-    expect(failed).toEqual([1, 2, 3].map((item) => [item, 'away']));
+    await endOldest();
+    expect(one.batches.slice(1)).toEqual([[1, 2]]);
+    one.addAll(5);
+    await turn();
+    expect(one.batches.slice(2)).toEqual([[5]]);
+    await endOldest();
+    expect(one.batches.slice(3)).toEqual([[3, 4]]);
+    for (let ended = 0; ended < 4; ended++) await endOldest();
+    expect(one.batches.slice(4)).toEqual([[1], [2]]);
+    expect(one.results.size).toBe(5);
+  });
+
+  it('is retried alone, and its neighbors do not wait for the pause', async () => {
+    const { batches, results, poison, addAll } = startBatcher({
+      retryAfterMs: (failures) => (failures < 4 ? 100 : null),
+    });
+    poison.add(1);
+    addAll(1, 2);
+    await turn();
+    expect(batches).toEqual([[1, 2], [1], [2]]);
+    expect([...results]).toEqual([[2, 4]]);
+    addAll(3);
+    await turn(100);
+    expect(batches.slice(3)).toEqual([[3], [1]]);
+    await turn(100);
+    expect(results.get(1)).toBe('invalid input syntax');
   });
 });
 
-describe('a failed batch', () => {
+describe('a batch that fails by the fault of none of its items', () => {
+  it('fails as a whole after one attempt by default', async () => {
+    const { batches, results, addAll, answerWith } = startBatcher();
+    answerWith(away);
+    addAll(1, 2, 3);
+    await turn();
+    expect(batches).toHaveLength(1);
+    expect([...results]).toEqual([1, 2, 3].map((item) => [item, 'away']));
+  });
+
   it('goes back to the front of the queue until it is done or given up', async () => {
-    const { batches, failed, addAll, answerWith } = startBatcher({
+    const { batches, results, addAll, answerWith } = startBatcher({
       retryAfterMs: (failures) => (failures < 3 ? 100 : null),
     });
-    answerWith(() => Promise.reject(new Error('away')));
+    answerWith(away);
     addAll(1, 2);
     await turn(50);
     addAll(3);
@@ -134,40 +209,35 @@ describe('a failed batch', () => {
       [1, 2, 3],
     ]);
     await turn(100);
-    expect(failed.map(([item]) => item)).toEqual([1, 2, 3]);
+    expect([...results]).toEqual([1, 2, 3].map((item) => [item, 'away']));
   });
 
-  it('is counted from zero again after a success', async () => {
-    const seen: number[] = [];
-    let down = true;
-    const batcher = new Batcher<number>({
-      maxItems: 10,
-      gather: 'turn',
-      failed: () => undefined,
-      retryAfterMs: () => 10,
-      handle: (_items, failures) => {
-        seen.push(failures);
-        return down ? Promise.reject(new Error('away')) : Promise.resolve();
-      },
-    });
-    batcher.add(1);
+  it('counts its own failures: a new batch begins at zero', async () => {
+    const { failures, addAll, answerWith } = startBatcher({ retryAfterMs: () => 10 });
+    answerWith(away);
+    addAll(1);
     await turn(25);
-    down = false;
+    answerWith(() => Promise.resolve());
     await turn(10);
-    batcher.add(2);
+    addAll(2);
     await turn();
-    expect(seen).toEqual([0, 1, 2, 3, 0]);
+    expect(failures).toEqual([0, 1, 2, 3, 0]);
   });
+});
 
-  it('keeps the newest items when too many wait, and says how many were dropped', async () => {
-    let dropped = 0;
-    const { batches, addAll, answerWith } = startBatcher({
+describe('too many waiting items', () => {
+  it('cost the oldest ones, whose promises reject', async () => {
+    const dropped: number[] = [];
+    const { batches, results, addAll, answerWith } = startBatcher({
       maxWaiting: 20,
       maxItems: 5,
       retryAfterMs: () => 100,
-      dropped: (count) => (dropped += count),
+      failed: (items, error) => {
+        expect(error).toBeInstanceOf(ItemDropped);
+        dropped.push(...items);
+      },
     });
-    answerWith(() => Promise.reject(new Error('away')));
+    answerWith(away);
     const items = Array.from({ length: 30 }, (_, nth) => nth);
     addAll(...items);
     await turn();
@@ -175,27 +245,68 @@ describe('a failed batch', () => {
     const before = batches.length;
     await turn(1_000);
     expect(batches.slice(before).flat()).toEqual(items.slice(10));
-    expect(dropped).toBe(10);
+    expect(dropped).toEqual(items.slice(0, 10));
+    expect(results.size).toBe(items.length);
+  });
+});
+
+describe('a caller that ignores the promises', () => {
+  it('hears of failed items by `failed`, without an unhandled rejection', async () => {
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    try {
+      const failed: (readonly number[])[] = [];
+      const { batcher, answerWith } = startBatcher({ failed: (items) => failed.push(items) });
+      answerWith(away);
+      void batcher.add(1);
+      void batcher.add(2);
+      await turn();
+      vi.useRealTimers();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(failed).toEqual([[1, 2]]);
+      expect(unhandled).not.toHaveBeenCalled();
+    } finally {
+      process.off('unhandledRejection', unhandled);
+    }
   });
 });
 
 describe('drain', () => {
-  it('handles at once what gathers, and ends when nothing is under way', async () => {
-    const { batcher, batches, addAll, answerWith } = startBatcher({ gather: 60_000 });
-    let finish = (): void => undefined;
-    answerWith(() => new Promise((resolve) => (finish = resolve)));
-    addAll(1, 2);
-    let drained = false;
-    const end = batcher.drain().then(() => (drained = true));
+  it('handles the waiting items at once and ends when nothing is under way', async () => {
+    const one = startBatcher({ gather: 60_000 });
+    const endOldest = holdBatches(one);
+    one.addAll(1);
     await turn();
-    expect([batches, drained]).toEqual([[[1, 2]], false]);
-    finish();
+    await endOldest();
+    one.addAll(2, 3);
+    await turn();
+    expect(one.batches).toEqual([[1]]);
+    let drained = false;
+    const end = one.batcher.drain().then(() => (drained = true));
+    await turn();
+    expect([one.batches, drained]).toEqual([[[1], [2, 3]], false]);
+    await endOldest();
     await end;
   });
 
-  it('does not sit out a pause', async () => {
+  it('waits for the halves of a failed batch', async () => {
+    const one = startBatcher();
+    const endOldest = holdBatches(one);
+    one.poison.add(1);
+    one.addAll(1, 2);
+    let drained = false;
+    const end = one.batcher.drain().then(() => (drained = true));
+    await turn();
+    for (let ended = 0; ended < 2; ended++) await endOldest();
+    expect(drained).toBe(false);
+    await endOldest();
+    await end;
+    expect(one.results.size).toBe(2);
+  });
+
+  it('ends a pause early', async () => {
     const { batcher, batches, addAll, answerWith } = startBatcher({ retryAfterMs: () => 60_000 });
-    answerWith(() => Promise.reject(new Error('away')));
+    answerWith(away);
     addAll(1);
     await turn();
     answerWith(() => Promise.resolve());
@@ -208,4 +319,13 @@ describe('drain', () => {
   it('ends at once when there is nothing to do', async () => {
     await startBatcher().batcher.drain();
   });
+});
+
+it('rejects what waits when it is discarded', async () => {
+  const { batcher, batches } = startBatcher();
+  const item = batcher.add(1);
+  batcher.discard();
+  await expect(item).rejects.toThrow(ItemDropped);
+  await turn();
+  expect(batches).toEqual([]);
 });

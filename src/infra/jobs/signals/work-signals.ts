@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { endsWithin } from '../../../common/ends-within.js';
-import { handleApart } from '../../batcher.js';
+import { Batcher } from '../../batcher.js';
 import { mayBeOfOneRow } from '../../database/index.js';
 import type { SignalChannel } from './signal-channel.js';
 import { SignalPeers } from './signal-peers.js';
@@ -47,11 +47,16 @@ export class WorkSignals {
   private readonly id = randomUUID();
   private readonly peers = new SignalPeers();
   private readonly workers = new Map<string, GroupWorker>();
-  private pending = new Map<string, DueGroup>();
-  private timer: NodeJS.Timeout | null = null;
+  /** The groups that wait for the next signal. */
+  private readonly pending = new Set<string>();
+  private readonly signals = new Batcher<DueGroup>({
+    maxItems: MOST_GROUPS,
+    gather: GATHER_MS,
+    handle: (groups) => this.sendDue(groups),
+    isItemFault: mayBeOfOneGroup,
+    failed: (_groups, error) => this.report(error),
+  });
   private presence: NodeJS.Timeout | null = null;
-  private lastLeftAt = -Infinity;
-  private sending: Promise<void> | null = null;
   private presenceUnderWay = false;
 
   constructor(
@@ -76,19 +81,19 @@ export class WorkSignals {
   /** Something of the group is due. Callers do not wait. */
   tell(queue: string, group: string): void {
     if (this.workers.get(queue)?.claimNow(group)) return;
-    this.pending.set(`${queue} ${group}`, { queue, group });
-    this.arm();
+    const name = nameOf({ queue, group });
+    if (this.pending.has(name)) return;
+    this.pending.add(name);
+    void this.signals.add({ queue, group });
   }
 
   /** Waits until all signals have left, or a second has passed; called by a graceful stop. */
   async settle(): Promise<void> {
-    const giveUpAt = performance.now() + SETTLE_LIMIT_MS;
-    while ((this.pending.size > 0 || this.sending) && performance.now() < giveUpAt)
-      await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+    await endsWithin(this.signals.drain(), SETTLE_LIMIT_MS);
   }
 
   async close(): Promise<void> {
-    if (this.timer) clearTimeout(this.timer);
+    this.signals.discard();
     if (this.presence) {
       clearInterval(this.presence);
       // So that the others wait for this one no longer; they find out by themselves, too.
@@ -98,34 +103,9 @@ export class WorkSignals {
     await this.channel.close();
   }
 
-  private arm(): void {
-    if (this.timer || this.sending || this.pending.size === 0) return;
-    const waitMs = this.lastLeftAt + GATHER_MS - performance.now();
-    this.timer = setTimeout(() => this.flush(), Math.max(0, waitMs));
-  }
-
-  /** One at a time: what comes meanwhile leaves together. */
-  private flush(): void {
-    this.timer = null;
-    this.lastLeftAt = performance.now();
-    const groups = [...this.pending.values()];
-    this.pending.clear();
-    this.sending = this.sendAll(groups).finally(() => {
-      this.sending = null;
-      this.arm();
-    });
-  }
-
-  /** Never rejects. */
-  private async sendAll(groups: readonly DueGroup[]): Promise<void> {
-    for (let from = 0; from < groups.length; from += MOST_GROUPS) {
-      await handleApart(groups.slice(from, from + MOST_GROUPS), {
-        handle: (part) => this.send({ from: this.id, due: byQueue(part) }),
-        isItemFault: mayBeOfOneGroup,
-        failed: (_group, error) => this.report(error),
-        whole: (_groups, error) => this.report(error),
-      });
-    }
+  private sendDue(groups: readonly DueGroup[]): Promise<void> {
+    for (const group of groups) this.pending.delete(nameOf(group));
+    return this.send({ from: this.id, due: byQueue(groups) });
   }
 
   private sayPresence(): void {
@@ -164,6 +144,10 @@ export class WorkSignals {
       'notification lost; the sweep will find the work',
     );
   }
+}
+
+function nameOf({ queue, group }: DueGroup): string {
+  return `${queue} ${group}`;
 }
 
 function byQueue(groups: readonly DueGroup[]): Record<string, string[]> {
