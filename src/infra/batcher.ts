@@ -238,7 +238,7 @@ export class Batcher<T, R = void> {
       entries.map(({ item }) => item),
       error,
     );
-    for (const { reject } of entries) reject(error);
+    for (const entry of entries) entry.reject(error);
   }
 }
 
