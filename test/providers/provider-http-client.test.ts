@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ProviderOutcomeUnknown, ProviderUnavailable } from '../../src/providers/index.js';
 import {
   CircuitBreaker,
@@ -230,6 +230,17 @@ describe('the client of a provider', () => {
       for (const url of [plain.replace('http:', 'https:'), stranger.url, another.url])
         await expect(newClient(url).buy()).rejects.toBeInstanceOf(ProviderUnavailable);
       expect([stranger.taken, another.taken]).toEqual([[], []]);
+    });
+
+    it('calls it unavailable at once when OpenSSL refuses the options', async () => {
+      const upstream = await serveTls();
+      const connect = vi.spyOn(tls, 'connect').mockImplementation(() => {
+        throw new Error('Failed to set ECDH curve');
+      });
+      closers.push(() => Promise.resolve(connect.mockRestore()));
+      const client = newClient(upstream.url, { timeoutMs: 60_000 });
+      await expect(client.buy()).rejects.toBeInstanceOf(ProviderUnavailable);
+      expect(upstream.taken).toEqual([]);
     });
 
     it.each<[string, TlsProviderOptions]>([

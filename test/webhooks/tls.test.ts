@@ -1,7 +1,7 @@
 import type { ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import tls, { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { NodeChild } from '../harness/child-process.js';
 import { TestAuthority } from './sending/certificates.js';
 import { connections, http, https } from './sending/receivers.js';
@@ -128,6 +128,20 @@ describe('a receiver that proves who it is', () => {
     expect(await send(sender, one!)).toMatchObject({ outcome: 'delivered', reusedConnection: true });
     expect(requests()).toBe(2);
   });
+});
+
+it('fails at once and closes the connection when OpenSSL refuses the options', async () => {
+  let closed = (): void => undefined;
+  const isClosed = new Promise<void>((resolve) => (closed = resolve));
+  const port = await connections((socket) => void socket.once('close', closed).resume());
+  const refusal = Object.assign(new Error('Failed to set ECDH curve'), { code: 'ERR_CRYPTO_OPERATION_FAILED' });
+  const connect = vi.spyOn(tls, 'connect').mockImplementation(() => {
+    throw refusal;
+  });
+  afterThisTest(() => connect.mockRestore());
+  const result = await send(senderWith(), `https://localhost:${port}/hook`);
+  expect(result).toMatchObject({ outcome: 'failed', error: 'tls: ERR_CRYPTO_OPERATION_FAILED' });
+  await isClosed;
 });
 
 describe('the environment of the process', () => {

@@ -1,5 +1,23 @@
 import { constants } from 'node:crypto';
-import type { SecureContextOptions } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+
+/** In order of preference. OpenSSL 3.0 does not know the first. */
+const CURVES = ['X25519MLKEM768', 'X25519', 'P-256', 'P-384', 'P-521'];
+
+/** The curves that this OpenSSL knows, as `ecdhCurve` takes them. One unknown name makes OpenSSL refuse a whole list. */
+export function knownCurves(names: readonly string[]): string {
+  return names.filter(isKnown).join(':');
+}
+
+function isKnown(ecdhCurve: string): boolean {
+  try {
+    // An empty `ca` saves parsing the default certificates, which takes 0.1 s.
+    createSecureContext({ ecdhCurve, ca: [] });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * TLS 1.3, or TLS 1.2 with ECDHE. A server chooses what a client computes before it has proven who it is, so nothing
@@ -17,7 +35,7 @@ export const OUTGOING_TLS = {
     'ECDHE+AES',
     '!aNULL',
   ].join(':'),
-  ecdhCurve: 'X25519MLKEM768:X25519:P-256:P-384:P-521',
+  ecdhCurve: knownCurves(CURVES),
   sigalgs: [
     'ecdsa_secp256r1_sha256',
     'ecdsa_secp384r1_sha384',

@@ -207,8 +207,13 @@ export class ProviderHttpClient {
       const signal = AbortSignal.any([this.closing.signal, AbortSignal.timeout(timeoutMs)]);
       dial(options, resolve, signal).then(
         (socket) => {
-          if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, callback);
-          else callback(null, socket);
+          if (options.protocol !== 'https:') return callback(null, socket);
+          try {
+            secure({ ...options, httpSocket: socket }, callback);
+          } catch (error) {
+            socket.destroy();
+            callback(error as Error, null);
+          }
         },
         (error: Error) => callback(signal.aborted ? new errors.ConnectTimeoutError() : error, null),
       );

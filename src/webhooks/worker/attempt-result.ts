@@ -124,7 +124,7 @@ const CONNECT_CODES = new Set([
   'ENFILE',
 ]);
 const TLS_CODE =
-  /^(ERR_TLS|ERR_SSL|TLS_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
+  /^(ERR_(TLS|SSL|OSSL|CRYPTO)_|TLS_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|PATH_LENGTH_)/;
 
 /** `class: CODE` of an error, for the log that partners see: never a message, which may hold an inner address. */
 export function describeFailure(error: unknown): string {

@@ -95,10 +95,12 @@ class DialingHttpsAgent extends HttpsAgent {
   }
 
   override createConnection(options: CreateOptions, created?: Created): undefined {
-    this.dial(...targetOf(options)).then(
-      (socket) => created!(null, this.secure(socket, options)),
-      (error: Error) => created!(error, undefined as never),
-    );
+    this.dial(...targetOf(options))
+      .then((socket) => this.secure(socket, options))
+      .then(
+        (secured) => created!(null, secured),
+        (error: Error) => created!(error, undefined as never),
+      );
   }
 
   override reuseSocket(socket: Duplex, request: ClientRequest): void {
@@ -106,10 +108,18 @@ class DialingHttpsAgent extends HttpsAgent {
     this.connections.get(socket)?.renewAllowance();
   }
 
+  /** @throws Error when OpenSSL refuses the options; the connection is then closed */
   private secure(socket: Socket, options: CreateOptions): TLSSocket {
     const { owner, clock } = options.dialing!;
+    clock.enter('tls');
     const connection = new MeteredConnection(socket);
-    const secured = super.createConnection({ ...options, socket: connection } as CreateOptions) as TLSSocket;
+    let secured: TLSSocket;
+    try {
+      secured = super.createConnection({ ...options, socket: connection } as CreateOptions) as TLSSocket;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
     this.connections.set(secured, connection);
     let handshaking = true;
     connection.measure({
@@ -126,7 +136,6 @@ class DialingHttpsAgent extends HttpsAgent {
       connection.renewAllowance();
       clock.enter(null);
     });
-    clock.enter('tls');
     return secured;
   }
 }
