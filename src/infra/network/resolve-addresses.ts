@@ -5,8 +5,11 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 /** All addresses of a host name; rejects with an error that has a DNS `code`. */
 export type ResolveAddresses = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** How long the addresses of one family wait for those of the other (RFC 8305 section 3). */
-const OTHER_FAMILY_MS = 50;
+/**
+ * How long the addresses of one family wait for those of the other. RFC 8305 section 3 has 50 ms for AAAA. A host without
+ * IPv6 cannot use AAAA alone, so A has as long as a slow name server takes.
+ */
+const WAIT_FOR_MS: Readonly<Record<4 | 6, number>> = { 4: 2_000, 6: 50 };
 const QUERY_TIMEOUT_MS = 4_000;
 const TRIES = 2;
 const PROBE_TIMEOUT_MS = 2_000;
@@ -124,8 +127,8 @@ class NameServers {
 }
 
 /**
- * Queries both families at once. As soon as one has addresses, the other gets 50 ms more (RFC 8305 section 3): many
- * name servers never answer AAAA. IPv4 addresses come first.
+ * Queries both families at once. As soon as IPv4 has addresses, IPv6 gets 50 ms more: many name servers never answer
+ * AAAA. IPv4 gets 2 s more. IPv4 addresses come first.
  */
 async function bothFamilies(
   query: (family: 4 | 6) => Promise<readonly LookupAddress[]>,
@@ -134,16 +137,16 @@ async function bothFamilies(
   const queries = ([4, 6] as const).map(async (family) => {
     answers[family] = await query(family);
     if (answers[family].length === 0) throw Object.assign(new Error('no address'), { code: 'ENODATA' });
+    return family;
   });
   const all = Promise.allSettled(queries);
-  const isThere = await Promise.any(queries).then(
-    () => true,
-    () => false,
-  );
-  if (isThere) {
+  const first = await Promise.any(queries).catch(() => null);
+  if (first !== null) {
     const cancel = new AbortController();
     // The answer may have come while the process stood still: timers run before sockets are read.
-    const late = delay(OTHER_FAMILY_MS, undefined, { signal: cancel.signal }).then(() => nextTurn());
+    const late = delay(WAIT_FOR_MS[first === 4 ? 6 : 4], undefined, { signal: cancel.signal }).then(() =>
+      nextTurn(),
+    );
     await Promise.race([all, late]);
     cancel.abort();
     late.catch(() => undefined);

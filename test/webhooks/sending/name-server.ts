@@ -9,6 +9,8 @@ export interface NameRecords {
   readonly cname?: string;
   /** Types that are never answered. */
   readonly silent?: readonly ('A' | 'AAAA')[];
+  /** Milliseconds until A is answered. */
+  readonly delayOfA?: number;
   /** Every question ends in SERVFAIL. */
   readonly fails?: boolean;
 }
@@ -60,7 +62,11 @@ export class NameServer {
     head.writeUInt16BE(0x8580 | code, 2); // an authoritative answer, recursion available
     head.writeUInt16BE(1, 4);
     head.writeUInt16BE(answers.length, 6);
-    this.socket.send(Buffer.concat([head, query.subarray(12, end), ...answers]), from.port, from.address);
+    const reply = Buffer.concat([head, query.subarray(12, end), ...answers]);
+    const send = (): void => this.socket.send(reply, from.port, from.address);
+    if (type !== TYPE.A || !records?.delayOfA) return send();
+    const timer = setTimeout(send, records.delayOfA);
+    this.socket.once('close', () => clearTimeout(timer));
   }
 }
 
