@@ -134,7 +134,9 @@ it('fails at once and closes the connection when OpenSSL refuses the options', a
   let closed = (): void => undefined;
   const isClosed = new Promise<void>((resolve) => (closed = resolve));
   const port = await connections((socket) => void socket.once('close', closed).resume());
-  const refusal = Object.assign(new Error('Failed to set ECDH curve'), { code: 'ERR_CRYPTO_OPERATION_FAILED' });
+  const refusal = Object.assign(new Error('Failed to set ECDH curve'), {
+    code: 'ERR_CRYPTO_OPERATION_FAILED',
+  });
   const connect = vi.spyOn(tls, 'connect').mockImplementation(() => {
     throw refusal;
   });

@@ -15,8 +15,10 @@ export class AnswerTooLong extends Error {
   readonly code = 'ANSWER_TOO_LONG';
 }
 
-const STATUS_LINE = /^HTTP\/1\.[01] (\d{3})/;
-const STATUS_LINE_LENGTH = 'HTTP/1.1 200'.length;
+/** The versions that Node's parser takes. Their line may end without CR. */
+const STATUS_LINE = /^HTTP\/(?:0\.9|1\.[01]|2\.0) (\d{3})[ \r\n]/;
+/** Node's parser skips empty lines before a status line. */
+const EMPTY_LINES = /^[\r\n]+/;
 const END_OF_HEADERS = '\r\n\r\n';
 const SWITCHING_PROTOCOLS = 101;
 
@@ -28,7 +30,7 @@ export class AnswerHead {
   private bytes = 0;
   private isDone = false;
 
-  /** From the final status line, as soon as it has arrived. */
+  /** From the final status line, as soon as the line is complete or too long. */
   get statusCode(): number | null {
     return this.status;
   }
@@ -41,14 +43,14 @@ export class AnswerHead {
   }
 
   private readLines(chunk: Buffer): void {
-    this.unread += chunk.toString('latin1');
-    while (this.unread.length >= STATUS_LINE_LENGTH) {
+    this.unread = (this.unread + chunk.toString('latin1')).replace(EMPTY_LINES, '');
+    while (this.unread.includes('\n') || this.unread.length > MAX_HEADER_BYTES) {
       const status = Number(STATUS_LINE.exec(this.unread)?.[1]);
       const isInformational = status < 200 && status !== SWITCHING_PROTOCOLS;
       if (!isInformational) return this.end(Number.isNaN(status) ? null : status);
       const end = this.unread.indexOf(END_OF_HEADERS);
       if (end === -1) break;
-      this.unread = this.unread.slice(end + END_OF_HEADERS.length);
+      this.unread = this.unread.slice(end + END_OF_HEADERS.length).replace(EMPTY_LINES, '');
       if (++this.informational > MAX_INFORMATIONAL_ANSWERS) throw new InformationalFlood();
     }
     if (this.bytes > MAX_INFORMATIONAL_BYTES) throw new InformationalFlood();

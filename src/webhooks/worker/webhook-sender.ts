@@ -54,7 +54,7 @@ class ProtocolSwitched extends Error {
   readonly code = 'SWITCHING_PROTOCOLS';
 }
 
-/** The final status; `response` is null if the headers were too long to read. */
+/** The final status; `response` is null if the headers could not be read. */
 interface Answer {
   readonly statusCode: number;
   readonly response: IncomingMessage | null;
@@ -128,7 +128,7 @@ export class WebhookSender {
     return socket;
   }
 
-  /** Resolves with the final status, and the headers if they are not too long. */
+  /** Resolves with the final status, and the headers if they can be read. */
   private post(
     { url, headers, body }: OutgoingWebhook,
     agents: WebhookAgents,
@@ -163,9 +163,10 @@ export class WebhookSender {
         reject(new ProtocolSwitched());
       });
       request.on('error', (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'HPE_HEADER_OVERFLOW') reject(error);
-        else if (head.statusCode === null) reject(new InformationalFlood());
-        else resolve({ statusCode: head.statusCode, response: null });
+        // Malformed, endless or cut headers do not change what the status line says (D30).
+        if (head.statusCode !== null && !signal.aborted)
+          resolve({ statusCode: head.statusCode, response: null });
+        else reject(error.code === 'HPE_HEADER_OVERFLOW' ? new InformationalFlood() : error);
       });
       request.end(body);
     });
