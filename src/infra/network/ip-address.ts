@@ -16,21 +16,23 @@ export function parseAddress(text: string): string | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString();
 }
 
-/** An address in brackets, or one without colons; then the port that some proxies append. */
-const WITH_PORT = /^(?:\[([^[\]]*)\]|([^:[\]]*))(?::\d{1,5})?$/;
+/** An address in brackets, or one that ends in IPv4; then the port that some proxies append, which may be empty. */
+const WITH_PORT = /^(?:\[([^[\]]*)\]|((?:[\da-f:]*:)?(?:\d{1,3}\.){3}\d{1,3}))(?::\d{0,5})?$/i;
 
 /**
  * The address that one element of `X-Forwarded-For` names, in the spelling of `parseAddress`. Proxies write
- * `203.0.113.7:5678`, `[2001:db8::7]:443` and both in quotes. Null for everything else (`unknown`, a name, nothing).
+ * `203.0.113.7:5678`, `::ffff:203.0.113.7:5678`, `[2001:db8::7]:443`, a colon without a port, and each in quotes. Null for
+ * everything else (`unknown`, a name, nothing).
  */
 export function parseForwardedAddress(element: string): string | null {
   const text = element.trim();
   const known = parseAddress(text);
   if (known !== null) return known;
-  const [, inBrackets, bare] = WITH_PORT.exec(text.replace(/^"(.*)"$/, '$1').trim()) ?? [];
+  const unquoted = text.replace(/^"(.*)"$/, '$1').trim();
+  const [, inBrackets, bare] = WITH_PORT.exec(unquoted) ?? [];
   // Brackets are for IPv6 only.
   if (inBrackets !== undefined) return inBrackets.includes(':') ? parseAddress(inBrackets) : null;
-  return parseAddress(bare ?? '');
+  return parseAddress(bare ?? unquoted);
 }
 
 /**
