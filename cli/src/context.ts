@@ -3,6 +3,7 @@ import type { Environment } from './credentials/paths.js';
 import type { Mode } from './credentials/stored-credentials.js';
 import { CliError, EXIT } from './exit-codes.js';
 import { PartnerApi } from './partner-api.js';
+import { useProxyFor } from './proxy.js';
 import type { Output } from './terminal/output.js';
 
 export interface ContextOptions extends CredentialChoice {
@@ -75,9 +76,15 @@ export class Context {
     return this.api;
   }
 
+  /** The API for a key that is not kept yet. @throws CliError for a proxy that cannot be used */
+  apiAt(baseUrl: string, apiKey: string, maxTries?: number): PartnerApi {
+    useProxyFor(baseUrl, this.environment);
+    const tries = maxTries === undefined ? {} : { maxTries };
+    return new PartnerApi({ baseUrl, apiKey, signal: this.signal, ...tries });
+  }
+
   private client(maxTries?: number): PartnerApi {
     const { key, baseUrl } = credentialOf(this.options);
-    const tries = maxTries === undefined ? {} : { maxTries };
-    return new PartnerApi({ baseUrl, apiKey: key, signal: this.signal, ...tries });
+    return this.apiAt(baseUrl, key, maxTries);
   }
 }

@@ -25,7 +25,7 @@ function reasonOf(error: unknown): [exitCode: ExitCode, message: string, ...hint
     return [
       EXIT.unavailable,
       `${connectionText(error)}.`,
-      ...[ignoredProxy(process.env) ?? []].flat(),
+      ...[ignoredProxy(error.call.baseUrl, process.env) ?? []].flat(),
       '`esim doctor` looks for the reason.',
     ];
   if (error instanceof Error && error.name === 'AbortError') return [EXIT.failed, 'interrupted'];

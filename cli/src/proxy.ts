@@ -1,33 +1,43 @@
+import { isLoopback } from './base-url.js';
 import { type Environment, variableOf } from './credentials/paths.js';
 import { usageError } from './exit-codes.js';
 
-/** A proxy is no way to this machine, whatever it is called. */
-const LOOPBACK = 'localhost,127.0.0.1,[::1]';
+/** A proxy, and the variable that names it. */
+interface Proxy {
+  readonly url: URL;
+  readonly variable: string;
+}
 
 // Not imported above, where no proxy is set: it takes a quarter of the time that any command takes to begin.
 const http = (): typeof import('node:http') => process.getBuiltinModule('node:http');
 
-/** Node.js has read the variables itself as it began. */
-const isReadByNode = (environment: Environment): boolean => environment['NODE_USE_ENV_PROXY'] === '1';
-
-/** Sends calls of the API through HTTPS_PROXY and HTTP_PROXY, but for what NO_PROXY names and for this machine. */
-export function useProxyOf(environment: Environment): void {
-  const proxies = proxiesOf(environment);
-  if (proxies === null || isReadByNode(environment) || !canUseProxies()) return;
-  http().setGlobalProxyFromEnv({ ...proxies, no_proxy: exceptionsOf(environment) });
+/**
+ * Sends calls to `target` through the proxy of the environment, if one is set for it. Call it before the first call leaves.
+ * @throws CliError for a proxy that cannot be used
+ */
+export function useProxyFor(target: string, environment: Environment): void {
+  const proxy = proxyOf(new URL(target), environment);
+  if (proxy === null || isReadByNode(proxy, environment) || !canUseProxies()) return;
+  const { href } = proxy.url;
+  // `target` is no exception. With an empty `no_proxy`, fetch would read the variable again.
+  http().setGlobalProxyFromEnv({ http_proxy: href, https_proxy: href, no_proxy: 'localhost' });
 }
 
-/** What to do about a proxy that this Node.js does not use; null when there is none or it does. */
-export function ignoredProxy(environment: Environment): string | null {
-  if (proxiesOf(environment) === null || isReadByNode(environment) || canUseProxies()) return null;
-  return `HTTPS_PROXY or HTTP_PROXY is set, and Node.js ${process.versions.node} does not use it by itself. Set NODE_USE_ENV_PROXY=1 (Node.js 22.21 or newer).`;
+/** What to do about a proxy for `target` that this Node.js does not use; null when there is none or it does. */
+export function ignoredProxy(target: string, environment: Environment): string | null {
+  const url = new URL(target);
+  const proxy = proxyOf(url, environment);
+  if (proxy === null || isReadByNode(proxy, environment) || canUseProxies()) return null;
+  const cure = isForAll(proxy) ? `Set ${ownVariable(url).toUpperCase()} to its URL, and` : 'Set';
+  return `${proxy.variable} is set, and Node.js ${process.versions.node} does not use it by itself. ${cure} NODE_USE_ENV_PROXY=1 (Node.js 22.21 or newer).`;
 }
 
-/** The proxy of calls to `url`, without its password; null when they go there directly. */
-export function proxyFor(url: URL, environment: Environment): string | null {
-  const proxy = proxiesOf(environment)?.[url.protocol === 'https:' ? 'https_proxy' : 'http_proxy'];
-  if (proxy === undefined || isExcepted(url, exceptionsOf(environment))) return null;
-  return new URL(proxy).origin;
+/**
+ * The proxy of calls to `target`, without its password; null when they go there directly.
+ * @throws CliError for a proxy that cannot be used
+ */
+export function proxyFor(target: string, environment: Environment): string | null {
+  return proxyOf(new URL(target), environment)?.url.origin ?? null;
 }
 
 /** Since Node.js 24.14. */
@@ -35,43 +45,54 @@ function canUseProxies(): boolean {
   return typeof http().setGlobalProxyFromEnv === 'function';
 }
 
-function proxiesOf(environment: Environment): { http_proxy?: string; https_proxy?: string } | null {
-  const [http_proxy, https_proxy] = ['http_proxy', 'https_proxy'].map((name) => proxyIn(environment, name));
-  if (http_proxy === undefined && https_proxy === undefined) return null;
-  return { ...(http_proxy && { http_proxy }), ...(https_proxy && { https_proxy }) };
+/** Node.js has read the variable itself as it began. */
+function isReadByNode(proxy: Proxy, environment: Environment): boolean {
+  return readsVariables(environment) && !isForAll(proxy);
 }
 
-/** @throws CliError for a value that is no proxy */
-function proxyIn(environment: Environment, name: string): string | undefined {
-  const value = eitherCase(environment, name);
-  if (value === undefined) return undefined;
-  const proxy = value.includes('://') ? value : `http://${value}`;
-  if (/^https?:/.test(proxy) && URL.canParse(proxy)) return proxy;
+const readsVariables = (environment: Environment): boolean => environment['NODE_USE_ENV_PROXY'] === '1';
+
+/** ALL_PROXY, which curl reads and Node.js does not. */
+const isForAll = ({ variable }: Proxy): boolean => variable.toLowerCase() === 'all_proxy';
+
+const ownVariable = ({ protocol }: URL): string => `${protocol.slice(0, -1)}_proxy`;
+
+/** As curl chooses it: NO_PROXY first, then the variable of the scheme, then ALL_PROXY. @throws CliError */
+function proxyOf(target: URL, environment: Environment): Proxy | null {
+  if (isExcepted(target, environment)) return null;
+  const variable = nameOf(ownVariable(target), environment) ?? nameOf('all_proxy', environment);
+  if (variable === undefined) return null;
+  const value = variableOf(environment, variable)!;
+  const url = URL.parse(value.includes('://') ? value : `http://${value}`);
+  if (url !== null && /^https?:$/.test(url.protocol)) return { url, variable };
   throw usageError(
-    `${name.toUpperCase()} is not the URL of a proxy`,
-    'Set it to a URL such as http://proxy.example.com:8080, or unset it.',
+    /^socks/i.test(value)
+      ? `${variable} is a SOCKS proxy, and SOCKS proxies are not supported`
+      : `${variable} is not the URL of a proxy`,
+    `Set ${ownVariable(target).toUpperCase()} to a URL such as http://proxy.example.com:8080, or set NO_PROXY=${target.hostname} to call the API directly.`,
   );
 }
 
-/** Lower case first, as curl and Node.js read them. */
-function eitherCase(environment: Environment, name: string): string | undefined {
-  return variableOf(environment, name) ?? variableOf(environment, name.toUpperCase());
+/** The spelling that is set. Lower case first, as curl and Node.js read them. */
+function nameOf(name: string, environment: Environment): string | undefined {
+  return [name, name.toUpperCase()].find((each) => variableOf(environment, each) !== undefined);
 }
 
-/** `*`, which stands for everything, alone or not at all. */
-function exceptionsOf(environment: Environment): string {
-  const given = eitherCase(environment, 'no_proxy');
-  if (given === '*') return given;
-  return [given, isReadByNode(environment) ? undefined : LOOPBACK]
-    .filter((each) => each !== undefined)
-    .join(',');
+/** A proxy is no way to this machine, whatever NO_PROXY says. */
+function isExcepted(target: URL, environment: Environment): boolean {
+  if (isLoopback(target.href) && !readsVariables(environment)) return true;
+  const variable = nameOf('no_proxy', environment) ?? 'no_proxy';
+  const exceptions =
+    variableOf(environment, variable)
+      ?.toLowerCase()
+      .split(/[\s,]+/) ?? [];
+  return exceptions.some((exception) => exception === '*' || covers(exception, target));
 }
 
-function isExcepted({ hostname, host }: URL, exceptions: string): boolean {
-  if (exceptions === '*') return true;
-  return exceptions
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .map((name) => name.replace(/^\*\./, '.'))
-    .some((name) => [hostname, host].includes(name) || (name.startsWith('.') && hostname.endsWith(name)));
+/** Whether an exception is the host of `target` or a domain above it, and its port if it has one. */
+function covers(exception: string, { hostname, port, protocol }: URL): boolean {
+  const [, name = '', wanted] = /^(\[.*\]|[^:]*)(?::(\d+))?$/.exec(exception) ?? ['', `[${exception}]`];
+  const domain = name.replace(/^\*?\./, '');
+  if (wanted !== undefined && wanted !== (port || (protocol === 'https:' ? '443' : '80'))) return false;
+  return domain !== '' && (hostname === domain || hostname.endsWith(`.${domain}`));
 }

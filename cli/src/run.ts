@@ -7,7 +7,6 @@ import { EXIT, type ExitCode, usageError } from './exit-codes.js';
 import { explain } from './explain.js';
 import { exitCodes, helpOf, helpOfGroup, overview, type Printed, usageOf } from './help.js';
 import { Output, type Streams } from './terminal/output.js';
-import { useProxyOf } from './proxy.js';
 import { whenReaderIsGone } from './terminal/reader-gone.js';
 import { counted } from './terminal/values.js';
 import { VERSION } from './version.js';
@@ -32,7 +31,6 @@ export async function run(
   try {
     // It may stand before the command, too: what it changes is `output`.
     const rest = args.filter((word) => word !== '--json');
-    useProxyOf(environment);
     return await dispatch(rest, environment, output, interruption.signal);
   } catch (error) {
     // What this interrupted; all else, as what may have been bought, is said on stderr even then.

@@ -59,12 +59,15 @@ afterAll(async () => {
 });
 
 describe('a proxy of the environment', () => {
-  it.each(['HTTP_PROXY', 'http_proxy'])('is used for the API when %s is set', async (name) => {
-    asked.length = 0;
-    const listed = await user.run(['orders', 'list'], { env: { [name]: proxyUrl } });
-    expect(listed).toMatchObject({ code: 0, stderr: '' });
-    expect(asked.join()).toContain('api.behind.test');
-  });
+  it.each(['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'])(
+    'is used for the API when %s is set',
+    async (name) => {
+      asked.length = 0;
+      const listed = await user.run(['orders', 'list'], { env: { [name]: proxyUrl } });
+      expect(listed).toMatchObject({ code: 0, stderr: '' });
+      expect(asked.join()).toContain('api.behind.test');
+    },
+  );
 
   it('may lack its scheme', async () => {
     const env = { HTTP_PROXY: proxyUrl.replace('http://', '') };
@@ -86,6 +89,8 @@ describe('a proxy of the environment', () => {
   it.each([
     ['what NO_PROXY names', 'http://api.behind.test', 'api.behind.test'],
     ['a domain that NO_PROXY names', 'http://api.behind.test', '.behind.test'],
+    ['a domain without a dot in front', 'http://api.behind.test', 'other.test, behind.test'],
+    ['a host with its port', 'http://api.behind.test:81', 'API.behind.test:81'],
     ['everything', 'http://api.behind.test', '*'],
   ])('is not asked for %s', async (_what, baseUrl, noProxy) => {
     asked.length = 0;
@@ -102,10 +107,57 @@ describe('a proxy of the environment', () => {
     expect(asked).toEqual([]);
   });
 
-  it('that is not a URL is named, with what to do', async () => {
-    const refused = await user.run(['orders', 'list'], { env: { HTTPS_PROXY: 'socks5://127.0.0.1:1' } });
+  it.each([
+    ['another port', 'api.behind.test:81'],
+    ['another domain', 'hind.test'],
+    ['nothing', ','],
+  ])('is used when NO_PROXY names %s', async (_what, noProxy) => {
+    const env = { HTTP_PROXY: proxyUrl, NO_PROXY: noProxy };
+    expect(await user.run(['orders', 'list'], { env })).toMatchObject({ code: 0 });
+  });
+
+  it("is the one of the URL's scheme, whatever the others are", async () => {
+    const env = { HTTP_PROXY: proxyUrl, HTTPS_PROXY: 'socks5://127.0.0.1:1', ALL_PROXY: 'no proxy' };
+    expect(await user.run(['orders', 'list'], { env })).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    [
+      'HTTP_PROXY',
+      'socks5://127.0.0.1:1',
+      /^error: HTTP_PROXY is a SOCKS proxy, and SOCKS proxies are not supp/,
+    ],
+    [
+      'all_proxy',
+      'socks5h://127.0.0.1:1',
+      /^error: all_proxy is a SOCKS proxy, and SOCKS proxies are not supp/,
+    ],
+    ['ALL_PROXY', 'ftp://127.0.0.1:1', /^error: ALL_PROXY is not the URL of a proxy\n/],
+  ])('in %s that is %s stops the call and says what to do', async (name, value, message) => {
+    const env = { [name]: value };
+    const refused = await user.run(['orders', 'list'], { env });
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('HTTPS_PROXY is not the URL of a proxy\nSet it to a URL such as');
+    expect(refused.stderr).toMatch(message);
+    expect(refused.stderr).toMatch(/\nSet HTTP_PROXY to a URL such as .* NO_PROXY=api\.behind\.test to call/);
+    const { code, stdout } = await user.run(['doctor'], { env });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^BAD +proxy +\w+_(PROXY|proxy) is .* Set HTTP_PROXY to/);
+    expect(stdout).toMatch(/^- +reach /m);
+  });
+
+  it.each([[['--version']], [['help']], [['verify', '--help']], [['orders']]])(
+    'that is not supported is no obstacle to %j, which calls nobody',
+    async (args) => {
+      const socks = 'socks5://127.0.0.1:1';
+      const env = { HTTPS_PROXY: socks, HTTP_PROXY: socks, ALL_PROXY: socks };
+      const { stdout, stderr } = await user.run(args, { env });
+      expect(stdout + stderr).not.toContain('SOCKS');
+    },
+  );
+
+  it('that is not supported is no obstacle to an exception', async () => {
+    const env = { ALL_PROXY: 'socks5://127.0.0.1:1', ESIM_BASE_URL: service.process.api?.url ?? '' };
+    expect(await user.run(['orders', 'list'], { env })).toMatchObject({ code: 0 });
   });
 
   it('that nobody runs is named by doctor', async () => {
@@ -119,9 +171,14 @@ describe('a proxy of the environment', () => {
     const { setGlobalProxyFromEnv } = http;
     try {
       Object.assign(http, { setGlobalProxyFromEnv: undefined });
-      expect(ignoredProxy({ HTTPS_PROXY: proxyUrl })).toMatch(/ Set NODE_USE_ENV_PROXY=1 /);
-      expect(ignoredProxy({ HTTPS_PROXY: proxyUrl, NODE_USE_ENV_PROXY: '1' })).toBeNull();
-      expect(ignoredProxy({})).toBeNull();
+      const ignored = (environment: Record<string, string>) => ignoredProxy('https://api.test', environment);
+      expect(ignored({ HTTPS_PROXY: proxyUrl })).toMatch(/^HTTPS_PROXY is set.* Set NODE_USE_ENV_PROXY=1 /);
+      expect(ignored({ HTTPS_PROXY: proxyUrl, NODE_USE_ENV_PROXY: '1' })).toBeNull();
+      expect(ignored({ ALL_PROXY: proxyUrl, NODE_USE_ENV_PROXY: '1' })).toMatch(
+        /^ALL_PROXY is set.* Set HTTPS_PROXY to its URL, and NODE_USE_ENV_PROXY=1 /,
+      );
+      expect(ignored({ HTTP_PROXY: proxyUrl })).toBeNull();
+      expect(ignored({})).toBeNull();
     } finally {
       Object.assign(http, { setGlobalProxyFromEnv });
     }

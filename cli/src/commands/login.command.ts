@@ -12,7 +12,6 @@ import {
   writeCredentials,
 } from '../credentials/stored-credentials.js';
 import { EXIT, usageError } from '../exit-codes.js';
-import { PartnerApi } from '../partner-api.js';
 
 /** What stdin has; at a terminal a line is asked for, and not echoed. */
 async function readKey(context: Context): Promise<string> {
@@ -44,7 +43,7 @@ a Live key leaves this machine by https only.`,
       throw usageError('this is not an API key', 'A key is svc_sk_test_ or svc_sk_live_ and 32 characters.');
     const baseUrl = context.baseUrlFor(mode);
     refuseClearText(mode, baseUrl);
-    const me = await new PartnerApi({ baseUrl, apiKey: key, signal: context.signal }).me();
+    const me = await context.apiAt(baseUrl, key).me();
     const kept = readCredentials(context.environment);
     writeCredentials(context.environment, { ...kept, [mode]: { key, baseUrl } });
     const file = credentialsFile(context.environment);

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { isLoopback } from '../base-url.js';
 import type { Context } from '../context.js';
+import type { Environment } from '../credentials/paths.js';
 import { CliError } from '../exit-codes.js';
 import { isApiError } from '../partner-api.js';
-import { ignoredProxy, proxyFor } from '../proxy.js';
+import { ignoredProxy, proxyFor, useProxyFor } from '../proxy.js';
 import { hintFor, KEY_CURE } from '../refusal-hints.js';
 import { counted } from '../terminal/values.js';
 import { codeOf, type Finding, finding, isHealthy, notChecked } from './finding.js';
@@ -23,16 +24,23 @@ const NOT_REACHED: Readonly<Record<string, string>> = {
   timeout: `nobody answers within ${CHECK_TIMEOUT_MS / 1_000} s`,
 };
 
+const AFTER_REACH = ['name', 'tls', 'clock', 'key'];
+
 /** The way from here to the API, one step after the other. What stands behind a first step that fails is not looked at. */
 export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
-  const proxy = yield* proxyOf(context);
+  const { baseUrl, environment } = context;
+  let proxy: string | null;
+  try {
+    useProxyFor(baseUrl, environment);
+    proxy = yield* proxyOf(baseUrl, environment);
+  } catch (error) {
+    yield { check: 'proxy', ...bad(messageFor(error)) };
+    return yield* ['reach', ...AFTER_REACH].map(notChecked);
+  }
   const reached: { date?: string | null } = {};
   const first = await finding('reach', () => reach(context, reached), messageFor);
   yield first;
-  if (!isHealthy(first)) {
-    for (const check of ['name', 'tls', 'clock', 'key']) yield notChecked(check);
-    return;
-  }
+  if (!isHealthy(first)) return yield* AFTER_REACH.map(notChecked);
   if (proxy === null) {
     yield await finding('name', () => nameOf(context));
     yield await finding('tls', () => tlsOf(context));
@@ -48,11 +56,11 @@ export async function* wayToApi(context: Context): AsyncGenerator<Finding> {
 }
 
 /** The proxy of the API, if there is one; says nothing where none is set. */
-function* proxyOf({ baseUrl, environment }: Context): Generator<Finding, string | null> {
+function* proxyOf(baseUrl: string, environment: Environment): Generator<Finding, string | null> {
   const check = 'proxy';
-  const proxy = proxyFor(new URL(baseUrl), environment);
+  const proxy = proxyFor(baseUrl, environment);
   if (proxy === null) return null;
-  const ignored = ignoredProxy(environment);
+  const ignored = ignoredProxy(baseUrl, environment);
   if (ignored !== null) {
     yield { check, status: 'warn', detail: ignored };
     return null;
