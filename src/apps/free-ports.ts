@@ -27,7 +27,7 @@ export async function assertPortsAreFree(role: Role, config: AppConfig): Promise
   try {
     for (const address of addresses) {
       const attempt = await tryToListen(address);
-      if (typeof attempt !== 'string') held.push(attempt);
+      if (typeof attempt !== 'string') held.push(...attempt);
       else obstacles.push({ address, why: twinOf(address, addresses) ?? attempt });
     }
     if (obstacles.length > 0) throw new Error(await describe(obstacles, addresses, commandOf(role)));
@@ -98,17 +98,35 @@ const WORDS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine does not have the address: set the host',
 };
 
-/** The listening server, or why there is none. */
-async function tryToListen({ host, port }: ListenAddress): Promise<Server | string> {
+/** Codes of a machine without IPv6. */
+const NO_IPV6 = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT']);
+
+/**
+ * The listening servers, or why the port is not free. `localhost` may mean ::1, so for 127.0.0.1 the port must be free
+ * there, too: otherwise another program would get the calls.
+ */
+async function tryToListen({ host, port }: ListenAddress): Promise<Server[] | string> {
+  const server = await listening(host, port);
+  if (server instanceof Error) return `port ${port} on ${host}: ${whyNot(server)}`;
+  if (host !== '127.0.0.1' || port === 0) return [server];
+  const twin = await listening('::1', port);
+  if (!(twin instanceof Error)) return [server, twin];
+  if (NO_IPV6.has(twin.code ?? '')) return [server];
+  await closed(server);
+  return `port ${port} on ::1, which is localhost too: ${whyNot(twin)}`;
+}
+
+async function listening(host: string, port: number): Promise<Server | NodeJS.ErrnoException> {
+  const server = createServer().listen(port, host);
   try {
-    const server = createServer().listen(port, host);
     await once(server, 'listening');
     return server;
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    return `port ${port} on ${host}: ${WORDS[code] ?? message}`;
+    return error as NodeJS.ErrnoException;
   }
 }
+
+const whyNot = ({ code = '', message }: NodeJS.ErrnoException): string => WORDS[code] ?? message;
 
 const DISTANCE = 10;
 const CANDIDATES = 100;
@@ -119,7 +137,7 @@ async function freePortNear({ host, port }: ListenAddress, used: Set<number>): P
   for (let candidate = first; candidate < first + CANDIDATES; candidate += 1) {
     const attempt = used.has(candidate) ? '' : await tryToListen({ host, port: candidate });
     if (typeof attempt === 'string') continue;
-    await closed(attempt);
+    await Promise.all(attempt.map(closed));
     used.add(candidate);
     return candidate;
   }

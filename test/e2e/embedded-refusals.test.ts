@@ -23,8 +23,12 @@ async function refusal(env: Record<string, string> = {}, args: readonly string[]
 
 const postgresWasMade = (): boolean => existsSync(path.join(place.dataDir, 'postgres'));
 
-async function whileTaken(ports: readonly number[], work: () => Promise<void>): Promise<void> {
-  const occupants = ports.map((port) => createServer().listen(port, '127.0.0.1'));
+async function whileTaken(
+  ports: readonly number[],
+  work: () => Promise<void>,
+  host = '127.0.0.1',
+): Promise<void> {
+  const occupants = ports.map((port) => createServer().listen(port, host));
   await Promise.all(occupants.map((occupant) => once(occupant, 'listening')));
   try {
     await work();
@@ -56,6 +60,18 @@ describe('npm start that cannot', () => {
       expect(await child.exited()).toBe(0);
     });
     expect(await place.postgresPids()).toEqual([]);
+  });
+
+  it('names a port that another program has on ::1, where localhost may lead', async () => {
+    const { port } = place;
+    const check = async (): Promise<void> => {
+      expect((await refusal()).slice(0, 2)).toEqual([
+        'cannot start: a port is not free',
+        `  PORT=${port}, partner API: port ${port} on ::1, which is localhost too: already in use`,
+      ]);
+      expect(postgresWasMade()).toBe(false);
+    };
+    await whileTaken([port], check, '::1');
   });
 
   it('names a port that two of its own variables have', async () => {
