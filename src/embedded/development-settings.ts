@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError } from '../config/index.js';
+import { makeFolder } from './postgres/index.js';
 
 /** Where the embedded start keeps what must survive a restart. */
 export interface DataDirectory {
@@ -21,7 +22,7 @@ export interface DataDirectory {
 export function openDataDirectory(env: NodeJS.ProcessEnv): DataDirectory {
   const root = path.resolve(env['DATA_DIR'] || './.data');
   try {
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    makeFolder(root);
     const probe = path.join(root, '.writable');
     writeFileSync(probe, '');
   } catch (error) {

@@ -30,6 +30,7 @@ describe.each([
   ['an empty HOME', { HOME: '' }],
   ['a HOME that cannot be made', { HOME: '/dev/null/home' }],
   ['a HOME that is a file', { HOME: '/dev/null' }],
+  ['a HOME below /proc', { HOME: '/proc/nowhere' }],
 ])('a user with %s', (_what, home) => {
   it('needs no file for calls of the API', async () => {
     for (const args of [['catalog', 'FR', '--limit', '1'], ['orders', 'list'], ['doctor'], ['logout']]) {

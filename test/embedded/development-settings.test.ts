@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
@@ -19,4 +19,13 @@ it('lets every listener of an embedded start serve its own machine alone, unless
   expect(hosts({})).toEqual(Array(5).fill('127.0.0.1'));
   const names = ['HOST', 'ADMIN_HOST', 'PORTAL_HOST', 'OPS_HOST', 'CALLBACK_HOST'];
   expect(hosts(Object.fromEntries(names.map((name) => [name, '0.0.0.0'])))).toEqual(Array(5).fill('0.0.0.0'));
+});
+
+it.each(['/proc', '/proc/nowhere/data', '/dev/null/data'])('refuses %s as DATA_DIR at once', (folder) => {
+  expect(() => openDataDirectory({ DATA_DIR: folder })).toThrow(`DATA_DIR ${folder} is not writable (E`);
+});
+
+it('makes the missing parents of DATA_DIR for its own user alone', () => {
+  const { root } = openDataDirectory({ DATA_DIR: path.join(folder, 'a/b') });
+  for (const made of [root, path.dirname(root)]) expect(statSync(made).mode & 0o777).toBe(0o700);
 });

@@ -51,6 +51,11 @@ describe('events.reconcile', () => {
     expect((await esim.events.reconcile({ cursorStore, handle })).missed).toHaveLength(1);
   });
 
+  it('fails at once when its cursor cannot be stored', async () => {
+    const store = new FileCursorStore('/proc/nowhere/cursor');
+    await expect(store.save('1')).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   it('reads a page again whose handler died, and stores its cursor in SQL', async () => {
     await recordEvents(service, [{ partnerId: partner.id }, { partnerId: partner.id }]);
     const cursorStore = new SqlCursorStore(async (text, parameters) => {

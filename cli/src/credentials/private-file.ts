@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { CliError, EXIT } from '../exit-codes.js';
+import { makeFolder } from './make-folder.js';
 
 /** There is no such file, or none for this user: writing it then says why. */
 const ABSENT = /^(ENOENT|ENOTDIR|EACCES)$/;
@@ -33,7 +34,7 @@ export function writePrivateFile(file: string, text: string): void {
 }
 
 function replaceFile(file: string, text: string): void {
-  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  makeFolder(path.dirname(file));
   const temporary = `${file}.${process.pid}.tmp`;
   const descriptor = openSync(temporary, 'w', 0o600);
   try {

@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { makeFolder } from '../credentials/make-folder.js';
 import { CliError, EXIT } from '../exit-codes.js';
 
 /** A longer one is cut off in silence: `sockaddr_un` has 104 bytes on macOS, 108 on Linux. */
@@ -27,7 +28,7 @@ export async function lockListener(cursorFile: string): Promise<() => void> {
 
 async function lockSocket(cursorFile: string): Promise<() => void> {
   const { folder, prefix } = placeOf(cursorFile);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const own = `${prefix}${process.pid}.${randomBytes(3).toString('hex')}.lock`;
   const file = path.join(folder, own);
   // Under its name only when it can be connected to: between bind and listen it looks like one that nobody holds.

@@ -1,4 +1,4 @@
-import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { access, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { CursorStore } from '../events.js';
 import { type Intent, type IntentOutcome, type IntentStore, storageNameOf } from '../purchases.js';
@@ -22,7 +22,7 @@ export class FileIntentStore implements IntentStore {
   constructor(private readonly folder: string) {}
 
   async add(intent: Intent): Promise<Intent> {
-    await mkdir(this.folder, { recursive: true });
+    await makeFolder(this.folder);
     const written = await writeApart(this.folder, JSON.stringify(intent));
     try {
       for (const name of triesOf(storageNameOf(intent))) {
@@ -53,7 +53,7 @@ export class FileIntentStore implements IntentStore {
   }
 
   async listOpen(): Promise<readonly Intent[]> {
-    await mkdir(this.folder, { recursive: true });
+    await makeFolder(this.folder);
     const names = new Set(await readdir(this.folder));
     const open = [...names].filter((name) => name.endsWith(OPEN) && !names.has(name.replace(OPEN, ENDED)));
     const texts = await Promise.all(open.map((name) => readIfThere(this.at(name))));
@@ -99,11 +99,30 @@ export class FileCursorStore implements CursorStore {
 
   async save(cursor: string): Promise<void> {
     const folder = path.dirname(this.file);
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await rename(await writeApart(folder, cursor), this.file);
     await syncFolder(folder);
   }
 }
+
+/** With its missing parents. `mkdir` with `recursive` never returns below /proc. */
+async function makeFolder(folder: string): Promise<void> {
+  if (await isThere(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) await makeFolder(parent);
+  try {
+    await mkdir(folder);
+  } catch (error) {
+    // Another process may have been faster.
+    if (!(await isThere(folder))) throw error;
+  }
+}
+
+const isThere = (folder: string): Promise<boolean> =>
+  access(folder).then(
+    () => true,
+    () => false,
+  );
 
 /** Gives a written file its name too, unless something has it. */
 async function linkNew(written: string, file: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, constants, mkdir, realpath } from 'node:fs/promises';
+import { access, constants, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import {
@@ -13,7 +13,8 @@ import {
   removeAbandonedDrafts,
   setAside,
 } from './data-directory.js';
-import { EmbeddedPostgresError, orExplain, systemCode } from './errors.js';
+import { EmbeddedPostgresError, orExplain } from './errors.js';
+import { makeFolder } from './make-folder.js';
 import { accountForRoot, commandPrefix, ROOT, type SystemAccount } from './privileges.js';
 
 /** A complete cluster on disk and what is needed to run it. */
@@ -55,32 +56,10 @@ async function locate(directory: string): Promise<string> {
   const wanted = path.resolve(directory);
   const parent = path.dirname(wanted);
   await orExplain(`cannot write to the data folder ${parent}`, async () => {
-    await makeFolder(parent);
+    makeFolder(parent);
     await access(parent, constants.W_OK | constants.X_OK);
   });
   return realpath(wanted).catch(async () => path.join(await realpath(parent), path.basename(wanted)));
-}
-
-/** Not `mkdir` with `recursive`: below /proc that one never returns (Node 24). */
-async function makeFolder(folder: string): Promise<void> {
-  if (await isPresent(folder)) return;
-  await makeFolder(path.dirname(folder));
-  try {
-    await mkdir(folder, { mode: 0o700 });
-  } catch (error) {
-    // Another process that was started at the same time has been faster.
-    if (systemCode(error) !== 'EEXIST') throw error;
-  }
-}
-
-async function isPresent(folder: string): Promise<boolean> {
-  try {
-    await access(folder);
-    return true;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return false;
-    throw error;
-  }
 }
 
 /** Whether there is a cluster; clears the place for one otherwise. @throws EmbeddedPostgresError */

@@ -9,3 +9,4 @@ export {
   startEmbeddedPostgres,
 } from './embedded-postgres.js';
 export { EmbeddedPostgresError } from './errors.js';
+export { makeFolder } from './make-folder.js';
