@@ -34,11 +34,16 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-type HeaderValue = string | readonly string[] | null | undefined;
+/** One value of a header in an event of CloudFront (Lambda@Edge). */
+interface HeaderEntry {
+  readonly key?: string;
+  readonly value: string;
+}
+type HeaderValue = string | HeaderEntry | readonly (string | HeaderEntry)[] | null | undefined;
 
 /**
  * Headers in any form that runtimes and frameworks have: with a method `get` (`Headers`, Azure Functions, `Map`), a record
- * in any case (Node's `request.headers`, API Gateway), pairs of name and value, or Node's flat `rawHeaders`.
+ * in any case (Node's `request.headers`, API Gateway, Lambda@Edge), pairs of name and value, or Node's flat `rawHeaders`.
  */
 export type WebhookHeaders =
   | { get(name: string): HeaderValue }
@@ -67,12 +72,12 @@ const encoder = new TextEncoder();
 /**
  * Believes a webhook, by the document's `X-Service-Signature` or, without one, by the headers of Standard Webhooks, and
  * answers its event. During a rotation pass both secrets. Signatures are compared in constant time, by WebCrypto.
- * @param secret white space around it, such as the line break at the end of a file, does not count
+ * @param secret white space around it, such as the line break at the end of a file, and quotes do not count
  * @throws WebhookVerificationError with the reason; TypeError for an empty secret or missing headers, which are no fault of
  * the sender
  */
 export async function unwrapWebhook(
-  rawBody: string | Uint8Array | ArrayBuffer,
+  rawBody: string | ArrayBufferView | ArrayBuffer,
   headers: WebhookHeaders,
   secret: string | readonly string[],
   { toleranceSeconds = TOLERANCE_SECONDS, nowSeconds = Math.floor(Date.now() / 1_000) }: UnwrapOptions = {},
@@ -90,7 +95,7 @@ export async function unwrapWebhook(
 /** An unset environment variable is not a wrong signature: the caller would search in the wrong place. */
 function secretsOf(secret: string | readonly string[]): readonly string[] {
   // Of several, as in a rotation, one may be empty: the other is what counts.
-  const secrets = [secret].flat().map((each) => String(each ?? '').trim());
+  const secrets = [secret].flat().map((each) => unquoted(String(each ?? '').trim()));
   const filled = secrets.filter(Boolean);
   if (filled.length > 0) return filled;
   throw new TypeError(
@@ -98,10 +103,18 @@ function secretsOf(secret: string | readonly string[]): readonly string[] {
   );
 }
 
+/** Files of variables often have them, and not every reader removes them. No secret has any. */
+function unquoted(secret: string): string {
+  return /^(["'])(.*)\1$/.exec(secret)?.[2]?.trim() ?? secret;
+}
+
 function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
   if (typeof body === 'string') return encoder.encode(body);
-  if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  if (ArrayBuffer.isView(body)) return new Uint8Array(body as Uint8Array);
+  // The bytes behind a view, whatever its elements are. The copy is not shared with other threads.
+  if (ArrayBuffer.isView(body)) return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice();
+  // Not `instanceof`: test runners have another realm, and browsers may lack SharedArrayBuffer.
+  if (/^\[object (Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(body)))
+    return new Uint8Array(body as ArrayBuffer).slice();
   throw new WebhookVerificationError('body_was_parsed');
 }
 
@@ -188,8 +201,21 @@ function headerFinder(headers: WebhookHeaders): FindHeader {
     const values = got == null ? pairs.filter(([key]) => key === name).map(([, value]) => value) : [got];
     const texts = values.flat().filter((value) => value != null);
     // Some gateways hand the same header on in two spellings.
-    return texts.length === 0 ? null : [...new Set(texts.map(String))].join(',');
+    return texts.length === 0 ? null : [...new Set(texts.map((each) => once(textOf(each))))].join(',');
   };
+}
+
+function textOf(value: string | HeaderEntry): string {
+  return typeof value === 'object' && 'value' in value ? value.value : String(value);
+}
+
+/** Some proxies repeat a header, and the next one joins both. */
+function once(text: string): string {
+  for (const separator of [',', ', ']) {
+    const half = text.slice(0, Math.floor((text.length - separator.length) / 2));
+    if (half !== '' && text === half + separator + half) return half;
+  }
+  return text;
 }
 
 /** Names in lower case. */

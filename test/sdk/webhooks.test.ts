@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { Headers as UndiciHeaders } from 'undici';
 import { describe, expect, it } from 'vitest';
@@ -23,6 +24,12 @@ const standard = (timestamp = NOW, id = 'evt_1'): Record<string, string> => {
     'webhook-signature': `v1,AAAA v1,${signature}`,
   };
 };
+
+function sharedCopyOf(bytes: Uint8Array): SharedArrayBuffer {
+  const shared = new SharedArrayBuffer(bytes.length);
+  new Uint8Array(shared).set(bytes);
+  return shared;
+}
 
 async function reasonOf(
   raw: unknown,
@@ -66,6 +73,7 @@ describe('unwrapWebhook', () => {
     ['none', ''],
     ['an empty list', []],
     ['two that are empty', ['', '']],
+    ['one that is empty in quotes', '""'],
     ['a variable that is not set', undefined],
   ])('says of %s that the secret is empty, instead of blaming the signature', async (_name, secrets) => {
     const unwrapped = unwrapWebhook(body, own(), secrets as string | string[], { nowSeconds: NOW });
@@ -105,6 +113,10 @@ const FORMS: Readonly<Record<string, (pairs: readonly (readonly [string, string]
   }),
   "API Gateway's multiValueHeaders": (pairs) =>
     Object.fromEntries(pairs.map(([name, value]) => [name, [value]])),
+  'the record of lists of Lambda@Edge': (pairs) =>
+    Object.fromEntries(pairs.map(([key, value]) => [key.toLowerCase(), [{ key, value }]])),
+  'the record of CloudFront Functions': (pairs) =>
+    Object.fromEntries(pairs.map(([key, value]) => [key.toLowerCase(), { value }])),
   'an array of pairs': (pairs) => [...pairs],
   "Node's rawHeaders": (pairs) => pairs.flat(),
   'rawHeaders of undici, as bytes': (pairs) =>
@@ -160,9 +172,46 @@ describe('unwrapWebhook', () => {
     ['a line break of Windows', `${secret}\r\n`],
     ['white space around it', `  ${secret}\t\n\n`],
     ['a byte order mark', `\uFEFF${secret}\n`],
+    ['quotes', `"${secret}"\n`],
+    ['single quotes and white space', ` '${secret} ' `],
   ])('takes a secret from a file with %s', async (_name, read) => {
     expect(await reasonOf(body, own(), read)).toBe('ok esim.activated');
     expect(await reasonOf(body, standard(), [newSigningSecret(), read])).toBe('ok esim.activated');
+  });
+
+  const framed = Buffer.from(`..${body}..`);
+  const inFrame = new Uint8Array(framed).subarray(2, -2);
+  it.each([
+    ['a DataView', new DataView(inFrame.buffer, inFrame.byteOffset, inFrame.byteLength)],
+    ['a part of a larger buffer', inFrame],
+    ['a Uint8ClampedArray', new Uint8ClampedArray(inFrame)],
+    ['an ArrayBuffer', new Uint8Array(inFrame).buffer],
+    [
+      'an ArrayBuffer of another realm',
+      runInNewContext('Uint8Array.from(bytes).buffer', { bytes: [...inFrame] }),
+    ],
+    ['shared memory', sharedCopyOf(inFrame)],
+    ['a view of shared memory', new Uint8Array(sharedCopyOf(inFrame))],
+  ])('takes the bytes of %s', async (_name, raw) => {
+    expect(await reasonOf(raw, own())).toBe('ok esim.activated');
+  });
+
+  it('takes words of two bytes for the bytes that they are', async () => {
+    const even = `${body}${' '.repeat(Buffer.byteLength(body) % 2)}`;
+    const words = new Uint16Array(new Uint8Array(Buffer.from(even)).buffer);
+    expect(await reasonOf(words, own(NOW, even))).toBe('ok esim.activated');
+  });
+
+  it.each([',', ', '])('takes headers that a proxy has doubled and joined with %j', async (separator) => {
+    const doubled = (headers: Record<string, string>): Record<string, string> =>
+      Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, `${value}${separator}${value}`]),
+      );
+    expect(await reasonOf(body, doubled(own()))).toBe('ok esim.activated');
+    expect(await reasonOf(body, doubled(standard()))).toBe('ok esim.activated');
+    const [one = '', other = ''] = [own(), own(NOW - 1)].map((headers) => headers['X-Service-Signature']);
+    const joined = { 'X-Service-Signature': `${one}${separator}${other}` };
+    expect(await reasonOf(body, joined)).toBe('malformed_signature');
   });
 
   it('takes headers that a gateway hands on in two spellings, and no second signature time', async () => {
