@@ -119,8 +119,11 @@ const LOOK_EVERY_MS = 1_000;
 /** A session that listens is asked something this often: it would not hear that it hears nothing. */
 const HEARTBEAT_LOOKS = 5;
 
-/** A server that is read-only, going down or starting; a connection that failed; a session or a server that is broken. */
-const UNUSABLE = /^(?:25006|08...|57P0.|XX...)$/;
+/**
+ * A server that is read-only, going down or starting; a connection that failed; a session or a server that is broken;
+ * prepared statements that the session and pg do not agree on: changed result type, does not exist, exists already.
+ */
+const UNUSABLE = /^(?:25006|08...|57P0.|XX...|0A000|26000|42P05)$/;
 const READ_ONLY = '25006';
 const PROTOCOL_VIOLATION = '08P01';
 const CONNECTION_FAILURE = '08006';

@@ -237,6 +237,28 @@ describe('a connection to the database', () => {
     });
   });
 
+  it('is not given out again once its prepared statements are broken', async () => {
+    await withDataSource(async (dataSource) => {
+      const read = prepared('SELECT n FROM changing');
+      const codes: unknown[] = [];
+      const readAfter = async (change: () => Promise<unknown>): Promise<void> => {
+        await sql(dataSource.manager, read);
+        await change();
+        codes.push(await failureOf(sql(dataSource.manager, read)));
+        codes.push(await failureOf(sql(dataSource.manager, read)));
+      };
+      await database.pool.query('CREATE TABLE changing (n int)');
+      await readAfter(() => database.pool.query('ALTER TABLE changing ALTER COLUMN n TYPE bigint'));
+      await readAfter(() => dataSource.query('DEALLOCATE ALL'));
+      const client = await poolOf(dataSource).connect();
+      await client.query(`PREPARE taken AS SELECT 1`);
+      codes.push(await failureOf(client.query({ name: 'taken', text: 'SELECT 2' })));
+      client.release();
+      expect(codes).toEqual(['0A000', 'no failure', '26000', 'no failure', '42P05']);
+      expect(closed).toHaveLength(3);
+    });
+  });
+
   it('is replaced after an answer that nobody asked for', async () => {
     await withPool(async (pool) => {
       const client = await pool.connect();
