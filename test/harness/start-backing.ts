@@ -20,6 +20,7 @@ export async function startBacking(
     ...SESSION_SETTINGS,
     ...{ statement_timeout: '60s', lock_timeout: '5s' },
     ...{ idle_in_transaction_session_timeout: '10s', idle_session_timeout: '0' },
+    transaction_timeout: '0',
   };
   const statements = Object.entries(settings).map(
     ([setting, value]) => `ALTER ROLE ${SERVICE_ROLE} SET ${setting} = '${value}'`,

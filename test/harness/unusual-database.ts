@@ -27,6 +27,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '1ms',
   idle_in_transaction_session_timeout: '20ms',
   idle_session_timeout: '1s',
+  transaction_timeout: '20ms',
 };
 
 /** Makes a database whose order of text, and the tables that it shows first, mislead whoever relies on them. */

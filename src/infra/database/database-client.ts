@@ -127,11 +127,16 @@ const UNUSABLE = /^(?:25006|08...|57P0.|XX...|0A000|26000|42P05)$/;
 const READ_ONLY = '25006';
 const PROTOCOL_VIOLATION = '08P01';
 const CONNECTION_FAILURE = '08006';
+  readonly connect: (...given: unknown[]) => unknown;
 
 /** A connection that is closed, because its server is not to be trusted any more. */
 class ConnectionAbandoned extends Error {
   /** As PostgreSQL would say it. */
   readonly code = CONNECTION_FAILURE;
+/** Not among the `options`: PostgreSQL 15 and 16 do not know the setting and refuse the connection. */
+const NO_TRANSACTION_TIMEOUT = `SELECT set_config('transaction_timeout', '0', false)
+  WHERE current_setting('transaction_timeout', true) IS NOT NULL`;
+
 }
 
 /**
@@ -168,7 +173,7 @@ export class DatabaseClient extends Client implements ServerSession {
   }
 
   get isBrief(): boolean {
-    return this.config.service.isBrief ?? false;
+    return this.settings.isBrief ?? false;
   }
 
   /** Whether a statement has no answer yet. */
@@ -178,7 +183,7 @@ export class DatabaseClient extends Client implements ServerSession {
 
   /** Lets statements take as long as the session's `statement_timeout` of now; null: as when it was opened. */
   expectAnswersWithin(statementTimeoutMs: number | null): void {
-    this.answerLimitMs = limitOf(statementTimeoutMs ?? this.config.service.statementTimeoutMs ?? 0);
+    this.answerLimitMs = limitOf(statementTimeoutMs ?? this.settings.statementTimeoutMs ?? 0);
   }
 
   /** Closes the connection without a word to the server. Its statements fail with `error`; its pool drops it. */
@@ -186,6 +191,11 @@ export class DatabaseClient extends Client implements ServerSession {
     if (this.isAbandoned) return;
     this.isAbandoned = true;
     this.contact.closed(this, error);
+  /** What it was opened with. */
+  get settings(): DatabaseClientSettings {
+    return this.config.service;
+  }
+
     this.wire.stream.destroy(error);
     // A client that is ending is not given out again, whoever releases it and when.
     this.end().catch(() => undefined);
@@ -198,6 +208,15 @@ export class DatabaseClient extends Client implements ServerSession {
     const { stream } = this.wire;
     stream.cork();
     process.nextTick(() => stream.uncork());
+  }
+
+  /** As pg's. The session is handed over once its transactions have no limit of the role's. */
+  override connect(...given: unknown[]): never {
+    const [callback] = given as [((error: unknown, client?: DatabaseClient) => void)?];
+    const opened = this.open();
+    if (callback === undefined) return opened as never;
+    opened.then(() => callback(null, this), callback);
+    return undefined as never;
   }
 
   /** As pg's; its overloads cannot be written down again, so whoever calls it sees a `Client`. */
@@ -267,6 +286,18 @@ export class DatabaseClient extends Client implements ServerSession {
     }
     if (this.answerLimitMs === 0 || ++this.looksWithoutAnswer * LOOK_EVERY_MS <= this.answerLimitMs) return;
     const error = new ConnectionAbandoned(`the database has not answered for ${this.answerLimitMs} ms`);
+  private async open(): Promise<this> {
+    await (Reflect.apply(base.connect, this, []) as Promise<unknown>);
+    if (this.settings.isPooled) return this;
+    try {
+      await (this as Client).query(NO_TRANSACTION_TIMEOUT);
+      return this;
+    } catch (error) {
+      this.abandon(error as Error);
+      throw error;
+    }
+  }
+
     this.abandon(error);
     this.contact.closeUnheard(this.silentSinceMs, error);
   }

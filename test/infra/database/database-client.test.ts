@@ -92,7 +92,8 @@ describe('a connection to the database', () => {
     const client = createDatabaseClient({ ...settings(), url: url.href, lockTimeoutMs: 321 });
     await client.connect();
     const { rows } = await client.query<{ name: string; setting: string }>(
-      `SELECT name, setting FROM pg_settings WHERE source = 'client' OR name IN ('work_mem', 'client_encoding')`,
+      `SELECT name, setting FROM pg_settings
+       WHERE source = 'client' OR name IN ('work_mem', 'client_encoding', 'transaction_timeout')`,
     );
     const found = Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
     await client.end();
@@ -111,6 +112,7 @@ describe('a connection to the database', () => {
       default_transaction_deferrable: 'off',
       statement_timeout: String(STATEMENT_TIMEOUT_MS),
       lock_timeout: '321',
+      transaction_timeout: '0',
       idle_session_timeout: '0',
       application_name: APPLICATION,
       work_mem: '5120',
