@@ -4,7 +4,12 @@ import { runMigrations } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/index.js';
 import { CatalogRepository, SandboxCatalogSeed } from '../catalog/index.js';
-import { createDatabaseClient, createDataSource, Transactions } from '../infra/database/index.js';
+import {
+  assertSession,
+  createDatabaseClient,
+  createDataSource,
+  Transactions,
+} from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
 import { ensurePartitions } from './partitions.js';
 import { ENTITIES } from './process-resources.js';
@@ -31,6 +36,7 @@ export async function migrateDatabase(databaseUrl: string): Promise<MigrationRep
   });
   await lock.connect();
   try {
+    await assertSession(lock);
     await waitForTurn(lock);
     await refuseUnreleasedSchema(async (text) => (await lock.query<SchemaAge>(text)).rows);
     await runMigrations(lock, QUEUE_SCHEMA);

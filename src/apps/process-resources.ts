@@ -14,7 +14,7 @@ import { EsimEntity } from '../esims/index.js';
 import { EventEntity } from '../events/index.js';
 import { assertSecretsOpen } from '../infra/crypto/index.js';
 import {
-  assertPooledSettings,
+  assertSessionsOf,
   createDataSource,
   openEdgePool,
   poolOf,
@@ -103,7 +103,8 @@ const LAST_SPANS_MS = 500;
 
 /**
  * Opens the connections of a process.
- * @throws Error when the database is away, its schema is not current, or SECRETS_KEYS does not open its secrets
+ * @throws Error when the database is away, its sessions lack the settings that the code relies on, its schema is not
+ * current, or SECRETS_KEYS does not open its secrets
  */
 export async function openProcess(
   config: AppConfig,
@@ -214,8 +215,9 @@ async function openDataSources({ config, role, metrics, contact }: Opening): Pro
     const first = opened.get(APP_ROLES[role][0])!;
     if (config.databaseIsPooled) {
       opened.set('direct', await openDirect(config, role, contact));
-      await assertPooledSettings(first);
+      await assertSessionsOf(opened.get('direct')!);
     }
+    await assertSessionsOf(first);
     await assertSchemaIsCurrent(first);
     await assertSecretsOpen((statement) => first.query<unknown[]>(statement), config.secretKeys);
     await ensurePartitions(first, config.retention);

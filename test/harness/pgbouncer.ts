@@ -22,7 +22,15 @@ export function pgbouncerMissing(): string | null {
   return isMissing ? 'pgbouncer is not installed (apt-get install pgbouncer)' : null;
 }
 
-/** A PgBouncer in transaction mode before a database, with nothing switched on that makes it lenient. */
+interface PgBouncerSettings {
+  /** Takes connections to every database of that server. */
+  readonly forAll?: boolean;
+  readonly poolMode?: 'transaction' | 'session';
+  /** Takes start-up options and drops them (`ignore_startup_parameters`), instead of refusing the connection. */
+  readonly dropsOptions?: boolean;
+}
+
+/** A PgBouncer before a database; unless told otherwise, in transaction mode with nothing that makes it lenient. */
 export class PgBouncer {
   private constructor(
     private readonly child: ChildProcess,
@@ -31,8 +39,10 @@ export class PgBouncer {
     readonly url: string,
   ) {}
 
-  /** @param forAll takes connections to every database of that server */
-  static async start(databaseUrl: string, { forAll = false } = {}): Promise<PgBouncer> {
+  static async start(
+    databaseUrl: string,
+    { forAll = false, poolMode = 'transaction', dropsOptions = false }: PgBouncerSettings = {},
+  ): Promise<PgBouncer> {
     const target = new URL(databaseUrl);
     const folder = mkdtempSync(path.join(tmpdir(), 'esim-pgbouncer-'));
     const port = await freePort();
@@ -53,7 +63,8 @@ export class PgBouncer {
         'listen_addr = 127.0.0.1',
         `listen_port = ${port}`,
         'unix_socket_dir =',
-        'pool_mode = transaction',
+        `pool_mode = ${poolMode}`,
+        ...(dropsOptions ? ['ignore_startup_parameters = extra_float_digits,options'] : []),
         `default_pool_size = ${forAll ? ORDINARY_CONNECTIONS : SERVER_CONNECTIONS}`,
         'max_client_conn = 2000',
         'auth_type = trust',

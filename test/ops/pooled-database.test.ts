@@ -12,6 +12,7 @@ import {
 } from '../harness/index.js';
 import { placeOrder } from '../harness/order-steps.js';
 import { PgBouncer, pgbouncerMissing, SERVER_CONNECTIONS } from '../harness/pgbouncer.js';
+import { migrateDatabase } from '../../src/apps/migration.js';
 import { Transactions } from '../../src/infra/database/index.js';
 
 const missing = pgbouncerMissing();
@@ -59,19 +60,40 @@ describe.skipIf(missing !== null)('the service behind PgBouncer in transaction m
     await expect(starting).rejects.toThrow(/unsupported startup parameter/);
   });
 
+  it.each(['transaction', 'session'] as const)(
+    'does not start or migrate in %s mode when the pooler drops start-up options, and names the remedy',
+    async (poolMode) => {
+      const lenient = await PgBouncer.start(database.url, { poolMode, dropsOptions: true });
+      const remedy = /ignore_startup_parameters\), .*\bstatement_timeout\b.* Set DATABASE_DIRECT_URL to/;
+      try {
+        for (const env of [
+          { DATABASE_URL: lenient.url },
+          { DATABASE_URL: bouncer.url, DATABASE_DIRECT_URL: lenient.url },
+        ])
+          await expect(startTestService({ database, env })).rejects.toThrow(remedy);
+        await alterDatabase('SET default_transaction_read_only = on');
+        await expect(migrateDatabase(lenient.url)).rejects.toThrow(remedy);
+      } finally {
+        await alterDatabase('RESET default_transaction_read_only');
+        await lenient.stop();
+      }
+    },
+  );
+
   it('does not start on sessions that it cannot work with, and names the statements that mend them', async () => {
-    const hostile = ['default_transaction_read_only', 'bytea_output', 'search_path'];
+    const hostile = ['default_transaction_read_only', 'bytea_output', 'search_path', 'transaction_timeout'];
     await setInDatabase(
       `${hostile[0]} = on`,
       `${hostile[1]} = 'escape'`,
       `${hostile[2]} = 'decoy', 'public'`,
+      `${hostile[3]} = '5min'`,
     );
     const other = await PgBouncer.start(database.url);
     try {
       const env = { DATABASE_URL: other.url, DATABASE_DIRECT_URL: database.url };
       const failure: unknown = await startTestService({ database, env }).catch((error: unknown) => error);
       expect((failure as Error).message).toMatch(
-        /ALTER ROLE CURRENT_USER SET bytea_output = 'hex'; ALTER ROLE CURRENT_USER SET default_transaction_read_only = 'off'; ALTER ROLE CURRENT_USER SET search_path = 'public';/,
+        /ALTER ROLE CURRENT_USER SET bytea_output = 'hex'; ALTER ROLE CURRENT_USER SET default_transaction_read_only = 'off'; ALTER ROLE CURRENT_USER SET transaction_timeout = '0'; ALTER ROLE CURRENT_USER SET search_path = 'public';/,
       );
     } finally {
       await other.stop();

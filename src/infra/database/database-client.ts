@@ -68,6 +68,19 @@ const LIVENESS_SETTINGS: Readonly<Record<string, string>> = {
 export function settingsOfTransaction(
   settings: Pick<DatabaseClientSettings, 'statementTimeoutMs' | 'lockTimeoutMs'>,
 ): readonly (readonly [name: string, value: string])[] {
+/** The settings that a session asks for at its start, as `options`. A pooler must not drop them. */
+export function settingsOfSession(
+  settings: Pick<DatabaseClientSettings, 'schema' | 'statementTimeoutMs' | 'lockTimeoutMs'>,
+): Readonly<Record<string, string>> {
+  return {
+    ...SESSION_SETTINGS,
+    ...LIVENESS_SETTINGS,
+    ...(settings.schema === undefined ? {} : { search_path: settings.schema }),
+    statement_timeout: String(settings.statementTimeoutMs ?? 0),
+    lock_timeout: String(settings.lockTimeoutMs ?? 0),
+  };
+}
+
   return [
     ...Object.entries(SESSION_SETTINGS).filter(([name]) => !name.startsWith('default_transaction_')),
     ['statement_timeout', String(settings.statementTimeoutMs ?? 0)],
@@ -238,16 +251,9 @@ export class DatabaseClient extends Client implements ServerSession {
   /** What pg writes into its first packet, and the settings of the session. */
   getStartupConf(): Record<string, string> {
     const own = Reflect.apply(base.getStartupConf, this, []);
-    const { schema, isPooled = false, statementTimeoutMs = 0, lockTimeoutMs = 0 } = this.config.service;
-    if (isPooled) return { ...own, ...POOLED_SETTINGS };
-    const settings = {
-      ...SESSION_SETTINGS,
-      ...LIVENESS_SETTINGS,
-      ...(schema === undefined ? {} : { search_path: schema }),
-      statement_timeout: String(statementTimeoutMs),
-      lock_timeout: String(lockTimeoutMs),
-    };
-    const options = Object.entries(settings).map(
+    const { settings } = this;
+    if (settings.isPooled) return { ...own, ...POOLED_SETTINGS };
+    const options = Object.entries(settingsOfSession(settings)).map(
       ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
     );
     return { ...own, ...POOLED_SETTINGS, options: [own['options'] ?? '', ...options].join(' ').trim() };

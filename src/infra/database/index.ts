@@ -25,7 +25,7 @@ export {
 } from './database-errors.js';
 export { createDataSource, DatabaseModule, DIRECT_DATABASE, EDGE_POOL, poolOf } from './database.module.js';
 export { clientConfig, createDatabaseClient, DatabaseClient } from './database-client.js';
-export { assertPooledSettings } from './pooled-sessions.js';
+export { assertSession, assertSessionsOf } from './session-check.js';
 export { ServerContact } from './server-contact.js';
 export {
   type DayStep,

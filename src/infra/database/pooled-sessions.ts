@@ -1,5 +1,5 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import { type DatabaseClientSettings, SESSION_SETTINGS, settingsOfTransaction } from './database-client.js';
+import { type DatabaseClientSettings, settingsOfTransaction } from './database-client.js';
 import { prepared, type PreparedStatement } from './sql.js';
 
 /** A statement and its parameters, as `send` takes them. */
@@ -33,30 +33,4 @@ function preceded(runner: QueryRunner, [{ text }, parameters]: Prelude): QueryRu
 /** What a transaction sends first; null where the sessions have their own settings. */
 export function preludeOf(dataSource: DataSource): Prelude | null {
   return preludes.get(dataSource) ?? null;
-}
-
-/**
- * Statements outside of a transaction find what the pooler's sessions began with: a start on others would read values
- * of another form, or fail much later.
- * @throws Error that names each setting and the statement that mends it
- */
-export async function assertPooledSettings(dataSource: DataSource): Promise<void> {
-  const wanted = Object.entries(SESSION_SETTINGS).filter(([name]) => name !== 'search_path');
-  const found = await dataSource.query<{ name: string; setting: string }[]>(
-    'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',
-    [wanted.map(([name]) => name)],
-  );
-  const [{ is_public: isPublic }] = await dataSource.query<[{ is_public: boolean }]>(
-    `SELECT to_regclass('orders') IS NOT DISTINCT FROM to_regclass('public.orders') AS is_public`,
-  );
-  const mistaken = wanted.filter(([name, value]) =>
-    found.some((each) => each.name === name && each.setting !== value),
-  );
-  if (!isPublic) mistaken.push(['search_path', SESSION_SETTINGS['search_path']!]);
-  if (mistaken.length === 0) return;
-  const statements = mistaken.map(([name, value]) => `ALTER ROLE CURRENT_USER SET ${name} = '${value}';`);
-  throw new Error(
-    'the sessions behind the pooler begin with settings that the service cannot work with: ' +
-      `run ${statements.join(' ')} as its role, then make the pooler connect again (RECONNECT in PgBouncer)`,
-  );
 }
