@@ -1,3 +1,4 @@
+import { getCACertificates } from 'node:tls';
 import type { ClientConfig } from 'pg';
 import { parse, toClientConfig } from 'pg-connection-string';
 import type { EnvReader } from './env-reader.js';
@@ -37,8 +38,19 @@ export type DatabaseAddress = Pick<
 
 /** Reads a URL as pg does. @throws Error when pg cannot; its text may hold the password */
 export function parseDatabaseUrl(url: string): DatabaseAddress {
-  const { host, port, user, password, database, ssl, sslnegotiation, options } = toClientConfig(parse(url));
-  return { host, port, user, password, database, ssl, sslnegotiation, options };
+  const { host, port, user, password, database, ssl, sslnegotiation, options } = toClientConfig(
+    parse(url.replace(SYSTEM_AUTHORITIES, '$<start>sslmode=verify-full')),
+  );
+  return { host, port, user, password, database, ssl: withAuthorities(url, ssl), sslnegotiation, options };
+}
+
+/** libpq's word for the authorities of the operating system. pg would read a file of this name. */
+const SYSTEM_AUTHORITIES = /(?<start>[?&])sslrootcert=system(?=&|$)/;
+
+/** Node.js has authorities of its own; those of the system are added to them. */
+function withAuthorities(url: string, ssl: ClientConfig['ssl']): ClientConfig['ssl'] {
+  if (typeof ssl !== 'object' || !SYSTEM_AUTHORITIES.test(url)) return ssl;
+  return { ...ssl, ca: [...getCACertificates('default'), ...getCACertificates('system')] };
 }
 
 function readPostgresUrl(read: EnvReader, name: string): string | undefined {
@@ -60,9 +72,10 @@ const LARGEST_PORT = 65_535;
 function problemOf(url: string): string | null {
   if (!/^(?:postgres(?:ql)?:\/\/|socket:)/i.test(url)) return 'must begin with postgres:// or postgresql://';
   if (AUTHORITY.exec(url)?.groups?.['hosts']?.includes(',')) return SEVERAL_HOSTS;
+  const usesSystem = SYSTEM_AUTHORITIES.test(url);
   let parsed;
   try {
-    parsed = parse(url);
+    parsed = parse(url.replace(SYSTEM_AUTHORITIES, '$<start>'));
   } catch (error) {
     return problemOfParsing(error as NodeJS.ErrnoException);
   }
@@ -72,6 +85,8 @@ function problemOf(url: string): string | null {
     return `has a port that is no number from 1 to ${LARGEST_PORT}`;
   if (typeof sslmode === 'string' && !SSL_MODES.includes(sslmode))
     return `has an unknown sslmode: use one of ${SSL_MODES.join(', ')}`;
+  if (usesSystem && sslmode !== undefined && sslmode !== 'verify-full')
+    return 'has sslrootcert=system with a weaker sslmode: use sslmode=verify-full, or leave sslmode out';
   return null;
 }
 

@@ -19,10 +19,13 @@ export class EnvReader {
 
   constructor(private readonly env: NodeJS.ProcessEnv) {}
 
-  /** The value, or undefined when the variable is unset or empty. */
+  /**
+   * The value, or undefined when the variable is unset or empty. A byte order mark before it is dropped: values that come
+   * from a file that was saved on Windows begin with one.
+   */
   text(name: string): string | undefined {
-    const value = this.env[name];
-    return value === undefined || value === '' ? undefined : value;
+    const value = this.env[name]?.replace(/^\uFEFF/, '');
+    return value === '' ? undefined : value;
   }
 
   integer(name: string, fallback: number, range: IntegerRange): number {

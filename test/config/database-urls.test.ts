@@ -1,3 +1,4 @@
+import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig, parseDatabaseUrl } from '../../src/config/index.js';
 import { testEnvironment } from '../harness/settings.js';
@@ -14,6 +15,12 @@ function problemsOf(env: Record<string, string>): readonly string[] {
 }
 
 describe('DATABASE_URL', () => {
+  it('may have a byte order mark before it', () => {
+    const url = 'postgres://u@localhost/marked';
+    const config = loadConfig(testEnvironment(url, { DATABASE_URL: `\uFEFF${url}` }));
+    expect(config.databaseUrl).toBe(url);
+  });
+
   it.each([
     [`postgres://u:${PASSWORD}@/db?host=/folder`, { host: '/folder', user: 'u', database: 'db' }],
     [`postgresql://u@/db?host=/a%20folder&port=5433`, { host: '/a folder', port: 5433 }],
@@ -24,6 +31,11 @@ describe('DATABASE_URL', () => {
     ['postgres://u%40tenant:p%2Fq@db.example.com/db', { user: 'u@tenant', password: 'p/q' }],
     ['postgres://u@db.example.com/db?sslmode=no-verify', { ssl: { rejectUnauthorized: false } }],
     ['postgres://u@db.example.com/db?sslmode=disable', { ssl: false }],
+    [
+      'postgres://u@db.example.com/db?sslrootcert=system',
+      { ssl: { ca: expect.arrayContaining(rootCertificates.slice(0, 2)) as unknown } },
+    ],
+    ['postgres://u@db.example.com/db?sslmode=verify-full&sslrootcert=system', { host: 'db.example.com' }],
     ['POSTGRES://u@db.example.com', { host: 'db.example.com', user: 'u' }],
   ])('may be %s', (url, address) => {
     expect(problemsOf({ DATABASE_URL: url, DATABASE_DIRECT_URL: url })).toEqual([]);
@@ -43,6 +55,10 @@ describe('DATABASE_URL', () => {
     [
       `postgres://u:${PASSWORD}@h/db?sslmode=verify-full&sslrootcert=/none`,
       /^names a file that cannot be read \(ENOENT\)/,
+    ],
+    [
+      `postgres://u:${PASSWORD}@h/db?sslrootcert=system&sslmode=require`,
+      'has sslrootcert=system with a weaker sslmode: use sslmode=verify-full, or leave sslmode out',
     ],
     [`postgres://u:${PASSWORD}@h/db?sslmode=verify-ca&uselibpqcompat=true`, /^has settings that contradict/],
   ])('is refused with the reason, and never repeated: %s', (url, reason) => {
