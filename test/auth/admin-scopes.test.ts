@@ -123,6 +123,14 @@ describe('every route of the admin API', () => {
     expect(new Set(routes.flatMap(({ scopes }) => scopes))).toEqual(new Set(ADMIN_SCOPES));
   });
 
+  it('needs more than a scope to read when it changes something, except the minting of a session', () => {
+    const open = routes
+      .filter(({ method }) => method !== 'GET')
+      .filter(({ scopes }) => (scopes as readonly AdminScope[]).some((scope) => scope.endsWith(':read')))
+      .map(({ name }) => name);
+    expect(open).toEqual(['POST partners/:pid/portal-sessions']);
+  });
+
   it('is 403 without its scope, names the scope, and changes nothing', async () => {
     const before = await state();
     for (const route of routes) {

@@ -66,7 +66,7 @@ export class PortalSessionsController {
     summary: "List a partner's portal sessions, newest first",
     description: 'Returns sessions that are open, ended or not begun, without their codes.',
   })
-  @NeedsScope(...PORTAL_SCOPES)
+  @NeedsScope('partners:read')
   async listPortalSessions(
     @Param('pid', ExistingPartner) partnerId: string,
     @Query() query: ListQueryDto,
@@ -81,7 +81,7 @@ export class PortalSessionsController {
     summary: 'End a portal session',
     description: 'The session ends with its next call, in every process. Ending it twice is 200.',
   })
-  @NeedsScope(...PORTAL_SCOPES)
+  @NeedsScope('partners:write')
   async revokePortalSession(
     @Author() by: ChangeAuthor,
     @Param('pid', PathId('ptn')) partnerId: string,
@@ -98,7 +98,7 @@ export class PortalSessionsController {
     summary: 'End all portal sessions of a partner',
     description: 'Each session ends with its next call, in every process.',
   })
-  @NeedsScope(...PORTAL_SCOPES)
+  @NeedsScope('partners:write')
   async revokeAllPortalSessions(
     @Author() by: ChangeAuthor,
     @IdempotencyKeyParam() key: IdempotencyKey,
