@@ -1,6 +1,6 @@
 import { ConfigError, readResealSettings } from './config/index.js';
 import { describeKeyFault, findKeyFaults, SecretBox, SecretResealer } from './infra/crypto/index.js';
-import { createDatabaseClient } from './infra/database/index.js';
+import { assertSession, createDatabaseClient, ServerContact } from './infra/database/index.js';
 
 const HELP = `npm run reseal
 
@@ -16,18 +16,28 @@ not the one that sealed under its id.`;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** At the end the rows of a whole table are counted. */
 const STATEMENT_TIMEOUT_MS = 600_000;
+/** Of the connection that only asks for signs of life. */
+const HEARTBEAT_TIMEOUT_MS = 10_000;
 
 /** Prints what became of each column, and answers the exit code. */
 async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
   const { databaseUrl, secretKeys } = readResealSettings(env);
-  const client = createDatabaseClient({
+  const settings = {
     url: databaseUrl,
     applicationName: 'partner-esim-reseal',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    contact: new ServerContact(),
+  };
+  const client = createDatabaseClient({ ...settings, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  // A lost server is noticed while a long statement waits for its answer: this connection closes the other.
+  const heartbeat = createDatabaseClient({
+    ...settings,
+    statementTimeoutMs: HEARTBEAT_TIMEOUT_MS,
+    hasHeartbeat: true,
   });
-  await client.connect();
   try {
+    await Promise.all([client.connect(), heartbeat.connect()]);
+    await assertSession(client);
     const progress = (name: string, rows: number): void => console.error(`${name}: ${rows} sealed again ...`);
     const query = async (text: string): Promise<unknown[]> => (await client.query<object>(text)).rows;
     const faults = await findKeyFaults(query, secretKeys);
@@ -40,7 +50,7 @@ async function reseal(env: NodeJS.ProcessEnv): Promise<number> {
       console.log(`${name}: ${resealed} sealed again, ${unreadable} could not be opened, ${left} left`);
     return report.some(({ left }) => left > 0) ? 1 : 0;
   } finally {
-    await client.end();
+    await Promise.all([client.end(), heartbeat.end()]);
   }
 }
 

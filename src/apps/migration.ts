@@ -8,6 +8,8 @@ import {
   assertSession,
   createDatabaseClient,
   createDataSource,
+  poolOf,
+  ServerContact,
   Transactions,
 } from '../infra/database/index.js';
 import { QUEUE_SCHEMA } from '../infra/jobs/index.js';
@@ -26,27 +28,52 @@ export interface MigrationReport {
 /**
  * Brings a database up to date: BullMQ's schema, ours, the partitions of the next days, and the Sandbox catalogue of this release. Any number of
  * processes may call it at once; TypeORM takes no lock of its own, so one is held around everything.
- * @throws Error with nothing changed when the database is one of an unreleased version
+ * @throws Error with nothing changed when the database is one of an unreleased version or its sessions lack the settings that the
+ * code relies on; Error when the connection of the lock is lost
  */
 export async function migrateDatabase(databaseUrl: string): Promise<MigrationReport> {
+  const contact = new ServerContact();
   const lock = createDatabaseClient({
     url: databaseUrl,
     applicationName: 'partner-esim-migrate',
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    statementTimeoutMs: LOCK_STATEMENT_TIMEOUT_MS,
+    hasHeartbeat: true,
+    contact,
   });
   await lock.connect();
+  let loss: Error | null = null;
+  lock.once('error', (error: Error) => {
+    loss = error;
+    // Without the lock another process may begin: no statement of this one may follow.
+    contact.closeUnheard(performance.now(), error);
+  });
   try {
     await assertSession(lock);
     await waitForTurn(lock);
     await refuseUnreleasedSchema(async (text) => (await lock.query<SchemaAge>(text)).rows);
-    await runMigrations(lock, QUEUE_SCHEMA);
-    return await migrateOurs(databaseUrl);
+    const report = await migrateSchemas(databaseUrl, contact);
+    // Fails when the lock was lost meanwhile.
+    await lock.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
+    return report;
+  } catch (error) {
+    throw loss === null ? error : lostConnection(loss);
   } finally {
     await lock.end();
   }
 }
 
+function lostConnection(loss: Error): Error {
+  return new Error(
+    `the connection to the database was lost (${loss.message}). Run the migration again once the database is reachable: ` +
+      'it continues after the last finished step',
+    { cause: loss },
+  );
+}
+
 const CONNECT_TIMEOUT_MS = 10_000;
+/** The lock's own statements take milliseconds. */
+const LOCK_STATEMENT_TIMEOUT_MS = 10_000;
 const LOOK_EVERY_MS = 200;
 
 /** By looking again and again: a statement that waits has a snapshot, and CREATE INDEX CONCURRENTLY waits for its end. */
@@ -66,8 +93,11 @@ async function waitForTurn(lock: Client): Promise<void> {
  */
 const LOCK_TIMEOUT_MS = 1_000;
 
-/** The connections of migrations; the caller destroys them. */
-export async function openForMigrations(databaseUrl: string): Promise<DataSource> {
+/** The connections of migrations; the caller destroys them. Their statements may go without an answer for ever. */
+export async function openForMigrations(
+  databaseUrl: string,
+  contact = new ServerContact(),
+): Promise<DataSource> {
   return createDataSource({
     url: databaseUrl,
     poolMax: 2,
@@ -77,17 +107,29 @@ export async function openForMigrations(databaseUrl: string): Promise<DataSource
     migrations: MIGRATIONS,
     applicationName: 'partner-esim-migrate',
     lockTimeoutMs: LOCK_TIMEOUT_MS,
+    contact,
   }).initialize();
 }
 
-async function migrateOurs(databaseUrl: string): Promise<MigrationReport> {
-  const dataSource = await openForMigrations(databaseUrl);
+async function migrateSchemas(databaseUrl: string, contact: ServerContact): Promise<MigrationReport> {
+  const dataSource = await openForMigrations(databaseUrl, contact);
   try {
+    await migrateQueue(dataSource);
     const done = await dataSource.runMigrations();
     await ensurePartitions(dataSource);
     return { migrations: done.map((migration) => migration.name), packages: await seedCatalog(dataSource) };
   } finally {
     await dataSource.destroy();
+  }
+}
+
+/** BullMQ's migrations take one connection, not a pool. */
+async function migrateQueue(dataSource: DataSource): Promise<void> {
+  const client = await poolOf(dataSource).connect();
+  try {
+    await runMigrations(client, QUEUE_SCHEMA);
+  } finally {
+    client.release();
   }
 }
 

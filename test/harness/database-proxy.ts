@@ -26,7 +26,10 @@ export class DatabaseProxy {
   ) {}
 
   static async start(databaseUrl: string): Promise<DatabaseProxy> {
-    const listener = createServer((client) => proxy.forward(client)).listen(0, '127.0.0.1');
+    const listener = createServer({ allowHalfOpen: true }, (client) => proxy.forward(client)).listen(
+      0,
+      '127.0.0.1',
+    );
     await once(listener, 'listening');
     const url = overTcp(databaseUrl);
     url.hostname = '127.0.0.1';
@@ -83,11 +86,13 @@ export class DatabaseProxy {
     this.pairs.add(pair);
     for (const socket of [client, server]) socket.on('error', () => undefined).setNoDelay(true);
     // Of a connection whose packets are lost neither end hears that the other has closed it.
-    client.on('close', () => void (pair.lost === null && server.destroy()));
-    server.on('close', () => {
-      if (pair.lost === null) client.destroy();
-      this.pairs.delete(pair);
-    });
+    client.on('end', () => void (pair.lost === null && client.end()));
+    const closed = (other: Socket): void => {
+      if (pair.lost === null) other.destroy();
+      if (client.destroyed && server.destroyed) this.pairs.delete(pair);
+    };
+    client.on('close', () => closed(server));
+    server.on('close', () => closed(client));
     client.on('data', (bytes) => {
       if (pair.lost === null || pair.lost === 'answers') server.write(bytes);
     });

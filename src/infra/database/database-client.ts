@@ -21,6 +21,8 @@ export interface DatabaseClientSettings {
   readonly connectTimeoutMs: number;
   /** Statements take milliseconds and wait for nobody's lock. */
   readonly isBrief?: boolean;
+  /** The idle session sends `SELECT 1` every 5 s. If it proves dead, `contact` closes the process's other connections. */
+  readonly hasHeartbeat?: boolean;
   /** The other connections of the process. */
   readonly contact?: ServerContact;
 }
@@ -31,6 +33,8 @@ const KEEP_ALIVE_MS = 10_000;
 const IDLE_IN_TRANSACTION_MS = 10_000;
 /** The way to the server and back may take so much longer than a statement. */
 const ANSWER_MARGIN_MS = 2_000;
+/** The server may take so long to close a connection that was told to end. */
+const END_LIMIT_MS = 2_000;
 
 /**
  * What the code relies on, and a database, a role or a server may set otherwise (D66): the form of values in both
@@ -64,10 +68,6 @@ const LIVENESS_SETTINGS: Readonly<Record<string, string>> = {
   tcp_user_timeout: '20000',
 };
 
-/** What the session's transactions set where a pooler lets the session set nothing. */
-export function settingsOfTransaction(
-  settings: Pick<DatabaseClientSettings, 'statementTimeoutMs' | 'lockTimeoutMs'>,
-): readonly (readonly [name: string, value: string])[] {
 /** The settings that a session asks for at its start, as `options`. A pooler must not drop them. */
 export function settingsOfSession(
   settings: Pick<DatabaseClientSettings, 'schema' | 'statementTimeoutMs' | 'lockTimeoutMs'>,
@@ -81,6 +81,10 @@ export function settingsOfSession(
   };
 }
 
+/** What the session's transactions set where a pooler lets the session set nothing. */
+export function settingsOfTransaction(
+  settings: Pick<DatabaseClientSettings, 'statementTimeoutMs' | 'lockTimeoutMs'>,
+): readonly (readonly [name: string, value: string])[] {
   return [
     ...Object.entries(SESSION_SETTINGS).filter(([name]) => !name.startsWith('default_transaction_')),
     ['statement_timeout', String(settings.statementTimeoutMs ?? 0)],
@@ -123,13 +127,19 @@ interface Wire {
 
 /** pg's own methods, without the overloads of the one and with the other, which its types do not show. */
 const base = Client.prototype as unknown as {
+  readonly connect: (...given: unknown[]) => unknown;
   readonly query: (...given: unknown[]) => unknown;
+  readonly end: (...given: unknown[]) => unknown;
   readonly getStartupConf: () => Record<string, string>;
 };
 
+/** Not among the `options`: PostgreSQL 15 and 16 do not know the setting and refuse the connection. */
+const NO_TRANSACTION_TIMEOUT = `SELECT set_config('transaction_timeout', '0', false)
+  WHERE current_setting('transaction_timeout', true) IS NOT NULL`;
+
 /** How often a client looks whether its statement was answered. */
 const LOOK_EVERY_MS = 1_000;
-/** A session that listens is asked something this often: it would not hear that it hears nothing. */
+/** A session that listens or has a heartbeat is asked something this often: it would not hear that it hears nothing. */
 const HEARTBEAT_LOOKS = 5;
 
 /**
@@ -140,16 +150,11 @@ const UNUSABLE = /^(?:25006|08...|57P0.|XX...|0A000|26000|42P05)$/;
 const READ_ONLY = '25006';
 const PROTOCOL_VIOLATION = '08P01';
 const CONNECTION_FAILURE = '08006';
-  readonly connect: (...given: unknown[]) => unknown;
 
 /** A connection that is closed, because its server is not to be trusted any more. */
 class ConnectionAbandoned extends Error {
   /** As PostgreSQL would say it. */
   readonly code = CONNECTION_FAILURE;
-/** Not among the `options`: PostgreSQL 15 and 16 do not know the setting and refuse the connection. */
-const NO_TRANSACTION_TIMEOUT = `SELECT set_config('transaction_timeout', '0', false)
-  WHERE current_setting('transaction_timeout', true) IS NOT NULL`;
-
 }
 
 /**
@@ -164,13 +169,14 @@ export class DatabaseClient extends Client implements ServerSession {
   private readonly contact: ServerContact;
   private unanswered = 0;
   private looksWithoutAnswer = 0;
-  private isListening = false;
+  private asksWhenIdle: boolean;
   private isAbandoned = false;
 
   constructor(private readonly config: ServiceConfig) {
     super(config);
     this.contact = config.service.contact ?? new ServerContact();
     this.answerLimitMs = limitOf(config.service.statementTimeoutMs ?? 0);
+    this.asksWhenIdle = config.service.hasHeartbeat ?? false;
     // pg hands a new connection over before TypeORM or BullMQ listens for its errors: a FATAL in that gap would be an
     // uncaught exception and end the process. The pool itself replaces what was lost.
     this.on('error', () => undefined);
@@ -183,6 +189,11 @@ export class DatabaseClient extends Client implements ServerSession {
       clearInterval(look);
       this.contact.remove(this);
     });
+  }
+
+  /** What it was opened with. */
+  get settings(): DatabaseClientSettings {
+    return this.config.service;
   }
 
   get isBrief(): boolean {
@@ -204,14 +215,9 @@ export class DatabaseClient extends Client implements ServerSession {
     if (this.isAbandoned) return;
     this.isAbandoned = true;
     this.contact.closed(this, error);
-  /** What it was opened with. */
-  get settings(): DatabaseClientSettings {
-    return this.config.service;
-  }
-
     this.wire.stream.destroy(error);
     // A client that is ending is not given out again, whoever releases it and when.
-    this.end().catch(() => undefined);
+    (this as Client).end().catch(() => undefined);
     // The pool drops an idle one now; the socket says it some turns later.
     this.emit('error', error);
   }
@@ -232,6 +238,13 @@ export class DatabaseClient extends Client implements ServerSession {
     return undefined as never;
   }
 
+  /** As pg's. If the server does not close its side, the socket is destroyed after END_LIMIT_MS. */
+  override end(...given: unknown[]): never {
+    const { stream } = this.wire;
+    setTimeout(() => stream.destroy(), END_LIMIT_MS).unref();
+    return Reflect.apply(base.end, this, given) as never;
+  }
+
   /** As pg's; its overloads cannot be written down again, so whoever calls it sees a `Client`. */
   override query(...given: unknown[]): never {
     const [statement, ...rest] = given as [string | { readonly text?: string; readonly name?: string }];
@@ -240,8 +253,8 @@ export class DatabaseClient extends Client implements ServerSession {
       this.silentSinceMs = performance.now();
     }
     const text = typeof statement === 'string' ? statement : statement.text;
-    this.isListening ||= text?.startsWith('LISTEN ') === true;
-    const isUnnamed = this.config.service.prepared === false && typeof statement === 'object';
+    this.asksWhenIdle ||= text?.startsWith('LISTEN ') === true;
+    const isUnnamed = this.settings.prepared === false && typeof statement === 'object';
     return Reflect.apply(base.query, this, [
       isUnnamed ? { ...statement, name: undefined } : statement,
       ...rest,
@@ -257,6 +270,18 @@ export class DatabaseClient extends Client implements ServerSession {
       ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
     );
     return { ...own, ...POOLED_SETTINGS, options: [own['options'] ?? '', ...options].join(' ').trim() };
+  }
+
+  private async open(): Promise<this> {
+    await (Reflect.apply(base.connect, this, []) as Promise<unknown>);
+    if (this.settings.isPooled) return this;
+    try {
+      await (this as Client).query(NO_TRANSACTION_TIMEOUT);
+      return this;
+    } catch (error) {
+      this.abandon(error as Error);
+      throw error;
+    }
   }
 
   private get wire(): Wire {
@@ -287,23 +312,11 @@ export class DatabaseClient extends Client implements ServerSession {
    */
   private look(): void {
     if (this.unanswered === 0) {
-      if (this.isListening && ++this.looksWithoutAnswer >= HEARTBEAT_LOOKS) this.askWhetherAlive();
+      if (this.asksWhenIdle && ++this.looksWithoutAnswer >= HEARTBEAT_LOOKS) this.askWhetherAlive();
       return;
     }
     if (this.answerLimitMs === 0 || ++this.looksWithoutAnswer * LOOK_EVERY_MS <= this.answerLimitMs) return;
     const error = new ConnectionAbandoned(`the database has not answered for ${this.answerLimitMs} ms`);
-  private async open(): Promise<this> {
-    await (Reflect.apply(base.connect, this, []) as Promise<unknown>);
-    if (this.settings.isPooled) return this;
-    try {
-      await (this as Client).query(NO_TRANSACTION_TIMEOUT);
-      return this;
-    } catch (error) {
-      this.abandon(error as Error);
-      throw error;
-    }
-  }
-
     this.abandon(error);
     this.contact.closeUnheard(this.silentSinceMs, error);
   }

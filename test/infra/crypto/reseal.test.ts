@@ -10,6 +10,8 @@ import {
   type TestReceiver,
   type TestService,
 } from '../../harness/index.js';
+import { waitingForLocks } from '../../harness/database.js';
+import { DatabaseProxy } from '../../harness/database-proxy.js';
 import { NodeChild } from '../../harness/child-process.js';
 import { issueEsims } from '../../harness/order-steps.js';
 
@@ -60,10 +62,13 @@ async function sealedByOld(): Promise<string[]> {
   return found;
 }
 
-async function reseal(keys: string): Promise<{ exit: number | null; stdout: string; stderr: string }> {
+async function reseal(
+  keys: string,
+  url = database.url,
+): Promise<{ exit: number | null; stdout: string; stderr: string }> {
   const child = NodeChild.launch({
     args: ['dist/roles/reseal.js'],
-    env: { DATABASE_URL: database.url, SECRETS_KEYS: keys },
+    env: { DATABASE_URL: url, SECRETS_KEYS: keys },
   });
   return { exit: await child.exited(), stdout: child.stdout, stderr: child.stderr };
 }
@@ -120,6 +125,31 @@ describe('npm run reseal', () => {
       expect(stderr).not.toContain(bytesOf(keys));
     }
     expect(await sealedByOld()).toEqual(before);
+  });
+
+  it('stops with exit code 2 when its connections die in silence', async () => {
+    const proxy = await DatabaseProxy.start(database.url);
+    const holder = await database.pool.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT FROM esims FOR UPDATE');
+      const ended = reseal(`${NEW},${OLD}`, proxy.url);
+      await eventually('a statement waits', async () => (await waitingForLocks(database)) > 0);
+      proxy.swallow();
+      const { exit, stderr } = await ended;
+      expect([exit, stderr]).toEqual([2, expect.stringContaining('the database has not answered for')]);
+      // The server has not noticed, and would go on with the statement once it gets the lock.
+      await eventually('its sessions are gone', async () => {
+        const { rowCount } = await database.pool.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'partner-esim-reseal'`,
+        );
+        return rowCount === 0;
+      });
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+      await proxy.stop();
+    }
   });
 
   it('leaves what it cannot open as it is, and says so with exit code 1', async () => {

@@ -193,6 +193,23 @@ describe('a connection to the database', () => {
     expect(error.code).toBe('08006');
   });
 
+  it('closes the other connections of the process when its heartbeat gets no answer', async () => {
+    const working = createDatabaseClient({ ...settings(), statementTimeoutMs: 0 });
+    const idle = createDatabaseClient({ ...settings(), hasHeartbeat: true });
+    await Promise.all([working.connect(), idle.connect()]);
+    const failed = failureOf(working.query('SELECT pg_sleep(60)'));
+    proxy.swallow();
+    expect(await failed).toBe('08006');
+    expect(closed).toHaveLength(2);
+  });
+
+  it('ends although the server does not hear of it', async () => {
+    const client = createDatabaseClient(settings());
+    await client.connect();
+    proxy.swallow();
+    await client.end();
+  });
+
   it('is closed once it is read-only, with all that nobody uses, and the next one writes', async () => {
     await withPool(async (pool) => {
       const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
@@ -220,25 +237,6 @@ describe('a connection to the database', () => {
     },
   );
 
-  it('is kept after an error of the statement alone', async () => {
-    await withDataSource(async (dataSource) => {
-      expect(await failureOf(dataSource.query('SELECT 1/0'))).toBe('22012');
-      expect(await failureOf(dataSource.query('SELECT none'))).toBe('42703');
-    });
-    expect(closed).toEqual([]);
-  });
-
-  it('is replaced after bytes that are no message', async () => {
-    await withPool(async (pool) => {
-      await warm(pool, 1);
-      proxy.inject(Buffer.from('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
-      const client = await pool.connect();
-      expect(await failureOf(client.query('SELECT 1'))).toBe('08006');
-      client.release();
-      await pool.query('SELECT 1');
-    });
-  });
-
   it('is not given out again once its prepared statements are broken', async () => {
     await withDataSource(async (dataSource) => {
       const read = prepared('SELECT n FROM changing');
@@ -258,6 +256,25 @@ describe('a connection to the database', () => {
       client.release();
       expect(codes).toEqual(['0A000', 'no failure', '26000', 'no failure', '42P05']);
       expect(closed).toHaveLength(3);
+    });
+  });
+
+  it('is kept after an error of the statement alone', async () => {
+    await withDataSource(async (dataSource) => {
+      expect(await failureOf(dataSource.query('SELECT 1/0'))).toBe('22012');
+      expect(await failureOf(dataSource.query('SELECT none'))).toBe('42703');
+    });
+    expect(closed).toEqual([]);
+  });
+
+  it('is replaced after bytes that are no message', async () => {
+    await withPool(async (pool) => {
+      await warm(pool, 1);
+      proxy.inject(Buffer.from('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
+      const client = await pool.connect();
+      expect(await failureOf(client.query('SELECT 1'))).toBe('08006');
+      client.release();
+      await pool.query('SELECT 1');
     });
   });
 

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { migrateDatabase } from '../../../src/apps/migration.js';
+import { DatabaseProxy } from '../../harness/database-proxy.js';
+import { dropDatabase, onDatabase } from '../../harness/database.js';
+import { eventually } from '../../harness/index.js';
+
+const MIGRATION_LOCK = 7_302_113;
+const LOST = /^the connection to the database was lost \(.+\)\. Run the migration again once/;
+
+let url: string;
+let proxy: DatabaseProxy;
+/** Past the proxy. */
+let beside: Client;
+
+beforeEach(async () => {
+  const empty = new URL(inject('postgresUrl'));
+  empty.pathname = `/t_${randomBytes(6).toString('hex')}`;
+  url = empty.href;
+  await onDatabase(inject('postgresUrl'), `CREATE DATABASE ${empty.pathname.slice(1)}`);
+  proxy = await DatabaseProxy.start(url);
+  beside = new Client({ connectionString: url });
+  await beside.connect();
+});
+afterEach(async () => {
+  await proxy.stop();
+  await beside.end();
+  await dropDatabase(url);
+});
+
+/** The message of the error that the migration fails with. */
+const migrate = (): Promise<string> =>
+  migrateDatabase(proxy.url).then(
+    () => 'done',
+    (error: Error) => error.message,
+  );
+
+const isThere = async (condition: string): Promise<boolean> =>
+  (await beside.query<{ there: boolean }>(`SELECT ${condition} AS there`)).rows[0]!.there;
+
+it('a migration whose connections die in silence fails while it waits for its turn', async () => {
+  await beside.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+  const migration = migrate();
+  await eventually('it asks for the lock', () =>
+    isThere(`EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock(%' AND pid <> pg_backend_pid()
+                     AND datname = current_database())`),
+  );
+  proxy.swallow();
+  await expect(migration).resolves.toMatch(LOST);
+});
+
+/** Starts a migration whose first CREATE TABLE does not end, and waits until it is under way. */
+async function startHeldUp(): Promise<{ readonly ended: Promise<string> }> {
+  await beside.query(`
+    CREATE FUNCTION hold_up() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(600); END $$;
+    CREATE EVENT TRIGGER hold_up ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION hold_up();`);
+  const ended = migrate();
+  await eventually('its statement is under way', () =>
+    isThere(
+      `EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())`,
+    ),
+  );
+  return { ended };
+}
+
+it('a migration whose connections die in silence fails while it waits for a statement', async () => {
+  const { ended } = await startHeldUp();
+  proxy.swallow();
+  await expect(ended).resolves.toMatch(LOST);
+});
+
+it('a migration that loses its lock fails, and stops its other connection', async () => {
+  const { ended } = await startHeldUp();
+  await beside.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_locks
+     WHERE locktype = 'advisory' AND objid = $1 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    [MIGRATION_LOCK],
+  );
+  await expect(ended).resolves.toMatch(LOST);
+  await eventually('no connection is left', () => proxy.open === 0);
+});
