@@ -27,7 +27,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '1ms',
   idle_in_transaction_session_timeout: '20ms',
   idle_session_timeout: '1s',
-  transaction_timeout: '20ms',
+  // A connection lifts it only once it is open: a shorter one would cut the start of a session on a busy machine.
+  transaction_timeout: '1h',
 };
 
 /** Makes a database whose order of text, and the tables that it shows first, mislead whoever relies on them. */

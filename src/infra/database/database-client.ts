@@ -144,9 +144,9 @@ const HEARTBEAT_LOOKS = 5;
 
 /**
  * A server that is read-only, going down or starting; a connection that failed; a session or a server that is broken;
- * prepared statements that the session and pg do not agree on: changed result type, does not exist, exists already.
+ * a session that `transaction_timeout` ended before it was lifted; prepared statements that the session and pg do not agree on: changed result type, does not exist, exists already.
  */
-const UNUSABLE = /^(?:25006|08...|57P0.|XX...|0A000|26000|42P05)$/;
+const UNUSABLE = /^(?:25006|08...|57P0.|XX...|25P04|0A000|26000|42P05)$/;
 const READ_ONLY = '25006';
 const PROTOCOL_VIOLATION = '08P01';
 const CONNECTION_FAILURE = '08006';
@@ -170,7 +170,7 @@ export class DatabaseClient extends Client implements ServerSession {
   private unanswered = 0;
   private looksWithoutAnswer = 0;
   private asksWhenIdle: boolean;
-  private isAbandoned = false;
+  private loss: Error | null = null;
 
   constructor(private readonly config: ServiceConfig) {
     super(config);
@@ -212,8 +212,8 @@ export class DatabaseClient extends Client implements ServerSession {
 
   /** Closes the connection without a word to the server. Its statements fail with `error`; its pool drops it. */
   abandon(error: Error): void {
-    if (this.isAbandoned) return;
-    this.isAbandoned = true;
+    if (this.loss !== null) return;
+    this.loss = error;
     this.contact.closed(this, error);
     this.wire.stream.destroy(error);
     // A client that is ending is not given out again, whoever releases it and when.
@@ -280,7 +280,8 @@ export class DatabaseClient extends Client implements ServerSession {
       return this;
     } catch (error) {
       this.abandon(error as Error);
-      throw error;
+      // What the server said before it closed the connection tells more.
+      throw this.loss ?? error;
     }
   }
 
